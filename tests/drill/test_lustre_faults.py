@@ -18,8 +18,9 @@ from conftest import ROOT
 from drill.lustre_machine import HOST, SERVED, SERVERS, LustreMachine, lustre_mount
 from strakes.drill import journal
 from strakes.drill.connections import ConnectionWatch
+from strakes.drill.faults.disk import delayed_table
 from strakes.drill.faults.fault import Ask, Fault
-from strakes.drill.faults.lustre import delayed_table, mounted_targets
+from strakes.drill.faults.lustre import mounted_targets
 from strakes.drill.faults.registry import make_fault
 from strakes.drill.undo import from_record, to_record
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from strakes.errors import EnvironmentLacksError
 from strakes.findings.cell import Cell
 from strakes.plan import MixedPhase, Part, Plan, StagePhase, StreamPhase, TransferPhase
 from strakes.studies.plan_run import PlanRun
+from strakes.studies.recovery import RecoveryStudy
+from strakes.survey.choosing import refuse_all
 from strakes.survey.lacking import reasons, without_absent
+from studies.world import context
 
 ABSENT = {"mpiio": {"why": "there is no MPI", "remedy": "Get one."}}
 
@@ -50,3 +57,16 @@ def test_phases_that_need_the_files_of_a_skipped_one_are_skipped_too_until_they_
 def test_a_mixed_phase_is_skipped_as_a_whole() -> None:
     parts = (Part(2, transfer("a", "write", "mpiio")), Part(2, StreamPhase("b", "write", 4096, 1)))
     assert without_absent([cell(MixedPhase("both", parts))], ABSENT)[0] == []
+
+
+def test_recovery_without_libcephfs_is_refused_with_the_package_that_brings_it() -> None:
+    why = {"why": "this engine was built without libcephfs", "remedy": "Install libcephfs-dev and build strakes again."}
+    cells = [one for one in RecoveryStudy().cells(context(file_system="ceph")) if isinstance(one, Cell)]
+    assert len(cells) > 1
+    kept, skipped = without_absent(cells, {"cephfs": why})
+    assert not kept
+    session = SimpleNamespace(request=SimpleNamespace(directory="/mnt/ceph"))
+    with pytest.raises(EnvironmentLacksError) as refused:
+        refuse_all(session, skipped, {"cephfs": why})  # type: ignore[arg-type]
+    assert refused.value.why == "cephfs: this engine was built without libcephfs"
+    assert "libcephfs-dev" in refused.value.remedy

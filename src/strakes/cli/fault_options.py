@@ -37,7 +37,7 @@ class AskedFault:
 
         if self.name == "list":
             for known, entry in FAULTS.items():
-                click.echo(f"{known:<20} {entry.summary}")
+                click.echo(f"{known:<20} {entry.works_on:<23} {entry.summary}")
             raise click.exceptions.Exit(0)
         name = self.name or (COMMAND if self.words["command"] else usual)
         if not name:
@@ -65,11 +65,15 @@ _WORDS = {
         default="",
         help="Lustre target to act on, such as labfs-MDT0001 (default: the one that DIR is on).",
     ),
+    "nic": click.option("--nic", metavar="NAME", default="", help="Network card to switch off."),
+    "peer": click.option(
+        "--peer", metavar="ADDRESS", default="", help="Machine that gets nothing from this one any more."
+    ),
     "via": click.option(
         "--via",
         metavar="COMMAND",
         default="",
-        help="Command to put before the cluster's commands, such as 'ssh root@NODE'.",
+        help="Command to put before the commands of the fault, such as 'ssh root@NODE'.",
     ),
     "bmc": click.option("--bmc", metavar="HOST[:PORT]", default="", help="BMC of the server whose power is cut."),
     "bmc_user": click.option("--bmc-user", metavar="USER", default="", help="User name on the BMC."),
@@ -95,14 +99,21 @@ def fault_options(command: Command) -> Command:
 
 
 def has_sessions(directory: Path) -> bool:
-    """Return whether clients can be sessions of libcephfs there."""
+    """Return whether clients can be sessions of libcephfs there; say how to get it where only that is missing."""
     from strakes.drill.faults.cephfs import is_cephfs
     from strakes.launch.local import LocalEngine
 
     if not is_cephfs(directory):
         return False
     with LocalEngine() as engine:
-        return "cephfs" in engine.start().backends
+        absence = engine.start().absent.get("cephfs")
+    if absence is None:
+        return True
+    click.echo(
+        f"strakes: clients are threads on the mount, one client to the servers: {absence['why']}. {absence['remedy']}",
+        err=True,
+    )
+    return False
 
 
 def drill_visit(directory: Path, agreed: bool, fault: AskedFault, servers: Servers | None = None) -> DrillVisit:

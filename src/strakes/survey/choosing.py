@@ -87,7 +87,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     absent = session.writer.run.environment["engine"].get("absent", {})
     cells, lacking = without_absent(cells, absent)
     if not cells:
-        _refuse_all(session, lacking, absent)
+        refuse_all(session, lacking, absent)
     session.writer.append_event(AmountsChosen(context.phase_s, asdict(pilot), *room))
     for left_out in (*skipped, *lacking):
         session.writer.append_event(CellSkipped(left_out.study, left_out.settings, left_out.reason))
@@ -95,8 +95,8 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     return cells, context.phase_s
 
 
-def _refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
-    """Every phase asked for is left out."""
+def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
+    """Raise EnvironmentLacksError, with what would bring it, where every phase that was asked for is left out."""
     reasons = dict.fromkeys(skipped_cell.reason for skipped_cell in lacking)
     remedies = dict.fromkeys(
         absence["remedy"] for name, absence in absent.items() if any(why.startswith(f"{name}: ") for why in reasons)

@@ -166,22 +166,15 @@ class Servers:
     @property
     def remote_shell(self) -> bool:
         """Whether a shell on another machine reads the command."""
-        return self._shells > 0
-
-    @property
-    def _shells(self) -> int:
-        """How many shells read a command on its way, one after the other."""
-        return sum(PurePath(word).name in _REMOTE_SHELLS for word in shlex.split(self.template))
+        return _shells_in(shlex.split(self.template)) > 0
 
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
         """Return what to run here so that ``argv`` runs there. Raises BadInputError for a host that is none."""
         if not _HOST.fullmatch(host):
             why = "it is empty, looks like an option, or has characters that no name or address has"
             raise BadInputError("not a valid host name", where=repr(host), why=why)
-        words = (word.replace("{host}", host) for word in shlex.split(self.template))
-        for _ in range(self._shells):
-            argv = [shlex.quote(word) for word in argv]
-        return (*words, *argv)
+        words = [word.replace("{host}", host) for word in shlex.split(self.template)]
+        return (*words, *quoted_for(words, argv))
 
     def runner(self, host: str, run: Runner) -> Runner:
         """``run``, but on that host; raises MeasurementError when it cannot be reached."""
@@ -195,6 +188,17 @@ class Servers:
             return Completed(tuple(argv), done.status, done.stdout, done.stderr)
 
         return on_host
+
+
+def quoted_for(before: Sequence[str], argv: Sequence[str]) -> tuple[str, ...]:
+    """Return a command as it has to be said after the words before it: every remote shell among them unquotes once."""
+    for _ in range(_shells_in(before)):
+        argv = [shlex.quote(word) for word in argv]
+    return tuple(argv)
+
+
+def _shells_in(words: Sequence[str]) -> int:
+    return sum(PurePath(word).name in _REMOTE_SHELLS for word in words)
 
 
 def _bad_template(template: str, why: str) -> BadInputError:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Iterable, Sequence
 
 from strakes.drill.faults.fault import Ask, Fault
 from strakes.drill.undo import RunCommand, run_command
 from strakes.errors import BadInputError
 from strakes.failover.timeline import Moment
-from strakes.targets.command import Runner, run
+from strakes.targets.command import Runner, quoted_for, run
 
 
 class CommandFault(Fault):
@@ -41,3 +42,20 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
     if not words:
         raise BadInputError(f"{option} is empty")
     return words
+
+
+def each_of(commands: Iterable[str]) -> str:
+    """Return what does all of them, also where one fails, and fails then."""
+    return "; ".join(["failed=0", *(f"{{ {command}; }} || failed=1" for command in commands), "exit $failed"])
+
+
+def through(via: str, argv: Sequence[str]) -> tuple[str, ...]:
+    """Put the words of ``--via`` before a command, which every remote shell among them finds quoted.
+
+    >>> through("ssh root@mds-a", ["sh", "-c", "date; uptime"])
+    ('ssh', 'root@mds-a', 'sh', '-c', "'date; uptime'")
+    >>> through("", ["date"])
+    ('date',)
+    """
+    words = words_of("--via", via) if via else ()
+    return (*words, *quoted_for(words, argv))

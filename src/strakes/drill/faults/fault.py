@@ -31,6 +31,8 @@ class Ask:
     bmc_user: str = ""
     bmc_password_file: Path | None = None
     target: str = ""
+    nic: str = ""
+    peer: str = ""
     servers: Servers | None = None
 
 

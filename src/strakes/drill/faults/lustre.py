@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import shlex
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from strakes.drill.faults.command import struck_by
+from strakes.drill.faults.command import each_of, struck_by
+from strakes.drill.faults.disk import slowing
 from strakes.drill.faults.fault import Ask, Fault
 from strakes.drill.undo import MountTargets, RunCommand, Undo
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
@@ -29,15 +30,10 @@ _GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 # What starts first: clients and targets ask the management server, data targets the metadata targets.
 _STARTS = ("MGS", "MDT", "OST")
-# How long each request to a slowed disk takes longer, in milliseconds.
-_DELAY_MS = 100
-_READERS = 8
 # Of a service of systemd: all that is neither "inactive", "failed" nor "unknown".
 _AT_WORK = ("active", "activating", "reloading", "refreshing", "deactivating", "maintenance")
 _LOOPBACK = "lo"
 _NETWORK = re.compile(r"^[^@\s]+@(?P<network>[a-z]\w*)$")
-# Readers end by themselves after this time, should nobody be left who ends them.
-_MOST_S = 3600
 
 
 @dataclass(frozen=True)
@@ -246,12 +242,7 @@ class StopServices(_ServerFault):
         return stop, self.mount_again(mine)
 
 
-def _each_of(commands: Iterable[str]) -> str:
-    """Return what does all of them, also where one fails, and fails then."""
-    return "; ".join(["failed=0", *(f"{{ {command}; }} || failed=1" for command in commands), "exit $failed"])
-
-
-class SlowDisk(_ServerFault):
+class SlowTarget(_ServerFault):
     """A slow disk: by dm-delay on a volume of the device mapper, otherwise by readers of the whole disk."""
 
     def commands(self) -> tuple[str, str]:
@@ -264,54 +255,7 @@ class SlowDisk(_ServerFault):
                 why="strakes can do that to block devices only",
                 remedy="Give your own commands: --fault-command and --restore-command.",
             )
-        table = self.ask("dmsetup", "table", device)
-        if table.status == 0 and (delayed := delayed_table(table.stdout.strip())):
-            return _reload(device, delayed), _reload(device, table.stdout.strip())
-        return _read_all(device, self.victim.name)
-
-
-def delayed_table(table: str) -> str:
-    """Return a table of dm-delay for the same volume; empty where it is not one linear piece.
-
-    >>> delayed_table("0 4194304 linear 252:16 2048")
-    '0 4194304 delay 252:16 2048 100'
-    >>> delayed_table("0 8 striped 2 128 8:0 0 8:16 0")
-    ''
-    """
-    words = table.split()
-    if len(words) != 5 or words[2] != "linear":
-        return ""
-    return " ".join([*words[:2], "delay", *words[3:], str(_DELAY_MS)])
-
-
-def _reload(device: str, table: str) -> str:
-    volume = shlex.quote(device)
-    return (
-        f"dmsetup reload {volume} --table {shlex.quote(table)} && "
-        f"{{ dmsetup suspend --nolockfs {volume}; dmsetup resume {volume}; }}"
-    )
-
-
-def _read_all(device: str, name: str) -> tuple[str, str]:
-    mark = f"strakes-slow-{name}"
-    # Only root may write there.
-    pids = f"/run/{mark}"
-    disk = shlex.quote(device)
-    read = f"dd if={disk} of=/dev/null bs=1M iflag=direct"
-    reader = shlex.quote(f"while {read} skip=$1; do set -- 0; done")
-    at_work = f"grep -q {mark} /proc/$pid/cmdline 2>/dev/null"
-    stop = f"for pid in $(cat {pids} 2>/dev/null); do if {at_work}; then kill -- -$pid; fi; done; rm -f {pids}"
-    # One block first, for its own words where the disk cannot be read; then a reader that died says that it was not
-    # slowed.
-    start = (
-        f"size=$(blockdev --getsize64 {disk}) && {read} count=1 && : > {pids} && "
-        f"{{ for part in $(seq 0 {_READERS - 1}); do "
-        f"setsid timeout {_MOST_S} sh -c {reader} {mark} $((size / {_READERS} / 1048576 * part)) "
-        f"</dev/null >/dev/null 2>&1 & echo $! >> {pids}; done; sleep 1; "
-        f"for pid in $(cat {pids}); do {at_work} || {{ {stop}; "
-        f"echo {shlex.quote(f'a reader of {device} ended at once')} >&2; exit 1; }}; done; }}"
-    )
-    return start, stop
+        return slowing(device, self.victim.name, lambda words: self.ask(*words))
 
 
 class CutClient(_LustreFault):
@@ -337,7 +281,7 @@ class CutClient(_LustreFault):
         ]
         strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules)
         # One rule that does not go must not keep the others.
-        undo = _each_of(f"lctl net_drop_del {rule}" for rule in rules)
+        undo = each_of(f"lctl net_drop_del {rule}" for rule in rules)
         self._strike = ("sh", "-c", strike)
         self.undo = RunCommand(("sh", "-c", undo))
         self.text = f"on this client: {strike}"

@@ -8,9 +8,12 @@ from typing import NamedTuple
 
 from strakes.drill.faults.bmc import PowerOff
 from strakes.drill.faults.cephfs import FailServer, KillServer, StopServer
+from strakes.drill.faults.clock import ClockStep
 from strakes.drill.faults.command import CommandFault
+from strakes.drill.faults.disk import DiskFull, SlowDisk
 from strakes.drill.faults.fault import Ask, Fault
-from strakes.drill.faults.lustre import CutClient, ForceUnmountTarget, SlowDisk, StopServices, UnmountTarget
+from strakes.drill.faults.lustre import CutClient, ForceUnmountTarget, SlowTarget, StopServices, UnmountTarget
+from strakes.drill.faults.network import CardDown, OneWayLoss
 from strakes.drill.faults.pacemaker import FailResource, FenceNode, StandbyNode
 from strakes.errors import BadInputError
 
@@ -22,27 +25,39 @@ class FaultEntry(NamedTuple):
 
     make: Callable[[Ask], Fault]
     takes: tuple[str, ...]
+    works_on: str
     summary: str
 
 
+_LAB, _CEPH, _PACEMAKER, _LUSTRE = "CephFS lab", "CephFS", "Pacemaker", "Lustre"
+_BMC = ("bmc", "bmc_user", "bmc_password_file", "via")
 FAULTS: Mapping[str, FaultEntry] = {
-    COMMAND: FaultEntry(CommandFault, ("command", "restore"), "run the command of --fault-command"),
-    "mds-kill": FaultEntry(KillServer, (), "kill the active metadata server of a CephFS lab"),
-    "mds-stop": FaultEntry(StopServer, (), "stop the active metadata server (SIGSTOP), as if it hung"),
-    "mds-fail": FaultEntry(FailServer, (), "fail rank 0 of a CephFS in an orderly way (ceph mds fail)"),
-    "node-standby": FaultEntry(StandbyNode, ("node", "via"), "move all services away from a Pacemaker node (standby)"),
-    "node-fence": FaultEntry(FenceNode, ("node", "via"), "power off a Pacemaker node by its fencing device"),
-    "resource-fail": FaultEntry(FailResource, ("node", "resource", "via"), "fail a Pacemaker resource"),
-    "power-off": FaultEntry(
-        PowerOff, ("bmc", "bmc_user", "bmc_password_file", "via"), "cut the power of a server by its BMC"
+    COMMAND: FaultEntry(CommandFault, ("command", "restore"), "anything", "run the command of --fault-command"),
+    "mds-kill": FaultEntry(KillServer, (), _LAB, "kill the active metadata server"),
+    "mds-stop": FaultEntry(StopServer, (), _LAB, "stop the active metadata server (SIGSTOP), as if it hung"),
+    "mds-fail": FaultEntry(FailServer, (), _CEPH, "fail rank 0 in an orderly way (ceph mds fail)"),
+    "node-standby": FaultEntry(
+        StandbyNode, ("node", "via"), _PACEMAKER, "move all services away from a node (standby)"
     ),
-    "lustre-umount": FaultEntry(UnmountTarget, ("target",), "unmount a target of Lustre on its server"),
+    "node-fence": FaultEntry(FenceNode, ("node", "via"), _PACEMAKER, "power off a node by its fencing device"),
+    "resource-fail": FaultEntry(FailResource, ("node", "resource", "via"), _PACEMAKER, "fail a resource"),
+    "power-off": FaultEntry(PowerOff, _BMC, "server with a BMC", "cut the power of a server by its BMC"),
+    "clock-step": FaultEntry(ClockStep, ("via",), "another machine", "set a server's clock five minutes ahead"),
+    "disk-full": FaultEntry(DiskFull, (), "local, DRBD; not NFS 3", "take all room of the file system of DIR"),
+    "slow-disk": FaultEntry(SlowDisk, (), "local, DRBD", "slow the disk that DIR is on"),
+    "nic-down": FaultEntry(
+        CardDown, ("nic", "via"), "any network card", "switch a network card off, such as this client's"
+    ),
+    "one-way-loss": FaultEntry(
+        OneWayLoss, ("peer", "via"), "Ethernet, same network", "lose what is sent to one machine, not what it sends"
+    ),
+    "lustre-umount": FaultEntry(UnmountTarget, ("target",), _LUSTRE, "unmount a target on its server"),
     "lustre-umount-force": FaultEntry(
-        ForceUnmountTarget, ("target",), "unmount a target of Lustre by force: its clients are evicted"
+        ForceUnmountTarget, ("target",), _LUSTRE, "unmount a target by force: its clients are evicted"
     ),
-    "lustre-server-stop": FaultEntry(StopServices, ("target",), "unmount all Lustre targets of one server"),
-    "lustre-slow-disk": FaultEntry(SlowDisk, ("target",), "slow the disk of a target of Lustre"),
-    "lustre-client-cut": FaultEntry(CutClient, (), "cut this client off from its Lustre servers"),
+    "lustre-server-stop": FaultEntry(StopServices, ("target",), _LUSTRE, "unmount all targets of one server"),
+    "lustre-slow-disk": FaultEntry(SlowTarget, ("target",), _LUSTRE, "slow the disk of a target"),
+    "lustre-client-cut": FaultEntry(CutClient, (), _LUSTRE, "cut this client off from its servers"),
 }
 
 

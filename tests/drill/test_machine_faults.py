@@ -1,0 +1,213 @@
+"""Faults of a machine: its disk, its network, its clock. Each is really done, where only the test has to do with it, and undone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from strakes.drill.faults.fault import Ask
+from strakes.drill.faults.registry import FAULTS, make_fault
+from strakes.drill.guard import Promise
+from strakes.drill.journal import all_pending
+from strakes.errors import BadInputError, EnvironmentLacksError
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and networks of its own need root")
+
+
+def done(*words: str | Path) -> str:
+    ended = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    done("mount", "-t", "tmpfs", "-o", "size=8m", "strakes-test", place)
+    try:
+        yield place
+    finally:
+        done("umount", place)
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[str, str]]:
+    """Two machines with a cable: what goes before a command on each."""
+    names = [f"strakes-{secrets.token_hex(3)}" for _ in range(2)]
+    try:
+        for name in names:
+            done("ip", "netns", "add", name)
+        first, second = names
+        done("ip", "-n", first, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", second)
+        for number, name in enumerate(names, 1):
+            done("ip", "-n", name, "address", "add", f"10.77.0.{number}/24", "dev", "cable")
+            done("ip", "-n", name, "link", "set", "cable", "up")
+        done("ip", "-n", first, "route", "add", "default", "via", "10.77.0.2")
+        done("ip", "-n", first, "route", "add", "10.88.0.0/24", "dev", "cable")
+        yield f"ip netns exec {first}", f"ip netns exec {second}"
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+def room(place: Path) -> int:
+    system = os.statvfs(place)
+    return system.f_bavail * system.f_frsize
+
+
+@needs_root
+def test_a_full_disk_has_no_room_for_a_page_and_has_it_again_when_undone(small: Path) -> None:
+    fault = make_fault("disk-full", Ask(small))
+    fault.strike()
+    assert room(small) < 4096 and fault.lacking()
+    with pytest.raises(OSError, match="No space") as refused:
+        (small / "more").write_bytes(bytes(8192))
+    assert refused.value.errno == errno.ENOSPC
+    (small / "more").unlink()
+    assert fault.undo is not None
+    for _ in range(2):  # doing it twice does no harm
+        fault.undo.do()
+    assert room(small) == 8 << 20 and not fault.lacking() and not any(small.iterdir())
+
+
+@needs_root
+def test_a_disk_that_was_filled_has_room_again_when_the_drill_ends_without_undoing_it(
+    small: Path, tmp_path: Path
+) -> None:
+    fault = make_fault("disk-full", Ask(small))
+    assert fault.undo is not None
+    promise = Promise(tmp_path / "store", fault.text, fault.undo)
+    fault.strike()
+    assert len(all_pending(tmp_path / "store")) == 1
+    promise.close()  # the pipe that the guard waits at is closed for a drill that is killed, too
+    assert room(small) == 8 << 20 and not all_pending(tmp_path / "store")
+
+
+@needs_root
+def test_a_card_that_was_down_has_its_routes_again(two: tuple[str, str], tmp_path: Path) -> None:
+    here, _ = two
+    before = sorted(done(*here.split(), "ip", "route", "show").splitlines())
+    assert len(before) == 3
+    fault = make_fault("nic-down", Ask(tmp_path, nic="cable", via=here))
+    fault.strike()
+    assert fault.lacking() == "it is down" and not done(*here.split(), "ip", "route", "show")
+    assert fault.undo is not None
+    for _ in range(2):
+        fault.undo.do()
+    assert not fault.lacking() and sorted(done(*here.split(), "ip", "route", "show").splitlines()) == before
+
+
+def heard(here: str, there: str) -> bool:
+    """Whether what is sent here arrives there."""
+    code = "import socket; s = socket.socket(2, 2); s.bind(('', 7777)); s.settimeout(2); s.recv(9)"
+    listener = subprocess.Popen([*there.split(), "python3", "-I", "-c", code], stderr=subprocess.DEVNULL)
+    own = done(*there.split(), "ip", "-o", "-4", "address", "show", "dev", "cable").split()
+    address = own[own.index("inet") + 1].partition("/")[0]
+    send = f"import socket; socket.socket(2, 2).sendto(b'x', ('{address}', 7777))"
+    deadline = time.monotonic() + 10
+    while listener.poll() is None and time.monotonic() < deadline:
+        subprocess.run([*here.split(), "python3", "-I", "-c", send], check=False)
+        time.sleep(0.1)
+    return listener.wait(10) == 0
+
+
+@needs_root
+def test_what_is_sent_one_way_is_lost_and_the_other_way_arrives(two: tuple[str, str], tmp_path: Path) -> None:
+    here, there = two
+    assert heard(here, there) and heard(there, here)
+    fault = make_fault("one-way-loss", Ask(tmp_path, peer="10.77.0.2", via=here))
+    fault.strike()
+    assert not heard(here, there) and heard(there, here)
+    assert fault.undo is not None
+    for _ in range(2):
+        fault.undo.do()
+    assert heard(here, there)
+
+
+@needs_root
+def test_a_machine_behind_a_gateway_and_a_card_that_is_not_there_are_refused(
+    two: tuple[str, str], tmp_path: Path
+) -> None:
+    here, _ = two
+    with pytest.raises(BadInputError, match="cannot be lost alone"):
+        make_fault("one-way-loss", Ask(tmp_path, peer="10.99.0.1", via=here))
+    with pytest.raises(BadInputError, match="cannot be switched off"):
+        make_fault("nic-down", Ask(tmp_path, nic="eth77", via=here))
+
+
+@needs_root
+def test_a_slow_disk_is_read_by_others_until_it_is_undone(tmp_path: Path) -> None:
+    image, place = tmp_path / "image", tmp_path / "place"
+    place.mkdir()
+    with image.open("wb") as file:
+        file.truncate(32 << 20)
+    done("mkfs.ext4", "-q", image)
+    done("mount", "-o", "loop", image, place)
+    try:
+        fault = make_fault("slow-disk", Ask(place))
+        fault.strike()
+        readers = subprocess.run(["pgrep", "-f", "strakes-slow-loop"], capture_output=True, text=True).stdout.split()
+        assert len(readers) >= 8
+        assert fault.undo is not None
+        for _ in range(2):
+            fault.undo.do()
+        deadline = time.monotonic() + 10
+        while subprocess.run(["pgrep", "-f", "strakes-slow-loop"], capture_output=True).returncode == 0:
+            assert time.monotonic() < deadline, "readers are left"
+            time.sleep(0.1)
+    finally:
+        done("umount", place)
+
+
+def test_a_directory_without_a_disk_of_this_machine_cannot_be_slowed() -> None:
+    with pytest.raises(BadInputError, match="needs a file system on a block device"):
+        make_fault("slow-disk", Ask(Path("/proc")))
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> tuple[str, Path]:
+    """What goes before a command of a machine whose clock tells what it is set to, and where it does."""
+    told, shim = tmp_path / "told", tmp_path / "shim"
+    shim.mkdir()
+    program = shim / "date"
+    program.write_text(f'#!/bin/sh\nif [ "$1" = -s ]; then echo "$2" >> {told}; else exec /bin/date "$@"; fi\n')
+    program.chmod(0o755)
+    return f"env PATH={shim}:/usr/bin:/bin", told
+
+
+def test_a_clock_is_put_back_to_the_time_that_it_would_have_had(clock: tuple[str, Path], tmp_path: Path) -> None:
+    via, told = clock
+    fault = make_fault("clock-step", Ask(tmp_path, via=via))
+    fault.strike()
+    assert fault.undo is not None
+    time.sleep(1.1)
+    fault.undo.do()
+    ahead, back = told.read_text().split("\n")[:2]
+    assert ahead == "+300 seconds" and back.startswith("@") and abs(float(back[1:]) - time.time()) < 0.5
+
+
+def test_the_clock_of_the_drill_itself_is_left_alone_and_a_server_that_is_silent_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="--via is required"):
+        make_fault("clock-step", Ask(tmp_path))
+    with pytest.raises(EnvironmentLacksError, match="does not tell its time"):
+        make_fault("clock-step", Ask(tmp_path, via="false"))
+
+
+def test_every_fault_says_where_it_works(strakes: StrakesRunner, tmp_path: Path) -> None:
+    listed = strakes("failover", "drill", tmp_path, "--fault", "list")
+    assert listed.returncode == 0
+    for name, entry in FAULTS.items():
+        assert any(
+            line.startswith(f"{name} ") and entry.works_on in line and line.endswith(entry.summary)
+            for line in listed.stdout.splitlines()
+        )

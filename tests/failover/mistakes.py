@@ -9,6 +9,7 @@ from pathlib import Path
 
 from failover.clusters import EXAMPLES, planned
 from failover.styles import STYLES, write
+from failover.styles_files import FILE_STYLES
 
 COROSYNC, CIB, TOML = "etc/corosync/corosync.conf", "pacemaker/cib.xml", "cluster.toml"
 TARGETS, CLIENTS = "lustre/make-targets.sh", "lustre/mount-clients.sh"
@@ -28,6 +29,8 @@ class Planted:
     def plant(self, directory: Path) -> Path:
         if self.base in EXAMPLES:
             planned(self.base, directory)
+        elif self.base in FILE_STYLES:
+            write(FILE_STYLES[self.base](), directory, 0o600)
         else:
             write(STYLES[self.base](), directory)
         path = directory / self.file

@@ -9,7 +9,7 @@ from strakes.failover.rules.dangers import TABLE, rule_name
 PAIR, HOME = "tianhe2", "nfs"
 _DRBD = "etc/drbd.d/home.res"
 # What the plan of homes has already; it is changed there.
-_SET = ("cluster-recheck-interval", "stonith-timeout", "cipher", "directory", "fsid", "dampen")
+_SET = ("cluster-recheck-interval", "stonith-timeout", "cipher", "directory", "device", "fstype", "fsid", "dampen")
 # A primitive of each agent in the plan of homes.
 _PRIMITIVES = {"Filesystem": "mount-home", "exportfs": "export-home", "drbd": "drbd-home", "ping": "clients-network"}
 

@@ -1,4 +1,4 @@
-"""Mistakes that were written down before the rules about them were; the list is data."""
+"""Mistakes that were written down before the rules about them were; the lists are data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from pathlib import Path
 
 from failover.mistakes import Planted
 
-_LIST = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["mistake"]
-# Each with all rules that may tell of it; the first one is the one that is asked for.
-RULES = {row["name"]: tuple(row["rules"]) for row in _LIST}
-PLANTED = {row["name"]: Planted(row["rules"][0], row["base"], row["file"], row["old"], row["new"]) for row in _LIST}
+_HERE = Path(__file__).parent
+_LISTS = [
+    tomllib.loads((_HERE / f"mistakes_{name}.toml").read_text(encoding="utf-8"))["mistake"]
+    for name in ("fresh", "known")
+]
+_ROWS = [row for rows in _LISTS for row in rows]
+# Each with all rules that may tell of it; the first one is the one that is asked for. Without rules: known, and missed.
+RULES = {row["name"]: tuple(row["rules"]) for row in _ROWS}
+MISSED = tuple(name for name, rules in RULES.items() if not rules)
+PLANTED = {
+    row["name"]: Planted(row["rules"][0], row["base"], row["file"], row["old"], row["new"])
+    for row in _ROWS
+    if row["rules"]
+}

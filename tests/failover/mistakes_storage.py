@@ -56,5 +56,11 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
         CIB,
         (r'(id="pool-ost0-stop-0s" name="stop" interval="0s" timeout=)"300s"', r'\1"5s"'),
     ),
+    "cluster file systems that wait for the lock managers of all nodes": (
+        "clone-waits-for-all-nodes",
+        "gfs2-three-guests",
+        CIB,
+        set_to("interleave", "false"),
+    ),
 }
 PLANTED = {name: Planted(rule, base, file, *change) for name, (rule, base, file, change) in _ROWS.items()}

@@ -17,6 +17,7 @@ _OCF = Path("/usr/lib/ocf/resource.d")
 _BOOLEAN, _INTEGER = "bool", "int"
 _KINDS = {"boolean": _BOOLEAN, "integer": _INTEGER, "second": "seconds", "time": "time", "percentage": "percentage"}
 _BOOLEANS = ("", "0", "1", "true", "false", "yes", "no", "on", "off")
+_NO_MARKS = str.maketrans("", "", "!*")
 _DAEMONS = ("schedulerd", "controld", "based")
 _DRBD_COMMANDS = {
     "net": ("net-options", "new-peer"),
@@ -32,7 +33,7 @@ def _said(*words: str) -> str:
 
 
 def _parameters(text: str) -> Iterator[str]:
-    """One word for each: its name, ``!`` where it is required, and what it takes."""
+    """One word for each: its name, ``!`` where it is required, ``*`` where no two may have it, and what it takes."""
     try:
         root = Xml.fromstring(text[text.index("<") :])
     except (Xml.ParseError, ValueError):
@@ -48,7 +49,8 @@ def _parameters(text: str) -> Iterator[str]:
             kind = ""
         # A required one that has a default need not be given.
         required = parameter.get("required") == "1" and not default
-        yield f"{name}{'!' if required else ''}{':' + kind if kind else ''}"
+        unique = "*" if parameter.get("unique") == "1" else ""
+        yield f"{name}{'!' if required else ''}{unique}{':' + kind if kind else ''}"
 
 
 def parameters(*words: str) -> list[str]:
@@ -60,7 +62,7 @@ def fencing_agents() -> dict[str, str]:
     found = {}
     for path in sorted(Path("/usr/sbin").glob("fence_*")):
         # What is required of a fencing agent has older names, too, or is given by Pacemaker.
-        words = " ".join(sorted(_parameters(_said(str(path), "-o", "metadata")))).replace("!", "")
+        words = " ".join(sorted(_parameters(_said(str(path), "-o", "metadata")))).translate(_NO_MARKS)
         if words:
             found[path.name] = words
     return found
@@ -82,8 +84,8 @@ def cluster_properties() -> dict[str, str]:
     ]
     fencing = _parameters(_said("/usr/lib/pacemaker/pacemaker-fenced", "metadata"))
     return {
-        "properties": " ".join(sorted(set(words))).replace("!", ""),
-        "fencing": " ".join(fencing).replace("!", ""),
+        "properties": " ".join(sorted(set(words))).translate(_NO_MARKS),
+        "fencing": " ".join(fencing).translate(_NO_MARKS),
     }
 
 
@@ -127,7 +129,10 @@ def _table(comment: str, parts: Mapping[str, str]) -> str:
 
 def main() -> None:
     TABLES.mkdir(exist_ok=True)
-    about = "Name, ! where it is required, and what it takes. Written by tests/failover/options_of_programs.py."
+    about = (
+        "Name, ! where it is required, * where no two may have it, and what it takes. "
+        "Written by tests/failover/options_of_programs.py."
+    )
     (TABLES / "fencing_agents.toml").write_text(_table(about, fencing_agents()))
     (TABLES / "resource_agents.toml").write_text(_table(about, resource_agents()))
     (TABLES / "pacemaker.toml").write_text(_table(about, cluster_properties()))

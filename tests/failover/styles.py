@@ -313,10 +313,11 @@ def files(configuration: str, heart: str | None = None, replication: str = DRBD8
     return made | {name.replace("__", "/"): text for name, text in others.items()}
 
 
-def write(style: Files, directory: Path) -> Path:
+def write(style: Files, directory: Path, mode: int = 0o644) -> Path:
     for name, text in style.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text)
+        (directory / name).chmod(mode)
     return directory
 
 

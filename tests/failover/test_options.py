@@ -10,7 +10,7 @@ from strakes.failover.known_options import Option, meant, options_of
 
 
 def _names(words: str) -> set[str]:
-    return {word.partition(":")[0].rstrip("!") for word in words.split()}
+    return {word.partition(":")[0].rstrip("!*") for word in words.split()}
 
 
 def test_the_tables_know_every_option_of_pacemaker_and_drbd() -> None:

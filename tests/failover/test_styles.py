@@ -11,13 +11,14 @@ import pytest
 
 from failover.clusters import need
 from failover.styles import STYLES, write
+from failover.styles_files import FILE_STYLES
 from failover.styles_public import PUBLIC_STYLES
 from strakes.errors import BadInputError
 from strakes.failover.check import check
 from strakes.failover.rules.rule import findings
 from strakes.failover.setup import read_plan
 
-ALL = {**STYLES, **PUBLIC_STYLES}
+ALL = {**STYLES, **PUBLIC_STYLES, **FILE_STYLES}
 
 
 def test_there_are_many_of_them() -> None:
@@ -27,7 +28,7 @@ def test_there_are_many_of_them() -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_a_good_configuration_of_another_style_has_no_error_and_at_most_one_warning(name: str, tmp_path: Path) -> None:
     need("/lib/drbd/drbdadm-84", "corosync", "crm_verify", "crm_simulate")
-    result = check(read_plan(write(ALL[name](), tmp_path)))
+    result = check(read_plan(write(ALL[name](), tmp_path, 0o600)))
     assert not [verdict for verdict in result.verdicts if verdict.state == "refuses"]
     assert not [finding for finding in result.findings if finding.severity == "error"]
     assert len([finding for finding in result.findings if finding.severity == "warning"]) <= 1

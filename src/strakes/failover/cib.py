@@ -96,6 +96,12 @@ class Cib:
         return tuple(node.get("uname", "") for node in self.root.iterfind("./configuration/nodes/node"))
 
     @cached_property
+    def members_of_corosync(self) -> tuple[str, ...]:
+        """Return the names of the nodes that run Corosync: all but remote nodes."""
+        nodes = self.root.iterfind("./configuration/nodes/node")
+        return tuple(node.get("uname", "") for node in nodes if node.get("type") != "remote")
+
+    @cached_property
     def node_attributes(self) -> dict[str, dict[str, str]]:
         """Return the permanent attributes of each node, by its name."""
         return {
@@ -192,7 +198,8 @@ class Cib:
         """Return the nodes that a device powers off, as far as it says."""
         if self.fences_everybody(device):
             return self.nodes
-        listed = re.split(r"[\s,;]+", device.values.get("pcmk_host_list", device.values.get("hostlist", "")).strip())
+        keys = ("pcmk_host_list", *_own_host_list(device))
+        listed = re.split(r"[\s,;]+", next((device.values[key] for key in keys if device.values.get(key)), "").strip())
         mapped = [
             pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
         ]
@@ -201,7 +208,7 @@ class Cib:
     def fences_everybody(self, device: Primitive) -> bool:
         """Tell whether no list of hosts says which nodes the device is for."""
         values = device.values
-        named = any(values.get(key) for key in ("pcmk_host_list", "pcmk_host_map", "hostlist"))
+        named = any(values.get(key) for key in ("pcmk_host_list", "pcmk_host_map", *_own_host_list(device)))
         return values.get("pcmk_host_check") == "none" or not named
 
     def needs_no_hosts(self, device: Primitive) -> bool:
@@ -265,13 +272,26 @@ class Cib:
 
     def ordered_after_promotion(self, primitive: Primitive, clone: str) -> list[Order] | None:
         """Return the orders that lead from the promotion to its start; None where there are none."""
-        reached: dict[str, list[Order]] = {}
         copies = {clone, *(member.id for member in self.members(clone))}
-        waiting: list[tuple[str, list[Order]]] = [
+        waiting = [
             (order.then, [order])
             for order in self.orders
             if order.mandatory and order.first in copies and order.first_action == "promote"
         ]
+        return self._reached(waiting).get(primitive.id)
+
+    def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
+        """Tell whether the start of one primitive waits for that of the other, by their group or by orders."""
+        mates = self.groups.get(earlier.group, ())
+        behind = mates[[one.id for one in mates].index(earlier.id) + 1 :] if mates else ()
+        waiting: list[tuple[str, list[Order]]] = [(one.id, []) for one in behind]
+        names = {earlier.id, earlier.group, earlier.clone} - {""}
+        waiting += [(order.then, [order]) for order in self.orders if order.mandatory and order.first in names]
+        return later.id in self._reached(waiting)
+
+    def _reached(self, waiting: list[tuple[str, list[Order]]]) -> dict[str, list[Order]]:
+        """Return everything that waits for these, each with the orders that lead there."""
+        reached: dict[str, list[Order]] = {}
         while waiting:
             name, path = waiting.pop(0)
             if name in reached:
@@ -282,16 +302,16 @@ class Cib:
                 group = self.groups.get(member.group, ())
                 later = group[[one.id for one in group].index(member.id) :] if group else ()
                 waiting += [(one.id, path) for one in later]
-                # What waits for all of the group waits for this member, too.
+                # What waits for all of the group, or of the clone, waits for this member, too.
                 waiting += [
                     (order.then, [*path, order])
                     for order in self.orders
-                    if order.mandatory and order.first == member.group
+                    if order.mandatory and order.first in {member.group, member.clone} - {""}
                 ]
             waiting += [
                 (order.then, [*path, order]) for order in self.orders if order.mandatory and order.first == name
             ]
-        return reached.get(primitive.id)
+        return reached
 
     def _merged(self, path: str) -> dict[str, str]:
         """Merge several sets: the one with the highest score decides; those with a rule apply only sometimes."""
@@ -397,6 +417,8 @@ class Cib:
             if part.tag == "expression" and part.get("attribute") == "#uname":
                 same = {node for node in self.nodes if node == part.get("value")}
                 columns.append(same if part.get("operation") == "eq" else set(self.nodes) - same)
+            elif part.tag == "expression" and self._is_permanent(part):
+                columns.append(self._with_attribute(part))
             elif part.tag == "rule":
                 nodes, sure = self._matching(part)
                 certain = certain and sure
@@ -408,6 +430,25 @@ class Cib:
         either = rule.get("boolean-op", "and") == "or"
         chosen = set.union(*columns) if either else set.intersection(*columns)
         return tuple(node for node in self.nodes if node in chosen), certain
+
+    def _is_permanent(self, expression: Xml.Element) -> bool:
+        """Tell whether an expression is about an attribute that the section of nodes sets, by a test without order."""
+        name, operation = expression.get("attribute", ""), expression.get("operation", "")
+        known = any(name in attributes for attributes in self.node_attributes.values())
+        return known and operation in ("eq", "ne", "defined", "not_defined")
+
+    def _with_attribute(self, expression: Xml.Element) -> set[str]:
+        """Return the nodes for which an expression about a permanent attribute is true."""
+        name, wanted = expression.get("attribute", ""), expression.get("value")
+        given = {node: self.node_attributes.get(node, {}).get(name) for node in self.nodes}
+        defined = {node for node, value in given.items() if value is not None}
+        equal = {node for node in defined if given[node] == wanted}
+        return {
+            "eq": equal,
+            "ne": set(self.nodes) - equal,
+            "defined": defined,
+            "not_defined": set(self.nodes) - defined,
+        }[expression.get("operation", "")]
 
 
 def is_true(text: str) -> bool:
@@ -434,6 +475,11 @@ def score(text: str) -> float:
         return float("-inf") if text.startswith("-") else float("inf")
     value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0
     return value if abs(value) < 1_000_000 else value * float("inf")
+
+
+def _own_host_list(device: Primitive) -> tuple[str, ...]:
+    """Return the parameters by which an older agent itself says, when it is asked, which nodes it is for."""
+    return ("hostlist", "hostname") if device.agent.startswith("external/") else ("hostlist",)
 
 
 def _number(text: str) -> int:

@@ -38,11 +38,15 @@ _SIMILAR = 0.75
 
 @dataclass(frozen=True)
 class Option:
-    """One option; ``kind`` is ``bool``, ``int``, ``1..9``, ``yes|no`` ..., or empty for any text."""
+    """One option; ``kind`` is ``bool``, ``int``, ``1..9``, ``yes|no`` ..., or empty for any text.
+
+    ``unique`` options have another value in each resource.
+    """
 
     name: str
     kind: str = ""
     required: bool = False
+    unique: bool = False
 
     def complaint(self, value: str) -> str:
         """Return what the value ought to be, empty where it is accepted."""
@@ -91,8 +95,9 @@ def options_of(*sections: str) -> Mapping[str, Option]:
     for section in sections:
         for word in _tables().get(section, "").split():
             head, _, kind = word.partition(":")
-            name = head.rstrip("!")
-            found[name] = Option(name, kind, head.endswith("!"))
+            name = head.rstrip("!*")
+            marks = head[len(name) :]
+            found[name] = Option(name, kind, "!" in marks, "*" in marks)
     return found
 
 
@@ -117,5 +122,8 @@ def fencing_agents() -> tuple[str, ...]:
 def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name that an unknown one resembles, empty where there is none."""
     alike = {other.lower().replace("_", "-"): other for other in known}
-    close = get_close_matches(name.lower().replace("_", "-"), list(alike), 1, _SIMILAR)
+    plain = name.lower().replace("_", "-")
+    # In a short name two letters that changed places are much of it.
+    turned = [other for other in alike if sorted(other) == sorted(plain)]
+    close = turned or get_close_matches(plain, list(alike), 1, _SIMILAR)
     return alike[close[0]] if close else ""

@@ -66,9 +66,14 @@ class Primitive:
         return self.agent == "Lustre" or (self.is_mount and self.values.get("fstype") == "lustre")
 
     @property
+    def uses_disk(self) -> bool:
+        """Tell whether this mounts a file system, or hands a disk to clients."""
+        return self.is_mount or self.agent == "iSCSILogicalUnit"
+
+    @property
     def device(self) -> str:
-        """Return the device that this mounts, empty where none is given."""
-        return self.values.get("device") or self.values.get("target", "")
+        """Return the device that this mounts or hands out, empty where none is given."""
+        return self.values.get("device") or self.values.get("target") or self.values.get("path", "")
 
     @property
     def mount_point(self) -> str:

@@ -89,6 +89,8 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place = Path(name)
         (place / "authkey").write_bytes(bytes(256))
+        # Here the directory of the site's log need not exist.
+        text = re.sub(r"(?m)^(\s*logfile:\s*).*$", rf"\g<1>{place}/corosync.log", text)
         keyed = re.sub(r"(?m)^(\s*totem\s*\{\s*)$", rf"\1\n  keyfile: {place}/authkey", text, count=1)
         (place / "corosync.conf").write_text(keyed, encoding="utf-8")
         nodes = read_corosync(text, "").one("nodelist").all("node")

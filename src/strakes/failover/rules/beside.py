@@ -84,14 +84,14 @@ def exported(setup: Setup) -> Iterator[str]:
 @rule(
     "network-of-lustre-not-configured",
     "error",
-    "lustre",
     "lnet",
-    reason="The module brings up other networks than the targets' NIDs name: nobody finds the servers.",
+    reason="The module brings up other networks than the NIDs name: nobody finds the servers, or what is watched never "
+    "answers.",
     remedy='options lnet networks="tcp0(INTERFACE)" with the networks of the NIDs.',
     source=_MKFS,
 )
 def networks(setup: Setup) -> Iterator[str]:
-    """Find LNet networks of the servers' NIDs that the lnet module does not have."""
+    """Find LNet networks of servers' and watched NIDs that the lnet module does not have."""
     match = re.search(r"^\s*options\s+lnet\s.*?networks=[\"']?([^\"'\s]+)", setup.lnet, re.M)
     if not match:
         return
@@ -107,6 +107,12 @@ def networks(setup: Setup) -> Iterator[str]:
     }
     for network in sorted(used - configured):
         yield f"modprobe.d: lnet has no {network}, the servers' NIDs have"
+    # Another network is reached through routers.
+    routed = bool(re.search(r"^\s*options\s+lnet\s.*?routes=", setup.lnet, re.M))
+    for one in setup.cib.services if setup.cib and not routed else ():
+        hosts = one.values.get("host_list", "").split() if one.agent == "healthLNET" else []
+        for network in sorted({_network(host.partition("@")[2]) for host in hosts if "@" in host} - configured):
+            yield f"modprobe.d: lnet has no {network}, {one.id} watches it"
 
 
 def _network(name: str) -> str:

@@ -63,6 +63,8 @@ def device(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has pcmk_delay_max={values['pcmk_delay_max']} below pcmk_delay_base"
         if is_true(values.get("inet4_only", "")) and is_true(values.get("inet6_only", "")):
             yield f"cib: {one.id} has inet4_only and inet6_only"
+        if values.get("snmp_version") == "3" and not (values.get("username") or values.get("login")):
+            yield f"cib: {one.id} has snmp_version=3, and no username"
         if values.get("snmp_version") == "3":
             for keys in _SNMP_NEEDS.get(values.get("snmp_sec_level", "").lower(), ()):
                 if not any(values.get(key) for key in keys):
@@ -287,6 +289,25 @@ def operations(setup: Setup) -> Iterator[str]:
                 yield f"cib: {primitive.id} has an operation {operation.name}"
             if operation.role in ("Promoted", "Unpromoted") and operation.name == "monitor" and not promotable:
                 yield f"cib: {primitive.id} is monitored as {operation.role}, and is in no promotable clone"
+
+
+@rule(
+    "operation-given-twice",
+    "error",
+    "pacemaker",
+    reason="Pacemaker tells operations apart by name and interval: of two that agree in both, one is not carried out.",
+    remedy="Another interval for one of them, such as 11s beside 10s.",
+    source=f"{PACEMAKER}/operations.rst",
+)
+def operation_twice(setup: Setup) -> Iterator[str]:
+    """Find operations of one resource with one name and interval."""
+    for block in setup.pacemaker.root.iter("operations"):
+        seen: dict[tuple[str, float], str] = {}
+        for operation in block.iterfind("./op"):
+            key = operation.get("name", ""), seconds(operation.get("interval", "0"))
+            other = seen.setdefault(key, operation.get("id", ""))
+            if other != operation.get("id", ""):
+                yield f"cib: {other} and {operation.get('id')} are one operation"
 
 
 @rule(

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import re
 
-from strakes.failover.cib import is_true, seconds
+from strakes.failover.cib import is_true, score, seconds
 from strakes.failover.rules.danger import Danger, above, always, below, is_off, is_one_of, more, number_in
 
 PACEMAKER_ROWS: tuple[Danger, ...] = (
+    Danger(
+        "meta",
+        "resource-stickiness",
+        lambda value: score(value) < 0,
+        "-INFINITY",
+        "error",
+        "A service then leaves the node that it runs on whenever there is another one.",
+        "resource-stickiness=1000",
+    ),
+    Danger(
+        "op monitor",
+        "interval",
+        lambda value: 0 < seconds(value) < 1,
+        "10ms",
+        "error",
+        "Monitors that follow one another without a pause keep the node busy, and time out when it is loaded.",
+        "interval=10s",
+    ),
     Danger(
         "cluster",
         "cluster-recheck-interval",

@@ -5,9 +5,28 @@ from __future__ import annotations
 import re
 
 from strakes.failover.cib import is_true
+from strakes.failover.known_options import meant, options_of
 from strakes.failover.rules.danger import Danger, below, is_off, is_one_of, is_relative, less, more
 
 SERVED_ROWS: tuple[Danger, ...] = (
+    Danger(
+        "Filesystem",
+        "device",
+        lambda value: bool(re.fullmatch(r"/dev/(sd[a-z]+|nvme\d+n\d+p?|vd[a-z]+|hd[a-z])\d*", value)),
+        "/dev/sdb1",
+        "warning",
+        "Each node numbers its disks as it finds them: after a start the name may be that of another disk.",
+        "device=/dev/disk/by-id/..., /dev/mapper/..., or a logical volume.",
+    ),
+    Danger(
+        "Filesystem",
+        "fstype",
+        lambda value: value not in options_of("file systems") and bool(meant(value, options_of("file systems"))),
+        "xsf",
+        "error",
+        "The kernel knows no file system of that name: the mount fails on every node.",
+        "Write it as mount(8) does.",
+    ),
     Danger(
         "drbd",
         "adjust_master_score",

@@ -243,7 +243,7 @@ def names(setup: Setup) -> Iterator[str]:
     """Find nodes of Pacemaker that are not in corosync.conf."""
     assert setup.cib is not None
     known = {name_of(node) for node in nodes_of(setup)}
-    for name in setup.cib.nodes if "" not in known else ():
+    for name in setup.cib.members_of_corosync if "" not in known else ():
         if known and name not in known:
             yield f"cib: node {name} is not in corosync.conf ({', '.join(sorted(known))})"
 

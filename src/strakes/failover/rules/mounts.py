@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
+from contextlib import suppress
 
+from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.fencing_devices import address_of
 from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
+# No bundle has more.
+_MOST_REPLICAS = 1000
 _EXPORTS = ("exportfs", "nfsserver")
-_ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
+ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
 
 
@@ -50,7 +56,7 @@ def address_early(setup: Setup) -> Iterator[str]:
     """Find addresses that are up before their group's file system is mounted."""
     for group in setup.pacemaker.groups.values():
         for earlier, later in _together(group):
-            if earlier.agent in _ADDRESSES and later.is_mount:
+            if earlier.agent in ADDRESSES and later.is_mount:
                 yield f"cib: {earlier.id} is up before {later.id} is mounted"
 
 
@@ -68,7 +74,7 @@ def loose(setup: Setup) -> Iterator[str]:
     tied = {name for colocation in cib.colocations if colocation.score == _INFINITY for name, _ in colocation.resources}
     mounts = [one for one in cib.services if one.is_mount and not one.clone]
     for primitive in cib.services if mounts else ():
-        if primitive.agent not in (*_ADDRESSES, "exportfs") or primitive.clone:
+        if primitive.agent not in (*ADDRESSES, "exportfs") or primitive.clone:
             continue
         mates = cib.groups.get(primitive.group, (primitive,))
         if len(mates) < 2 and not {primitive.id, primitive.group} & tied:
@@ -190,17 +196,30 @@ def exports(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
 )
 def address(setup: Setup) -> Iterator[str]:
-    """Find service addresses that a node, a BMC or another resource has."""
+    """Find service addresses that a node, a BMC, a container or another resource has."""
     rings = setup.membership.one("nodelist").all("node") if setup.corosync else []
     taken = {
         value: node.get("name") or "a node" for node in rings for key, value in node.settings if key.endswith("_addr")
     }
     for node in setup.cluster.nodes if setup.cluster else ():
         taken |= dict.fromkeys((*node.addresses.values(), node.bmc.address), node.name)
+    taken |= {address_of(device): device.id for device in setup.pacemaker.devices if address_of(device)}
+    taken |= dict(_bundled(setup.pacemaker))
     for primitive in setup.pacemaker.services:
-        ip = primitive.values.get("ip", "") if primitive.agent in _ADDRESSES else ""
+        ip = primitive.values.get("ip", "") if primitive.agent in ADDRESSES else ""
         other = taken.get(ip, "")
         if ip and other:
             yield f"cib: {primitive.id} and {other} have the address {ip}"
         if ip and not primitive.clone:
             taken[ip] = primitive.id
+
+
+def _bundled(cib: Cib) -> Iterator[tuple[str, str]]:
+    """Yield the addresses that Pacemaker gives to the containers of bundles, with the bundle that has them."""
+    for bundle in cib.root.iter("bundle"):
+        network = bundle.find("./network")
+        replicas = next((part.get("replicas", "1") for part in bundle if part.get("image")), "1")
+        with suppress(ValueError, AttributeError):
+            first = ipaddress.ip_address(network.get("ip-range-start", "") if network is not None else "")
+            for number in range(min(int(replicas), _MOST_REPLICAS)):
+                yield str(first + number), bundle.get("id", "")

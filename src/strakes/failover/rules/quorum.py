@@ -48,16 +48,17 @@ def no_tie_breaker(setup: Setup) -> Iterator[str]:
     "two-node-with-quorum-device",
     "error",
     "corosync",
-    reason='Corosync refuses to start with both: "two_node and quorum device cannot be configured at the same time".',
-    remedy="Remove two_node where there is a quorum device.",
+    reason="Corosync refuses to start with both: the device decides, and these settings would decide otherwise.",
+    remedy="Remove two_node, auto_tie_breaker, last_man_standing and allow_downscale where there is a quorum device.",
     source="https://github.com/ClusterLabs/crmsh/issues/1795",
 )
 def both(setup: Setup) -> Iterator[str]:
-    """Find ``two_node`` beside a quorum device."""
+    """Find ``two_node``, and what else decides without it, beside a quorum device."""
     assert setup.corosync is not None
     quorum = setup.corosync.one("quorum")
-    if quorum.get("two_node") in _ON and quorum.all("device"):
-        yield "corosync.conf: two_node: 1 beside a device"
+    for name in ("two_node", "auto_tie_breaker", "last_man_standing", "allow_downscale"):
+        if quorum.get(name) in _ON and quorum.all("device"):
+            yield f"corosync.conf: {name}: 1 beside a device"
 
 
 @rule(

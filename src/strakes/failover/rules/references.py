@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
+from strakes.failover.blocks import Block
 from strakes.failover.cib import Cib
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
@@ -267,6 +268,22 @@ def hosts_contradict(setup: Setup) -> Iterator[str]:
                 for name in names:
                     if sides and name not in sides:
                         yield f"drbd: {resource.name} connects {name}, which has no on section"
+        if connections:
+            yield from _unconnected(resource.name, sorted(sides), connections)
+
+
+def _unconnected(name: str, sides: list[str], connections: list[Block]) -> Iterator[str]:
+    """Find pairs of hosts without a connection between them."""
+    joined = list[set[str]]()
+    for connection in connections:
+        parts = (connection, *connection.all("path"))
+        listed = [text.split() for key, text in connection.settings if key == "hosts"]
+        joined.append({text.split()[0] for part in parts for key, text in part.settings if key == "host" and text})
+        joined += [set(names) for names in listed]
+    for number, one in enumerate(sides):
+        for other in sides[number + 1 :]:
+            if not any({one, other} <= names for names in joined):
+                yield f"drbd: {name} has no connection between {one} and {other}"
 
 
 @rule(

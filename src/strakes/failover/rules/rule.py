@@ -32,6 +32,8 @@ _MODULES = (
     "replication",
     "services",
     "mounts",
+    "layers",
+    "owners",
     "lustre",
     "site",
     "described",

@@ -21,9 +21,9 @@ def clone_of(setup: Setup, device: str) -> str:
 
 
 def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
-    """Yield the mounts of replicated devices, each with the clone of its device."""
+    """Yield what uses replicated devices, each with the clone of its device."""
     for primitive in setup.pacemaker.services:
-        if primitive.is_mount and primitive.device.startswith("/dev/drbd"):
+        if primitive.uses_disk and primitive.device.startswith("/dev/drbd"):
             yield primitive, clone_of(setup, primitive.device)
 
 
@@ -47,7 +47,7 @@ def not_managed(setup: Setup) -> Iterator[str]:
     }
     for mount, clone in _on_drbd(setup):
         if not clone and mount.device not in automatic:
-            yield f"cib: {mount.id} mounts {mount.device}, which nothing promotes"
+            yield f"cib: {mount.id} uses {mount.device}, which nothing promotes"
 
 
 @rule(
@@ -63,8 +63,8 @@ def backing_disk(setup: Setup) -> Iterator[str]:
     """Find mounts of a disk below DRBD."""
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks}
     for primitive in setup.pacemaker.services:
-        if primitive.device in disks:
-            yield f"cib: {primitive.id} mounts {primitive.device}, the disk of {disks[primitive.device]}"
+        if primitive.uses_disk and primitive.device in disks:
+            yield f"cib: {primitive.id} uses {primitive.device}, the disk of {disks[primitive.device]}"
 
 
 @rule(

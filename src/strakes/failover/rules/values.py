@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 
 from strakes.failover.cib import is_true, seconds
@@ -247,10 +248,12 @@ def late(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/alerts.rst",
 )
 def no_program(setup: Setup) -> Iterator[str]:
-    """Find alerts without an absolute path."""
+    """Find alerts without an absolute path, and programs that are not where the others are."""
     for alert in setup.pacemaker.root.iterfind("./configuration/alerts/alert"):
-        if not alert.get("path", "").startswith("/"):
-            yield f"cib: {alert.get('id')} has the path {alert.get('path')!r}"
+        path = alert.get("path", "")
+        program = setup.root / path.lstrip("/")
+        if not path.startswith("/") or (program.parent.is_dir() and not program.exists()):
+            yield f"cib: {alert.get('id')} has the path {path!r}"
 
 
 @rule(
@@ -282,12 +285,16 @@ def unusable(setup: Setup) -> Iterator[str]:
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def counted(setup: Setup) -> Iterator[str]:
-    """Find DRBD clones with more copies than hosts, or whose copies are not interchangeable."""
+    """Find DRBD clones with more or fewer copies than hosts, or whose copies are not interchangeable."""
     hosts = {resource.name: len(resource.hosts) for resource in setup.drbd}
+    sides = {resource.name: [host.name for host in resource.hosts] for resource in setup.drbd}
     for primitive in setup.pacemaker.primitives:
         meta = setup.pacemaker.clones.get(primitive.clone, {})
         copies = hosts.get(primitive.values.get("drbd_resource", ""), 0)
         given = meta.get("clone-max", "")
+        here = [host for host in sides.get(primitive.values.get("drbd_resource", ""), ()) if host in setup.node_names]
+        if primitive.is_drbd and given.isdecimal() and int(given) < len(here):
+            yield f"cib: {primitive.clone} has clone-max={given}, {len(here)} nodes have a copy"
         if primitive.is_drbd and copies and given.isdecimal() and int(given) > copies:
             yield f"cib: {primitive.clone} has clone-max={given}, the resource {copies} hosts"
         if primitive.is_drbd and is_true(meta.get("globally-unique", "false")):
@@ -341,7 +348,6 @@ def not_forced(setup: Setup) -> Iterator[str]:
 @rule(
     "pool-imported-at-boot",
     "error",
-    "lustre",
     reason="A pool in a cache file is imported when a node starts; one that goes on with errors, or waits for "
     "ever, is not taken over from.",
     remedy="zpool create -o cachefile=none -o failmode=panic",
@@ -352,6 +358,9 @@ def at_boot(setup: Setup) -> Iterator[str]:
     for option in ("cachefile=/", "failmode=continue"):
         if option in setup.lustre:
             yield f"make-targets.sh: a pool is made with -o {option}"
+    for service in setup.cib.services if setup.cib else ():
+        if service.agent == "ZFS" and re.search(r"cachefile=(?!none)", service.values.get("importargs", "")):
+            yield f"cib: {service.id} has importargs={service.values['importargs']}"
 
 
 def _number(text: str, default: int) -> int:

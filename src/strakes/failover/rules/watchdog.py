@@ -82,6 +82,11 @@ def sbd(setup: Setup) -> Iterator[str]:
     if with_disk and not values.get("SBD_DEVICE"):
         yield "sbd: a device of Pacemaker uses the disk, and SBD_DEVICE is empty"
     backing = {disk for resource in setup.drbd for disk in (*resource.disks, *resource.devices)}
-    for disk in filter(None, re.split(r"[;\s]+", values.get("SBD_DEVICE", ""))):
+    disks = [disk for disk in re.split(r"[;\s]+", values.get("SBD_DEVICE", "")) if disk]
+    for disk in sorted({disk for disk in disks if disks.count(disk) > 1}):
+        yield f"sbd: SBD_DEVICE has {disk} twice"
+    for disk in disks:
+        if ",/" in disk:
+            yield f"sbd: SBD_DEVICE={disk} is one name; several are separated by ;"
         if disk in backing or disk.startswith("/dev/drbd"):
             yield f"sbd: SBD_DEVICE={disk} is replicated by DRBD, or holds its data"

@@ -1,0 +1,147 @@
+"""Rules about what a service stands on: volume groups, lock managers, mounts, and the order of these."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.cib import Cib, is_true
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.setup import Setup
+
+_AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
+_LOCKED = ("gfs2", "ocfs2")
+# Where agents of services say that their data are.
+_DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base")
+
+
+def _volume_groups(cib: Cib) -> Iterator[tuple[Primitive, str, str]]:
+    """Yield each resource that activates volumes, with the volume group and the volume, which may be empty."""
+    for one in cib.services:
+        if one.agent in ("LVM-activate", "LVM"):
+            yield one, one.values.get("vgname") or one.values.get("volgrpname", ""), one.values.get("lvname", "")
+
+
+def _volume_of(primitive: Primitive) -> tuple[str, str]:
+    """Return the volume group and the volume that a mount or a logical unit is on; empty where it is on none.
+
+    A hyphen within a name is doubled in /dev/mapper.
+    """
+    device = primitive.device
+    mapped = re.fullmatch(r"/dev/mapper/((?:[^-/]|--)+)-((?:[^-/]|--)+)", device)
+    plain = re.fullmatch(r"/dev/(?!disk/|mapper/|drbd|md/|zvol/)([^/]+)/([^/]+)", device)
+    found = mapped or plain
+    return (found[1].replace("--", "-"), found[2].replace("--", "-")) if found else ("", "")
+
+
+@rule(
+    "volume-not-activated-first",
+    "error",
+    "pacemaker",
+    reason="Before its volume group is activated the device does not exist: the mount fails, and the group is banned "
+    "from the node.",
+    remedy="LVM-activate before the mount in the group, or an order.",
+    source=f"{_AGENTS}/LVM-activate",
+)
+def activated_first(setup: Setup) -> Iterator[str]:
+    """Find mounts that do not wait for their volume group."""
+    cib = setup.pacemaker
+    for activation, group, volume in _volume_groups(cib):
+        for one in cib.services:
+            used_group, used_volume = _volume_of(one)
+            uses = used_group == group and (not volume or used_volume == volume)
+            if one.uses_disk and group and uses and not cib.starts_after(one, activation):
+                yield f"cib: {one.id} uses {group}, and does not wait for {activation.id}"
+
+
+@rule(
+    "volume-of-nobody",
+    "error",
+    "pacemaker",
+    reason="The group activates one volume group and mounts a volume of another, which nothing activates.",
+    remedy="vgname, and the device of the mount, with the same volume group.",
+    source=f"{_AGENTS}/LVM-activate",
+)
+def nobodys(setup: Setup) -> Iterator[str]:
+    """Find mounts beside an activation that activates something else."""
+    cib = setup.pacemaker
+    activated = {group for _, group, _ in _volume_groups(cib)}
+    used = {_volume_of(one)[0] for one in cib.services}
+    for activation, group, _ in _volume_groups(cib):
+        for one in cib.groups.get(activation.group, ()):
+            if one.uses_disk and group not in used and _volume_of(one)[0] not in (*activated, ""):
+                yield f"cib: {activation.id} activates {group}, {one.id} uses {one.device}"
+
+
+@rule(
+    "exclusive-in-a-clone",
+    "error",
+    "pacemaker",
+    reason="Only one node can activate a volume exclusively: all other instances of the clone fail.",
+    remedy="activation_mode=shared and vg_access_mode=lvmlockd; or no clone.",
+    source=f"{_AGENTS}/LVM-activate",
+)
+def exclusive(setup: Setup) -> Iterator[str]:
+    """Find clones that activate a volume exclusively."""
+    for one in setup.pacemaker.services:
+        if one.agent == "LVM-activate" and one.clone and one.values.get("activation_mode", "exclusive") == "exclusive":
+            yield f"cib: {one.id} is in the clone {one.clone}"
+
+
+@rule(
+    "started-without-its-lock-manager",
+    "error",
+    "pacemaker",
+    reason="Cluster file systems and shared volumes cannot start before the lock manager (controld) runs on the node.",
+    remedy="Order: start the clone of controld (and lvmlockd), then what uses it; and a colocation.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def lock_manager(setup: Setup) -> Iterator[str]:
+    """Find shared volumes and cluster file systems that do not wait for the lock manager."""
+    cib = setup.pacemaker
+    managers = [one for one in cib.services if one.agent == "controld"]
+    for one in cib.services if managers else ():
+        locked = one.agent in ("lvmlockd", "clvm") or one.values.get("vg_access_mode") in ("lvmlockd", "clvmd")
+        if (locked or (one.is_mount and one.values.get("fstype") in _LOCKED)) and not any(
+            cib.starts_after(one, manager) for manager in managers
+        ):
+            yield f"cib: {one.id} does not wait for {managers[0].id}"
+
+
+@rule(
+    "clone-waits-for-all-nodes",
+    "warning",
+    "pacemaker",
+    reason="Without interleave each instance waits for all instances of the other clone: one node that comes or goes "
+    "restarts the service on all.",
+    remedy="interleave=true on the clone that waits.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def interleaved(setup: Setup) -> Iterator[str]:
+    """Find clones that wait for another clone without ``interleave``; that of the other one does not count."""
+    cib = setup.pacemaker
+    for order in cib.orders:
+        between = order.mandatory and {order.first, order.then} <= set(cib.clones)
+        if between and not is_true(cib.clones[order.then].get("interleave", "false")):
+            yield f"cib: {order.id} lets {order.then} wait for {order.first}"
+
+
+@rule(
+    "data-beside-the-mount",
+    "error",
+    "pacemaker",
+    reason="The service keeps its data on the node's own disk: after a take-over it serves others, or none.",
+    remedy="A directory below the mount of its group.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def beside(setup: Setup) -> Iterator[str]:
+    """Find services whose data are on no mount of their group."""
+    cib = setup.pacemaker
+    for members in cib.groups.values():
+        mounts = [one.mount_point for one in members if one.is_mount and one.mount_point]
+        for one in members if mounts else ():
+            for name in _DATA:
+                place = one.values.get(name, "")
+                if place.startswith("/") and not any(f"{place}/".startswith(f"{mount}/") for mount in mounts):
+                    yield f"cib: {one.id} has {name}={place}, the mounts are {' and '.join(mounts)}"

@@ -1,0 +1,151 @@
+"""Rules about what belongs to one resource alone, and what it needs to be found by others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.known_options import options_of
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.mounts import ADDRESSES
+from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.setup import Setup
+
+_AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
+_OCF = "https://github.com/ClusterLabs/OCF-spec/blob/main/ra/1.1/resource-agent-api.md"
+# What agents without a table call that of which there can be one only.
+_UNIQUE = ("pool", "iqn")
+# Other rules are about these.
+_ELSEWHERE = (*ADDRESSES, "ZFS")
+_ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
+
+
+def _unique(primitive: Primitive) -> tuple[str, ...]:
+    """Return the parameters that no two resources of this agent may have in common."""
+    known = options_of(f"{primitive.provider}:{primitive.agent}")
+    return tuple(name for name, option in known.items() if option.unique) if known else _UNIQUE
+
+
+@rule(
+    "one-thing-for-two-resources",
+    "error",
+    "pacemaker",
+    reason="Two resources, mostly on two nodes, have what there can be only once: the second one fails, or both "
+    "destroy it.",
+    remedy="Give each its own; the agent's metadata call the parameter unique.",
+    source=_OCF,
+)
+def shared(setup: Setup) -> Iterator[str]:
+    """Find values that two resources of one agent share although the agent calls them unique."""
+    owners: dict[tuple[str, str, str], str] = {}
+    for primitive in setup.pacemaker.services:
+        for name in _unique(primitive) if primitive.agent not in _ELSEWHERE else ():
+            value = primitive.values.get(name, "").strip()
+            other = owners.setdefault((primitive.agent, name, value), primitive.id)
+            if value and other != primitive.id:
+                yield f"cib: {other} and {primitive.id} have {name}={value}"
+
+
+@rule(
+    "volume-group-activated-twice",
+    "error",
+    "pacemaker",
+    reason="A volume group belongs to one node at a time: two resources that may be on two nodes take it from each "
+    "other.",
+    remedy="One LVM-activate for each volume group; what uses it in one group with that.",
+    source=f"{_AGENTS}/LVM-activate",
+)
+def activated_twice(setup: Setup) -> Iterator[str]:
+    """Find volume groups that several resources activate, and that are not shared by a lock manager."""
+    owners: dict[str, Primitive] = {}
+    for primitive in setup.pacemaker.services:
+        group = primitive.values.get("vgname") or primitive.values.get("volgrpname", "")
+        if primitive.agent not in ("LVM-activate", "LVM") or not group:
+            continue
+        other = owners.setdefault(group, primitive)
+        locked = {one.values.get("vg_access_mode") for one in (primitive, other)} <= {"lvmlockd", "clvmd"}
+        parts = {one.values.get("lvname", "") for one in (primitive, other)}
+        one_place = primitive.group == other.group and bool(primitive.group)
+        if other is not primitive and not one_place and not (locked and len(parts) == 2 and "" not in parts):
+            yield f"cib: {other.id} and {primitive.id} activate {group}"
+
+
+@rule(
+    "address-that-nobody-brings-up",
+    "error",
+    "pacemaker",
+    reason="A target listens, or a port is blocked, on an address that no resource has: clients find nothing there.",
+    remedy="The address of the service (IPaddr2), or leave portals out.",
+    source=f"{_AGENTS}/iSCSITarget",
+)
+def brought_up(setup: Setup) -> Iterator[str]:
+    """Find addresses of iSCSI targets and of blocked ports that no address resource has."""
+    cib = setup.pacemaker
+    known = {one.values.get("ip", "") for one in cib.services if one.agent in ADDRESSES}
+    for one in cib.services if known else ():
+        if one.agent == "portblock":
+            given = re.split(r"[,\s]+", one.values.get("ip", ""))
+        elif one.agent == "iSCSITarget":
+            given = [re.sub(r":\d+$", "", word).strip("[]") for word in one.values.get("portals", "").split()]
+        else:
+            continue
+        for address in given:
+            if address and "/" not in address and address not in (*known, *_ANY_ADDRESS):
+                yield f"cib: {one.id} has {address}, which no IPaddr2 has"
+
+
+@rule(
+    "port-stays-blocked",
+    "error",
+    "pacemaker",
+    reason="What one portblock blocks before the service starts another one has to open after it: clients wait for "
+    "ever.",
+    remedy="Last in the group: portblock with action=unblock, and the same ip and portno.",
+    source=f"{_AGENTS}/portblock",
+)
+def blocked(setup: Setup) -> Iterator[str]:
+    """Find ports that are blocked and never opened."""
+    ports = [one for one in setup.pacemaker.services if one.agent == "portblock"]
+    opened = {
+        tuple(one.values.get(key, "") for key in ("ip", "portno"))
+        for one in ports
+        if one.values.get("action") == "unblock"
+    }
+    for one in ports:
+        place = tuple(one.values.get(key, "") for key in ("ip", "portno"))
+        if one.values.get("action") == "block" and place not in opened:
+            yield f"cib: {one.id} blocks port {place[1]} of {place[0]}, and nothing unblocks it"
+
+
+@rule(
+    "lun-of-no-target",
+    "error",
+    "pacemaker",
+    reason="A logical unit is added to a target by its name: where there is none it cannot start.",
+    remedy="target_iqn as the iqn of the iSCSITarget.",
+    source=f"{_AGENTS}/iSCSILogicalUnit",
+)
+def no_target(setup: Setup) -> Iterator[str]:
+    """Find logical units of a target that no resource makes."""
+    services = setup.pacemaker.services
+    targets = {one.values.get("iqn", "") for one in services if one.agent == "iSCSITarget"}
+    for one in services if targets else ():
+        given = one.values.get("target_iqn", "") if one.agent == "iSCSILogicalUnit" else ""
+        if given and given not in targets:
+            yield f"cib: {one.id} has target_iqn={given}"
+
+
+@rule(
+    "watcher-on-one-node",
+    "error",
+    "pacemaker",
+    reason="A watcher sets its attribute on the node where it runs. On the other one it is not set, and the rule "
+    "about it counts that node out.",
+    remedy="Clone it.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def one_watcher(setup: Setup) -> Iterator[str]:
+    """Find watchers of networks that run on one node only."""
+    for one in setup.pacemaker.services:
+        if one.agent in ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE") and not one.clone:
+            yield f"cib: {one.id} ({one.agent}) is in no clone"

@@ -246,6 +246,22 @@ class Cib:
             if identity in (one.id, one.group, one.clone) or self._element(one.id).get("template") == identity
         )
 
+    def together(self, primitive: Primitive) -> set[str]:
+        """Return the ids of all that only ever runs where the primitive does, by groups and colocations."""
+        reached, waiting = set[str](), [primitive.id]
+        while waiting:
+            name = waiting.pop()
+            if not name or name in reached:
+                continue
+            reached.add(name)
+            for member in self.members(name):
+                waiting += [member.id, member.group, member.clone]
+            for constraint in self.colocations:
+                names = [part[0] for part in constraint.resources]
+                if constraint.score == float("inf") and name in names:
+                    waiting += names
+        return reached
+
     def tied(self, primitive: Primitive, clone: str) -> bool:
         """Tell whether the primitive only ever runs where the clone is promoted, directly or by what it is tied to."""
         reached, waiting = set[str](), [primitive.id, primitive.group, primitive.clone]

@@ -63,6 +63,25 @@ def loopback(setup: Setup) -> Iterator[str]:
 
 
 @rule(
+    "one-address-for-two-nodes",
+    "error",
+    "hosts",
+    reason="What is sent to one node by its name arrives at the other one.",
+    remedy="Each node's own address beside its name.",
+    source=OWN,
+)
+def one_address(setup: Setup) -> Iterator[str]:
+    """Find addresses in /etc/hosts that are beside the names of two nodes."""
+    owners: dict[str, str] = {}
+    for line in setup.texts.get("etc/hosts", "").splitlines():
+        words = line.partition("#")[0].split()
+        for name in {word.partition(".")[0] for word in words[1:]} & set(setup.node_names):
+            other = owners.setdefault(words[0], name)
+            if other != name and not words[0].startswith("127."):
+                yield f"hosts: {words[0]} is {other} and {name}"
+
+
+@rule(
     "exported-beside-pacemaker",
     "error",
     "exports",
@@ -175,6 +194,23 @@ def pools(setup: Setup) -> Iterator[str]:
             other = seen.setdefault(disk, line)
             if other != line or disks.count(disk) > 1:
                 yield f"make-targets.sh: {disk} is used twice"
+
+
+@rule(
+    "pool-without-redundancy",
+    "error",
+    "lustre",
+    reason="A pool of plain disks is lost with the first one that breaks.",
+    remedy="zpool create ... raidz2 DISKS, or mirror DISKS.",
+    source="https://github.com/openzfs/zfs/blob/master/man/man7/zpoolconcepts.7",
+)
+def plain_pool(setup: Setup) -> Iterator[str]:
+    """Find pools of several disks that are neither mirrored nor have parity."""
+    for line in _joined(setup.lustre):
+        words = line.split()
+        disks = [word for word in words if word.startswith("/dev/")]
+        if words[:2] == ["zpool", "create"] and len(disks) > 1 and not re.search(r" (raidz\d?|mirror|draid)", line):
+            yield f"make-targets.sh: {' '.join(disks[:2])} ..."
 
 
 @rule(

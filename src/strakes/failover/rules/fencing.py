@@ -108,10 +108,13 @@ def for_anybody(setup: Setup) -> Iterator[str]:
 def no_plug(setup: Setup) -> Iterator[str]:
     """Find outlets that are not named, and outlets that several nodes share."""
     cib = setup.pacemaker
-    for device in filter(is_outlet, cib.devices):
+    for device in cib.devices:
         nodes = cib.fences(device)
         lacking = [node for node in nodes if not plug_of(device, node)]
-        if lacking:
+        mapped = is_outlet(device) or device.values.get("pcmk_host_map")
+        if not mapped:
+            continue
+        if lacking and is_outlet(device):
             yield f"cib: {device.id} names no outlet of {' and '.join(lacking)}"
         plugs = [plug_of(device, node) for node in nodes]
         if len(set(plugs)) < len(plugs) and not lacking:

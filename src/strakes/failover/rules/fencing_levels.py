@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.rules.fencing_devices import is_outlet
+from strakes.failover.rules.fencing_devices import address_of, is_outlet, plug_of
 from strakes.failover.rules.rule import OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
@@ -62,7 +62,7 @@ def some_levels(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/fencing.rst",
 )
 def split_outlets(setup: Setup) -> Iterator[str]:
-    """Find levels that switch only some of the outlets of a node."""
+    """Find levels that switch only some of the outlets of a node, or one of them twice."""
     cib = setup.pacemaker
     outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
     for node in setup.node_names:
@@ -73,6 +73,9 @@ def split_outlets(setup: Setup) -> Iterator[str]:
         for index, names in enumerate(levels, 1):
             in_level = its_outlets & set(names)
             complete = in_level == its_outlets or any(name not in outlets for name in names)
+            places = [(address_of(outlets[name]), plug_of(outlets[name], node)) for name in sorted(in_level)]
+            for address, plug in sorted({place for place in places if all(place) and places.count(place) > 1}):
+                yield f"cib: level {index} of {node} switches outlet {plug} of {address} twice"
             if in_level and not complete:
                 yield (
                     f"cib: level {index} of {node} switches {', '.join(sorted(in_level))} of {len(its_outlets)} outlets"

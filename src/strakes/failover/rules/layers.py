@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cib import Cib, is_true
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
 
@@ -110,6 +111,22 @@ def lock_manager(setup: Setup) -> Iterator[str]:
 
 
 @rule(
+    "shared-without-locks",
+    "error",
+    "pacemaker",
+    reason="Without locks between the nodes each one changes what the others have in memory: the file system is "
+    "destroyed.",
+    remedy="Remove lockproto from the options.",
+    source="https://manpages.debian.org/bookworm/gfs2-utils/gfs2.5.en.html",
+)
+def without_locks(setup: Setup) -> Iterator[str]:
+    """Find cluster file systems that are mounted on several nodes without locks."""
+    for one in setup.pacemaker.services:
+        if one.is_mount and one.clone and "lock_nolock" in one.values.get("options", ""):
+            yield f"cib: {one.id} has options={one.values['options']}"
+
+
+@rule(
     "clone-waits-for-all-nodes",
     "warning",
     "pacemaker",
@@ -125,6 +142,84 @@ def interleaved(setup: Setup) -> Iterator[str]:
         between = order.mandatory and {order.first, order.then} <= set(cib.clones)
         if between and not is_true(cib.clones[order.then].get("interleave", "false")):
             yield f"cib: {order.id} lets {order.then} wait for {order.first}"
+
+
+def _pool_of(primitive: Primitive) -> str:
+    """Return the ZFS pool that a resource imports, empty for any other."""
+    return primitive.values.get("pool", "") if "zfs" in primitive.agent.lower() or primitive.agent == "zpool" else ""
+
+
+def _stands_on(user: Primitive, base: Primitive) -> bool:
+    """Tell whether a parameter of the user names what the base mounts or imports: a path, or a dataset."""
+    pool, place = _pool_of(base), base.mount_point if base.is_mount else ""
+    beginnings = [f"{place}/"] if place else [f"{pool}/", f"/{pool}/"] if pool else []
+    values = [f"{value.rstrip('/')}/" for value in user.values.values()]
+    return any(value.startswith(beginning) for value in values for beginning in beginnings)
+
+
+def _bases(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
+    """Yield each service with each mount or pool that it stands on."""
+    for base in cib.services:
+        for user in cib.services if base.is_mount or _pool_of(base) else ():
+            if user.id != base.id and not user.mount_point == base.mount_point != "" and _stands_on(user, base):
+                yield user, base
+
+
+@rule(
+    "started-before-what-it-stands-on",
+    "error",
+    "pacemaker",
+    reason="A parameter names a directory or a dataset that another resource mounts or imports: without an order the "
+    "service starts on an empty directory, or fails.",
+    remedy="Mount and pool first in the group, or an order.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def too_early(setup: Setup) -> Iterator[str]:
+    """Find services that do not wait for the mount or pool that their parameters name."""
+    for user, base in _bases(setup.pacemaker):
+        if not setup.pacemaker.starts_after(user, base):
+            yield f"cib: {user.id} does not wait for {base.id}"
+
+
+@rule(
+    "not-where-it-stands-on",
+    "error",
+    "pacemaker",
+    reason="A parameter names a directory or a dataset that another resource mounts or imports, and nothing keeps the "
+    "two on one node.",
+    remedy="One group, or a colocation with score INFINITY.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def elsewhere(setup: Setup) -> Iterator[str]:
+    """Find services that may run on another node than the mount or pool that their parameters name."""
+    cib = setup.pacemaker
+    for user, base in _bases(cib):
+        if base.id not in cib.together(user):
+            yield f"cib: {user.id} is not kept with {base.id}"
+
+
+@rule(
+    "half-tied-to-its-mount",
+    "warning",
+    "pacemaker",
+    reason="A service that is kept with a mount and does not wait for it starts on the empty directory; one that waits "
+    "and is not kept with it may start on the other node.",
+    remedy="Both: a colocation and an order; or one group.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def half_tied(setup: Setup) -> Iterator[str]:
+    """Find services that are colocated with a mount and not ordered after it, or the other way round."""
+    cib = setup.pacemaker
+    for mount in (one for one in cib.services if one.is_mount and not one.is_lustre and not one.clone):
+        near = cib.together(mount)
+        for one in cib.services:
+            if one.is_mount or one.clone or one.id == mount.id or one.group == mount.group != "":
+                continue
+            after = cib.starts_after(one, mount)
+            # An address that is there too early costs an error message, not the data.
+            tied = after if one.id not in near else after or one.agent in ADDRESSES
+            if (one.id in near) != tied and not cib.starts_after(mount, one):
+                yield f"cib: {one.id} {'waits for' if after else 'is kept with'} {mount.id}, and no more"
 
 
 @rule(

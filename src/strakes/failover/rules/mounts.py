@@ -6,13 +6,15 @@ import ipaddress
 from collections.abc import Iterator
 from contextlib import suppress
 
-from strakes.failover.cib import Cib
+from strakes.failover.cib import Cib, is_true
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.fencing_devices import address_of
 from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
+# NFSv4's, where nobody changed it.
+_LEASE_S = 90.0
 # No bundle has more.
 _MOST_REPLICAS = 1000
 _EXPORTS = ("exportfs", "nfsserver")
@@ -212,6 +214,23 @@ def address(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} and {other} have the address {ip}"
         if ip and not primitive.clone:
             taken[ip] = primitive.id
+
+
+@rule(
+    "stopped-before-its-lease-ends",
+    "error",
+    "pacemaker",
+    reason="With wait_for_leasetime_on_stop the stop takes longer than the lease of NFSv4 (90 s): it times out, and "
+    "the node is powered off at every switch.",
+    remedy="op stop timeout=120s, or leave wait_for_leasetime_on_stop out.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+)
+def lease(setup: Setup) -> Iterator[str]:
+    """Find exports whose stop is given less time than the lease that it waits for."""
+    for one in setup.pacemaker.services:
+        waits = one.agent == "exportfs" and is_true(one.values.get("wait_for_leasetime_on_stop", "false"))
+        if waits and one.timeout_s("stop") <= _LEASE_S:
+            yield f"cib: {one.id} has {one.timeout_s('stop'):g} s to stop"
 
 
 def _bundled(cib: Cib) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import combinations
 
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
@@ -14,9 +15,11 @@ from strakes.failover.setup import Setup
 _AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
 _OCF = "https://github.com/ClusterLabs/OCF-spec/blob/main/ra/1.1/resource-agent-api.md"
 # What agents without a table call that of which there can be one only.
-_UNIQUE = ("pool", "iqn")
+_UNIQUE = ("pool", "iqn", "dataset", "mountpoint")
 # Other rules are about these.
 _ELSEWHERE = (*ADDRESSES, "ZFS")
+# What is true of the number where the network is reached.
+_REACHED = (("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0"))
 _ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
 
 
@@ -99,22 +102,26 @@ def brought_up(setup: Setup) -> Iterator[str]:
     "error",
     "pacemaker",
     reason="What one portblock blocks before the service starts another one has to open after it: clients wait for "
-    "ever.",
-    remedy="Last in the group: portblock with action=unblock, and the same ip and portno.",
+    "ever, or are refused.",
+    remedy="Last in the group: portblock with action=unblock, and the same ip, portno and protocol.",
     source=f"{_AGENTS}/portblock",
 )
 def blocked(setup: Setup) -> Iterator[str]:
-    """Find ports that are blocked and never opened."""
+    """Find ports that are blocked and never opened, or opened before the service listens."""
     ports = [one for one in setup.pacemaker.services if one.agent == "portblock"]
     opened = {
-        tuple(one.values.get(key, "") for key in ("ip", "portno"))
+        tuple(one.values.get(key, "") for key in ("ip", "portno", "protocol"))
         for one in ports
         if one.values.get("action") == "unblock"
     }
     for one in ports:
-        place = tuple(one.values.get(key, "") for key in ("ip", "portno"))
+        place = tuple(one.values.get(key, "") for key in ("ip", "portno", "protocol"))
         if one.values.get("action") == "block" and place not in opened:
-            yield f"cib: {one.id} blocks port {place[1]} of {place[0]}, and nothing unblocks it"
+            yield f"cib: {one.id} blocks port {place[1]} ({place[2]}) of {place[0]}, and nothing unblocks it"
+    for members in setup.pacemaker.groups.values():
+        for earlier, later in combinations(members, 2):
+            if earlier.values.get("action") == "unblock" and earlier.agent == "portblock" != later.agent:
+                yield f"cib: {earlier.id} unblocks before {later.id} has started"
 
 
 @rule(
@@ -126,13 +133,37 @@ def blocked(setup: Setup) -> Iterator[str]:
     source=f"{_AGENTS}/iSCSILogicalUnit",
 )
 def no_target(setup: Setup) -> Iterator[str]:
-    """Find logical units of a target that no resource makes."""
+    """Find logical units of a target that no resource makes, or that another implementation makes."""
     services = setup.pacemaker.services
-    targets = {one.values.get("iqn", "") for one in services if one.agent == "iSCSITarget"}
+    targets = {one.values.get("iqn", ""): one for one in services if one.agent == "iSCSITarget"}
     for one in services if targets else ():
         given = one.values.get("target_iqn", "") if one.agent == "iSCSILogicalUnit" else ""
         if given and given not in targets:
             yield f"cib: {one.id} has target_iqn={given}"
+        kinds = {part.values.get("implementation", "") for part in (one, targets.get(given, one))}
+        if len(kinds) > 1:
+            yield f"cib: {one.id} and {targets[given].id} have the implementations {' and '.join(sorted(kinds))}"
+
+
+@rule(
+    "network-rule-turned-round",
+    "error",
+    "pacemaker",
+    reason="Watchers set a number above 0 where the network is reached: a rule that bans nodes above 0 bans the good "
+    "ones.",
+    remedy="attribute lt 1, or not_defined.",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+)
+def turned_round(setup: Setup) -> Iterator[str]:
+    """Find rules that ban the nodes on which a watcher reaches the network."""
+    for constraint in setup.pacemaker.root.iterfind("./configuration/constraints/rsc_location"):
+        for part in constraint.iter("rule"):
+            bans = part.get("score", "").upper() == "-INFINITY"
+            for test in part.iterfind("./expression") if bans else ():
+                watched = re.fullmatch(r"pingd|ethmonitor-.*|lustred|lnet.*", test.get("attribute", ""))
+                if watched and (test.get("operation"), test.get("value")) in _REACHED:
+                    words = " ".join(test.get(key, "") for key in ("attribute", "operation", "value"))
+                    yield f"cib: {constraint.get('id')} bans where {words}"
 
 
 @rule(
@@ -149,3 +180,20 @@ def one_watcher(setup: Setup) -> Iterator[str]:
     for one in setup.pacemaker.services:
         if one.agent in ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE") and not one.clone:
             yield f"cib: {one.id} ({one.agent}) is in no clone"
+
+
+@rule(
+    "one-directory-twice-in-a-container",
+    "error",
+    "pacemaker",
+    reason="Two directories of the node on one of the container hide each other.",
+    remedy="A target-dir of its own for each storage-mapping.",
+    source=f"{PACEMAKER}/collective.rst",
+)
+def container(setup: Setup) -> Iterator[str]:
+    """Find directories and ports of containers that are given twice."""
+    for bundle in setup.pacemaker.root.iter("bundle"):
+        for tag, key in (("storage-mapping", "target-dir"), ("port-mapping", "port")):
+            given = [one.get(key, "") for one in bundle.iter(tag)]
+            for value in sorted({value for value in given if value and given.count(value) > 1}):
+                yield f"cib: {bundle.get('id')} has {key}={value} twice"

@@ -51,9 +51,11 @@ def nodes(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/resources.rst",
 )
 def resources(setup: Setup) -> Iterator[str]:
-    """Find resources that have failed, are stopped or are not managed."""
+    """Find resources that have failed, are stopped, are not managed or no longer configured."""
     for resource in _status(setup).iterfind("./resources//resource"):
         wrong = [key for key in ("failed", "blocked") if _is(resource, key)]
+        if _is(resource, "orphaned"):
+            wrong.append("running, and no longer configured")
         if resource.get("managed") == "false":
             wrong.append("not managed")
         if resource.get("role") == "Stopped" and not _is(resource, "disabled"):
@@ -114,7 +116,8 @@ def links(setup: Setup) -> Iterator[str]:
     link = ""
     for line in setup.texts[LINK_STATE].splitlines():
         link = line.strip() if line.startswith("LINK ID") else link
-        if "disconnected" in line:
+        # Corosync 2 calls it faulty.
+        if "disconnected" in line or "FAULTY" in line:
             yield f"corosync: {link}: {' '.join(line.split())}"
 
 
@@ -128,13 +131,13 @@ def links(setup: Setup) -> Iterator[str]:
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-administration.adoc",
 )
 def copies(setup: Setup) -> Iterator[str]:
-    """Find DRBD copies that are not connected or not up to date."""
+    """Find DRBD copies that are not connected or not up to date, and devices that do not write."""
     name = ""
     for line in setup.texts[DRBD_STATE].splitlines():
-        old = re.search(r"^\s*(\d+): cs:(\w+) .*ds:(\S+)", line)
-        if old and (old[2] != "Connected" or old[3] != "UpToDate/UpToDate"):
-            yield f"drbd: device {old[1]} is {old[2]}, {old[3]}"
+        old = re.search(r"^\s*(\d+): cs:(\w+) .*ds:(\S+)(?: \w (s)?)?", line)
+        if old and (old[2] != "Connected" or old[3] != "UpToDate/UpToDate" or old[4]):
+            yield f"drbd: device {old[1]} is {old[2]}, {old[3]}{', and does not write' if old[4] else ''}"
         name = line.split()[0] if line[:1].strip() else name
-        for what, value in re.findall(r"\b(connection|disk|peer-disk|replication):(\S+)", line):
-            if value not in ("UpToDate", "Connected", "Established", "Diskless"):
+        for what, value in re.findall(r"\b(connection|disk|peer-disk|replication|suspended):(\S+)", line):
+            if value not in ("UpToDate", "Connected", "Established", "Diskless", "no"):
                 yield f"drbd: {name}: {what} is {value}"

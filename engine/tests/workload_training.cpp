@@ -15,6 +15,7 @@
 #include "support.hpp"
 #include "workload/batches.hpp"
 #include "workload/samples.hpp"
+#include "workload/tally.hpp"
 
 using namespace strakes;
 using namespace strakes::tests;
@@ -195,6 +196,18 @@ TEST_CASE("an accelerator that computes much longer than samples take to read is
     CHECK(trained.compute_ns >= 12 * 40'000'000ULL);
     CHECK(trained.utilisation > 0.8);
     CHECK(trained.utilisation <= 1.0);
+}
+
+TEST_CASE("what accelerators had travels with the tally of their ranks") {
+    Tally here, there;
+    here.trained = {.ranks = 1, .steps = 12, .compute_ns = 500, .wait_ns = 20, .utilisation = 0.75};
+    there.trained = {.ranks = 2, .steps = 24, .compute_ns = 900, .wait_ns = 5, .utilisation = 1.5};
+    here.merge(Tally::unpack(there.pack()));
+    CHECK(here.trained.ranks == 3);
+    CHECK(here.trained.steps == 36);
+    CHECK(here.trained.compute_ns == 1400);
+    CHECK(here.trained.wait_ns == 25);
+    CHECK(here.trained.utilisation == 2.25);
 }
 
 TEST_CASE("one without a time to compute has no share of time") {

@@ -98,7 +98,8 @@ class Translator:
         self._by_word: dict[str, list[Template]] = {}
         self._remembered: dict[str, str | None] = {}
         self._messages: dict[str, str | None] = {}
-        self._kept = _UNITS.union(*map(_ENGLISH.findall, messages.values()))
+        chinese = (text for text in messages.values() if re.search(_CHINESE, text))
+        self._kept = _UNITS.union(*map(_ENGLISH.findall, chinese))
         for message, text in messages.items():
             self._add(message, text)
             # A sentence may be a part of another one.

@@ -10,7 +10,7 @@ from failover.mistakes import Planted
 _HERE = Path(__file__).parent
 _LISTS = [
     tomllib.loads((_HERE / f"mistakes_{name}.toml").read_text(encoding="utf-8"))["mistake"]
-    for name in ("fresh", "known", "later")
+    for name in ("fresh", "known", "later", "last")
 ]
 _ROWS = [row for rows in _LISTS for row in rows]
 # Each with all rules that may tell of it; the first one is the one that is asked for. Without rules: known, and missed.

@@ -149,6 +149,12 @@ class Resource:
         """Return the disks of all sides."""
         return {disk for host in self.hosts for _, disk, _ in host.volumes.values() if disk and disk != "none"}
 
+    @property
+    def metadata(self) -> set[str]:
+        """Return the devices that hold the metadata of all sides, where those are not on the disks."""
+        found = {meta.partition("[")[0].strip() for host in self.hosts for _, _, meta in host.volumes.values()}
+        return {device for device in found if device.startswith("/dev/")}
+
 
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
     """Return all resources of the files, each with what ``common`` says."""

@@ -194,6 +194,18 @@ def by_uuid(setup: Setup) -> Iterator[str]:
 )
 def no_host(setup: Setup) -> Iterator[str]:
     """Find addresses that no host can have in their network, and broadcast addresses of another one."""
+    for bundle in setup.pacemaker.root.iter("bundle"):
+        for part in bundle.iterfind("./network[@ip-range-start]"):
+            replicas = next((one.get("replicas", "1") for one in bundle if one.get("image")), "1")
+            try:
+                first = ipaddress.ip_interface(f"{part.get('ip-range-start')}/{part.get('host-netmask', '24')}")
+                last = first.ip + int(replicas) - 1
+            except ValueError:
+                continue
+            if not int(first.network[0]) < int(last) < int(first.network[-1]) and first.network.num_addresses > int(
+                replicas
+            ):
+                yield f"cib: {bundle.get('id')} needs {first.ip} to {last}, which {first.network} has not"
     for one in setup.pacemaker.services:
         bits = one.values.get("cidr_netmask", "")
         if one.agent != "IPaddr2" or not bits:

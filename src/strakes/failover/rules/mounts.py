@@ -96,7 +96,7 @@ def mounted_twice(setup: Setup) -> Iterator[str]:
     """Find devices and directories that several resources mount."""
     seen: dict[tuple[str, str], str] = {}
     for primitive in setup.pacemaker.services:
-        if not primitive.is_mount:
+        if not primitive.uses_disk:
             continue
         for what, value in (("directory", primitive.mount_point), ("device", primitive.device)):
             bound = "bind" in primitive.values.get("options", "")
@@ -174,6 +174,7 @@ def exports(setup: Setup) -> Iterator[str]:
     mounts = [one.mount_point for one in cib.services if one.is_mount and one.mount_point]
     datasets = any(one.agent in ("ZFS", "ZFSexport") for one in cib.services)
     seen: dict[str, tuple[str, str]] = {}
+    clients: dict[tuple[str, str], str] = {}
     for primitive in cib.services:
         directory = primitive.values.get("directory", "") if primitive.agent == "exportfs" else ""
         state = primitive.values.get("nfs_shared_infodir", "") if primitive.agent == "nfsserver" else ""
@@ -181,6 +182,9 @@ def exports(setup: Setup) -> Iterator[str]:
             within = any(f"{place}/".startswith(f"{mount}/") for mount in mounts)
             if mounts and not within and not datasets:
                 yield f"cib: {primitive.id} has {place}, which is on no mount"
+        whom = directory.rstrip("/"), primitive.values.get("clientspec", "")
+        if directory and clients.setdefault(whom, primitive.id) != primitive.id:
+            yield f"cib: {clients[whom]} and {primitive.id} export {directory} to {whom[1]}"
         number = primitive.values.get("fsid", "")
         if directory and number:
             other, exported = seen.setdefault(number, (primitive.id, directory))
@@ -206,7 +210,14 @@ def address(setup: Setup) -> Iterator[str]:
     for node in setup.cluster.nodes if setup.cluster else ():
         taken |= dict.fromkeys((*node.addresses.values(), node.bmc.address), node.name)
     taken |= {address_of(device): device.id for device in setup.pacemaker.devices if address_of(device)}
-    taken |= dict(_bundled(setup.pacemaker))
+    for given, bundle in _bundled(setup.pacemaker):
+        if given in taken:
+            yield f"cib: {bundle} and {taken[given]} have the address {given}"
+        taken[given] = bundle
+    for primitive in setup.pacemaker.services:
+        server = primitive.values.get("server", "") if primitive.agent == "remote" else ""
+        if server and server in taken:
+            yield f"cib: {primitive.id} and {taken[server]} have the address {server}"
     for primitive in setup.pacemaker.services:
         ip = primitive.values.get("ip", "") if primitive.agent in ADDRESSES else ""
         other = taken.get(ip, "")

@@ -197,3 +197,40 @@ def container(setup: Setup) -> Iterator[str]:
             given = [one.get(key, "") for one in bundle.iter(tag)]
             for value in sorted({value for value in given if value and given.count(value) > 1}):
                 yield f"cib: {bundle.get('id')} has {key}={value} twice"
+
+
+@rule(
+    "the-cluster-as-its-own-service",
+    "error",
+    "pacemaker",
+    reason="What Pacemaker is made of, or what its agents manage, cannot be a service of Pacemaker: the stop of one "
+    "ends the other.",
+    remedy="Remove it; systemctl enable corosync pacemaker. For DRBD: ocf:linbit:drbd.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def own_service(setup: Setup) -> Iterator[str]:
+    """Find units of the cluster's own programs among the services."""
+    for one in setup.pacemaker.services:
+        name = one.agent.removesuffix(".service")
+        if one.standard in ("systemd", "lsb", "service") and name in ("pacemaker", "corosync", "sbd", "drbd", "pcsd"):
+            yield f"cib: {one.id} is {one.standard}:{one.agent}"
+
+
+@rule(
+    "everybody-is-root",
+    "warning",
+    "pacemaker",
+    reason="With no_root_squash and no limit of clients, whoever reaches the server owns all files.",
+    remedy="clientspec=NETWORK of the clients; no_root_squash for trusted hosts only.",
+    source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
+)
+def everybody(setup: Setup) -> Iterator[str]:
+    """Find exports that give anybody the rights of root."""
+    for one in setup.pacemaker.services:
+        options = one.values.get("options", "").split(",")
+        if (
+            one.agent == "exportfs"
+            and "no_root_squash" in options
+            and one.values.get("clientspec") in ("*", "0.0.0.0/0")
+        ):
+            yield f"cib: {one.id}"

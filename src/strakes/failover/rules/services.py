@@ -61,7 +61,7 @@ def not_managed(setup: Setup) -> Iterator[str]:
 )
 def backing_disk(setup: Setup) -> Iterator[str]:
     """Find mounts of a disk below DRBD."""
-    disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks}
+    disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks | resource.metadata}
     for primitive in setup.pacemaker.services:
         if primitive.uses_disk and primitive.device in disks:
             yield f"cib: {primitive.id} uses {primitive.device}, the disk of {disks[primitive.device]}"

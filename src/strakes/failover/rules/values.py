@@ -15,6 +15,14 @@ from strakes.failover.setup import Setup
 _OFF = ("none", "off", "no")
 _SLOWEST_RESYNC_KIB = 1024
 
+# Mount options that only these file systems take.
+_EXT = ("ext2", "ext3", "ext4")
+_OPTIONS_OF = {
+    **dict.fromkeys(("errors", "data", "commit", "journal_checksum", "user_xattr", "delalloc", "data_err"), _EXT),
+    **dict.fromkeys(("inode64", "logbufs", "logbsize", "allocsize", "swalloc", "nouuid", "pquota"), ("xfs",)),
+}
+_WITH_OPTIONS = (*_EXT, "xfs")
+
 
 @rule(
     "heartbeat-not-authenticated",
@@ -174,14 +182,15 @@ def little(setup: Setup) -> Iterator[str]:
     "nothing-given-to-do-it-with",
     "error",
     "pacemaker",
-    reason="A fencing device with an empty user does not log in, and an agent without hosts watches nothing.",
+    reason="A fencing device with an empty user or password does not log in, and an agent without "
+    "hosts watches nothing.",
     remedy="username=USER of the BMC; host_list=ADDRESSES that always answer.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
 )
 def nothing_given(setup: Setup) -> Iterator[str]:
     """Find users and lists of hosts that are empty."""
     for device in setup.pacemaker.devices:
-        for key in ("username", "login", "userid"):
+        for key in ("username", "login", "userid", "password", "passwd"):
             if key in device.values and not device.values[key].strip():
                 yield f"cib: {device.id} has an empty {key}"
     for service in setup.pacemaker.primitives:
@@ -260,18 +269,23 @@ def no_program(setup: Setup) -> Iterator[str]:
     "served-as-nobody-can-use-it",
     "error",
     "pacemaker",
-    reason="What is mounted read-only cannot be written, and an address on the loopback device is reached by nobody.",
+    reason="What is mounted read-only cannot be written, an option of another file system is refused, and an address "
+    "on the loopback device is reached by nobody.",
     remedy="Remove ro from the options; leave nic out: it follows from the address.",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
 )
 def unusable(setup: Setup) -> Iterator[str]:
-    """Find mounts that cannot be written to, and addresses on the loopback."""
+    """Find mounts that cannot be written to, options of other file systems, and addresses on the loopback."""
     for service in setup.pacemaker.services:
         if service.is_mount and "ro" in service.values.get("options", "").split(","):
             yield f"cib: {service.id} mounts with ro"
         on_loopback = service.agent == "IPaddr2" and service.values.get("nic", "").split(":")[0] == "lo"
         if on_loopback and not is_true(service.values.get("lvs_support", "false")):
             yield f"cib: {service.id} is on lo"
+        for word in service.values.get("options", "").split(",") if service.is_mount else ():
+            kinds = _OPTIONS_OF.get(word.partition("=")[0], ())
+            if kinds and service.values.get("fstype") in _WITH_OPTIONS and service.values["fstype"] not in kinds:
+                yield f"cib: {service.id} mounts {service.values['fstype']} with {word}, an option of {kinds[-1]}"
 
 
 @rule(

@@ -182,8 +182,9 @@ class Translator:
         ]
         # A list may follow the last words of a template; what is before them and has several parts is not all of it.
         inner = texts[: -1 if template.message.endswith(("}", "}.")) else None]
-        joints = (_SENTENCE, _CLAUSE) if template.letters >= _STRONG else (_SENTENCE, _CLAUSE, _COMMA)
-        joined = (text for text in inner if any(joint.search(text.lstrip(";:, ")) for joint in joints))
+        strong = template.letters >= _STRONG
+        apart = {text for text in (inner if strong else texts) if _several(text, _SENTENCE, _CLAUSE)}
+        joined = apart if strong else apart | {text for text in inner if _several(text, _COMMA)}
         return template.filled(known), None in values or any(self._as_message(text.strip()) is None for text in joined)
 
     def _value(self, value: str) -> str | None:
@@ -247,6 +248,10 @@ class Translator:
             name, rest = " ".join(words[:count]), " ".join(words[count:])
             if (known := self._as_message(name)) is not None and (" " not in rest or self._known(rest) is not None):
                 yield f"{known} {self._known(rest) or rest}"
+
+
+def _several(text: str, *joints: re.Pattern[str]) -> bool:
+    return any(joint.search(text.lstrip(";:, ")) for joint in joints)
 
 
 def is_neutral(text: str) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from strakes.targets.command import Completed
-from strakes.watch.lustre import SERVER_PARAMETERS, read_text
+from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, read_text
 from strakes.watch.recorded import open_lines, readings
 from strakes.watch.sources import LustreSource, reading_of_counters
 from strakes.watch.values import WatchEvent
@@ -72,3 +73,14 @@ def test_another_server_for_a_rank_is_another_beginning() -> None:
     first = reading_of_counters("ceph", 100.0, {"rank 0": {"server_number": 4.0}}, since)
     second = reading_of_counters("ceph", 130.0, {"rank 0": {"server_number": 7.0}}, since)
     assert first.serving == {"rank 0": 0.0} and second.serving == {"rank 0": 130.0}
+
+
+def test_a_lustre_client_without_servers_says_what_it_cannot_tell() -> None:
+    def lctl(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
+        return Completed(tuple(argv), 0, "mdc.fs-MDT0000-mdc-1.state=current_state: FULL\nstate_history:\n", "")
+
+    source = LustreSource("client", lctl, CLIENT_PARAMETERS, disks=False, alone=True)
+    reading = source.read(5.0)
+    assert not reading.missing
+    assert [line.partition(":")[0] for line in source.lacking(reading)] == ["slow targets", "who causes the load"]
+    assert replace(source, alone=False).lacking(reading) == ()

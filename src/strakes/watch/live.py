@@ -88,12 +88,14 @@ class LiveWatch:
         self._told: Counter[str] = Counter()
         self._missed: Counter[str] = Counter()
         self._missing: dict[str, str] = {}
+        self._judged: set[str] = set()
         self._full: dict[str, float] = {}
         self._counters: dict[tuple[str, str], float] = {}
         self._levels_at_s = self._thinned_s = 0.0
         self._lost = 0
         self._begun: tuple[float, OwnLoad] = (time.monotonic(), own_load())
         self._loads: tuple[float, OwnLoad, float] = (*self._begun, 0.0)
+        self._most_bytes = 0.0
 
     @property
     def own_load_text(self) -> str:
@@ -102,7 +104,7 @@ class LiveWatch:
         share = (load.processor_s - self._begun[1].processor_s) / max(passed_s, 1.0)
         return (
             f"own load: {share:.2%} of a processor over {format_seconds(passed_s)}, "
-            f"{format_bytes(round(load.memory_bytes))} of memory"
+            f"{format_bytes(round(max(load.memory_bytes, self._most_bytes)))} of memory at most"
         )
 
     def step(self) -> None:
@@ -132,7 +134,8 @@ class LiveWatch:
         reading = source.read(now_s)
         said = "; ".join(reading.missing)[:300]
         events = []
-        if source.name not in self._missing:
+        if not said and source.name not in self._judged:
+            self._judged.add(source.name)
             events = [
                 WatchEvent("gap", source.name, now_s, now_s, f"{source.name}: not watched: {text}")
                 for text in source.lacking(reading)
@@ -211,6 +214,7 @@ class LiveWatch:
         at_s, load = time.monotonic(), own_load()
         share = (load.processor_s - before.processor_s) / max(at_s - before_s, 1.0)
         self._loads = (at_s, load, max(0.0, share))
+        self._most_bytes = max(self._most_bytes, load.memory_bytes)
         began_s, figures = self._minute
         self._minute = (now_s, {})
         if not figures:

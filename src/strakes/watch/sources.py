@@ -49,6 +49,8 @@ class LustreSource:
     parameters: tuple[str, ...]
     disks: bool
     every_s: float = 10.0
+    # No other machine of this file system is asked.
+    alone: bool = False
 
     def read(self, time_s: float) -> CounterReading:
         """Ask for everything in one call."""
@@ -65,12 +67,10 @@ class LustreSource:
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return what this machine's counters do not tell."""
-        if reading.missing:
-            return ()
         lines = []
-        if not reading.work:
+        if self.alone and not reading.work:
             lines.append("slow targets: there are no counters of servers here; give them with --servers")
-        if not reading.jobs:
+        if self.alone and not reading.jobs:
             lines.append("who causes the load: there are no job_stats here (jobid_var on the servers)")
         return tuple(lines)
 
@@ -171,7 +171,7 @@ def sources_of(target: Target, servers: Servers | None, asking: Runner = run) ->
         return [client, TargetSource(name, target, waits_elsewhere=True)]
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target)]
-    found: list[CounterSource] = [
+    found = [
         LustreSource(
             f"{name} client and host", asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0
         )
@@ -183,4 +183,4 @@ def sources_of(target: Target, servers: Servers | None, asking: Runner = run) ->
         except StrakesError:
             ways = {}
         found += [LustreSource(host, way, SERVER_PARAMETERS, disks=True) for host, way in ways.items()]
-    return found
+    return [replace(source, alone=len(found) == 1) for source in found]

@@ -11,6 +11,7 @@ from bench.watch.known import GRIDS
 from bench.watch.page import render
 from bench.watch.yardstick import PLANTS, TARGETS, Detector, explained_by_chance, read_series
 from strakes.watch.level import find_changes
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
 _PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
 
@@ -32,17 +33,18 @@ def main() -> None:
     series = read_series(chosen.year)
     plants = {"level": chosen.plants, "target": chosen.target_plants}
 
-    def ours(share: int, *, confirm: bool = False) -> Detector:
-        return lambda one: find_changes(one, 1 / share, confirm=confirm)
+    def ours(alarms_a_month: float, *, confirm: bool = False) -> Detector:
+        return lambda one: find_changes(one, alarms_a_month, confirm=confirm)
 
-    # A group of equals is one figure of the watch: its members share what one series may alarm.
+    # Slow targets are sought as `strakes watch replay --equals` does by default: its series share one alarm a month.
+    of_equals = ours(FOR_CHANCE * ALARMS_A_MONTH / TARGETS, confirm=True)
     contestants = read_kept(chosen.keep)
     for name in ("strakes", *GRIDS):
         if name in contestants or (chosen.only and name not in chosen.only):
             continue
         if name == "strakes":
-            settings = "one a month by chance (twice the default)"
-            judged = judge(series, name, settings, ours(len(series)), plants, ours(len(series) * TARGETS, confirm=True))
+            settings = "one a month by chance (twice the default); slow targets: the default"
+            judged = judge(series, name, settings, ours(1 / len(series)), plants, of_equals)
         else:
             settings, detector = (tuned[name], GRIDS[name][tuned[name]]) if name in tuned else tune(series, name)
             judged = judge(series, name, settings, detector, plants)

@@ -15,13 +15,14 @@
 
 namespace strakes {
 
-enum class ProbeOperation : std::uint8_t { file_create, file_cycle, file_stat, file_read, write_fsync };
+enum class ProbeOperation : std::uint8_t { file_create, file_cycle, file_stat, file_read, file_fsync, write_fsync };
 
 inline constexpr std::array kProbeOperations =
     std::to_array<std::pair<std::string_view, ProbeOperation>>({{"file-create", ProbeOperation::file_create},
                                                                 {"file-cycle", ProbeOperation::file_cycle},
                                                                 {"file-stat", ProbeOperation::file_stat},
                                                                 {"file-read", ProbeOperation::file_read},
+                                                                {"file-fsync", ProbeOperation::file_fsync},
                                                                 {"write-fsync", ProbeOperation::write_fsync}});
 
 // One operation of every rank at each moment of a fixed schedule.

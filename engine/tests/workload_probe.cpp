@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -69,6 +71,22 @@ TEST_CASE("every operation that is due is done once, and the log has all of them
         }
     }
     CHECK(seen.size() == 60);
+}
+
+TEST_CASE("a probe may give every file bytes of its own") {
+    const TestDirectory directory;
+    const Answers answers = run_session(plan_message(
+        directory.path(), plan_of({probe("kept", "file-fsync", {{"file_bytes", 4096}})}, 2), {{"keep", true}}));
+    CHECK(answers.last("done").at("status") == "ok");
+    CHECK(answers.sample("kept").at("bytes") == 40 * 4096);
+    std::set<std::string> contents;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory.path() / "p"))
+        if (entry.is_regular_file()) {
+            std::ifstream file(entry.path(), std::ios::binary);
+            contents.emplace(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+        }
+    CHECK(contents.size() == 40);
+    for (const std::string& bytes : contents) CHECK(bytes.size() == 4096);
 }
 
 TEST_CASE("a probe may leave nothing behind, and read what is not in the page cache") {

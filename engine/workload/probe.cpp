@@ -164,11 +164,12 @@ class Probe final : public Workload {
 
     // What the operation needs and is not part of it.
     void make_ready(std::uint64_t number) noexcept {
-        if (phase_.operation == ProbeOperation::write_fsync)
-            fill(buffer_.bytes(), stream(), number * phase_.file_bytes);
-        else if (phase_.operation == ProbeOperation::file_read)
+        const bool own_bytes =
+            phase_.operation == ProbeOperation::write_fsync || phase_.operation == ProbeOperation::file_fsync;
+        if (own_bytes && phase_.file_bytes > 0) fill(buffer_.bytes(), stream(), number * phase_.file_bytes);
+        if (phase_.operation == ProbeOperation::file_read)
             drop_piece(number);
-        else
+        else if (phase_.operation != ProbeOperation::write_fsync)
             name_.set(phase_.operation == ProbeOperation::file_stat ? number % kStatFiles : number, false);
     }
 
@@ -216,7 +217,8 @@ class Probe final : public Workload {
     [[nodiscard]] int create() noexcept {
         const auto [descriptor, error] = Io::open(directory_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL);
         if (error != 0) return error;
-        const int written = phase_.file_bytes > 0 ? move(false, descriptor, 0) : 0;
+        int written = phase_.file_bytes > 0 ? move(false, descriptor, 0) : 0;
+        if (written == 0 && phase_.operation == ProbeOperation::file_fsync) written = Io::synchronise(descriptor);
         const int closed = Io::close(descriptor);
         return written != 0 ? written : closed;
     }

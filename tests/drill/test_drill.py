@@ -11,6 +11,7 @@ import pytest
 
 from conftest import StrakesRunner
 from lab.running import Labs, need, own_labs
+from strakes.drill.contents import FilesRead
 from strakes.drill.faults.fault import Ask
 from strakes.drill.faults.registry import make_fault
 from strakes.drill.outcome import outcome_of
@@ -59,6 +60,7 @@ def test_a_fault_that_harms_nobody_loses_nothing_and_leaves_nothing(strakes: Str
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["acknowledged"] == 80 and document["lost"] == document["failed"] == 0
+    assert document["damaged"] == 0 and document["read_by"] == "this machine's mount; written by the same mount"
     assert document["clients"] == "2 clients (threads on this machine's mount)"
     assert [one["hit"] for one in document["line"]["outages"]] == [False, False] and document["back_after_s"] is None
     assert any(one["text"] == "true" for one in document["line"]["moments"])
@@ -88,6 +90,33 @@ def test_an_acknowledged_file_that_is_gone_is_counted_as_lost(strakes: StrakesRu
     assert not any(tmp_path.iterdir())
 
 
+def test_an_acknowledged_file_with_other_bytes_or_fewer_is_counted_as_lost(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
+    place = f"{tmp_path}/strakes-*/drill/probe.1.probe"
+    harm = f"sh -c 'truncate -s 4095 {place}/f1.000; printf x | dd of=$(ls {place}/f1.001) bs=1 seek=9 conv=notrunc'"
+    done = strakes("failover", "drill", tmp_path, "--fault-command", harm, *SHORT)
+    assert done.returncode == 1, done.stderr
+    assert "80 files acknowledged, 2 of them missing afterwards, 2 of these with other bytes" in done.stdout
+
+
+def test_files_are_read_back_by_the_client_that_is_named_where_it_has_them(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
+    here, there, empty = tmp_path / "here", tmp_path / "there", tmp_path / "empty"
+    here.mkdir()
+    empty.mkdir()
+    there.symlink_to(here)
+    words = ("failover", "drill", here, "--fault-command", "true", *SHORT, "--servers", "env CLIENT={host}")
+    done = strakes(*words, "--read-on", "client2", "--read-in", there, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["acknowledged"] == 80 and document["lost"] == 0 and document["read_by"].startswith("client2")
+    done = strakes(*words, "--read-on", "client2", "--read-in", empty)
+    assert done.returncode == 1 and f"{empty}" in done.stderr and "--read-in" in done.stderr, done.stderr
+    assert not any(here.iterdir())
+
+
 def test_a_fault_that_cannot_be_done_is_told_in_its_own_words(strakes: StrakesRunner, tmp_path: Path) -> None:
     done = strakes("failover", "drill", tmp_path, "--fault-command", "ls /nowhere", *SHORT)
     assert done.returncode == 1 and "the fault could not be caused" in done.stderr and "No such file" in done.stderr
@@ -114,9 +143,12 @@ def test_what_was_acknowledged_and_is_gone_and_what_was_done_twice_are_told_apar
     def operation(number: int, errno: str = "") -> LoggedOperation:
         return LoggedOperation("watch", 0, number, number, number, number + 0.1, errno)
 
-    log = [operation(0), operation(1), operation(2, "EIO"), operation(3, "EEXIST"), operation(4, "EIO")]
-    found = outcome_of("1 client", log, frozenset({(0, 0), (0, 3), (0, 4)}), 1.5, [], [], "")
-    assert (found.acknowledged, found.lost, found.failed, found.unanswered, found.repeated) == (2, 1, 3, 2, 1)
+    log = [operation(0), operation(1), operation(2, "EIO"), operation(3, "EEXIST"), operation(4, "EIO"), operation(5)]
+    expected = {(0, number): f"sum {number}" for number in range(6)}
+    read = FilesRead({(0, 0): "sum 0", (0, 3): "sum 3", (0, 4): "", (0, 5): "of a short write"}, "another client")
+    found = outcome_of("1 client", log, expected, read, 1.5, [], [], "")
+    assert (found.acknowledged, found.lost, found.damaged) == (3, 2, 1)
+    assert (found.failed, found.unanswered, found.repeated) == (3, 2, 1)
     assert found.errors == {"EIO": 2, "EEXIST": 1}
 
 

@@ -129,7 +129,7 @@ small_files = st.builds(
 probes = st.builds(
     ProbePhase,
     name=names,
-    operation=st.sampled_from(["file-create", "file-cycle", "file-stat", "file-read", "write-fsync"]),
+    operation=st.sampled_from(["file-create", "file-cycle", "file-stat", "file-read", "file-fsync", "write-fsync"]),
     rate_per_s=st.floats(0, 1e6, exclude_min=True, allow_subnormal=False),
     seconds=st.floats(0, 86400, exclude_min=True, allow_subnormal=False),
     files=names,

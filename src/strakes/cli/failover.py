@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from json import dumps
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +16,7 @@ from strakes.cli.options import DIRECTORY, SECONDS, Command, Output, json_option
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
+    from strakes.drill.contents import Reader
     from strakes.drill.trial import Pace
     from strakes.targets.command import Servers
 
@@ -177,6 +178,17 @@ def rehearse_command(
     help="On CephFS, run the clients as threads on the mount. To the servers they are then one client.",
 )
 @click.option(
+    "--read-on",
+    metavar="HOST",
+    help="Client that reads the files back, reached by --servers (default: this machine, by its mount).",
+)
+@click.option(
+    "--read-in",
+    type=click.Path(path_type=PurePosixPath),
+    metavar="DIR",
+    help="Where that client has DIR (default: DIR).",
+)
+@click.option(
     "--alerts", type=PATH, metavar="FILE", help="Read alerts from lines that are appended to FILE during the drill."
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
@@ -191,6 +203,8 @@ def drill_command(
     after: float,
     restore_after: float | None,
     on_the_mount: bool,
+    read_on: str | None,
+    read_in: PurePosixPath | None,
     alerts: Path | None,
     dry_run: bool,
     agreed: bool,
@@ -201,10 +215,11 @@ def drill_command(
 ) -> int:
     """Cause a fault on a live system, and measure how long clients wait.
 
-    Clients create files in DIR meanwhile; afterwards every acknowledged file must be there. On CephFS every client is
-    a session of libcephfs, elsewhere a thread on this machine's mount. The fault is undone at the end, even if strakes
-    is killed or the clients hang. Exits with status 1 if an acknowledged file is missing, if clients hang although the
-    fault is undone, or if the servers are not in the same state as before.
+    Clients write files in DIR meanwhile and synchronise them; afterwards every acknowledged file must be there, with
+    its bytes. On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The fault
+    is undone at the end, even if strakes is killed or the clients hang. Exits with status 1 if an acknowledged file is
+    missing or damaged, if clients hang although the fault is undone, or if the servers are not in the same state as
+    before.
     """
     from strakes.cli.failover_text import print_drill
     from strakes.drill.alerts import AlertListener
@@ -213,9 +228,10 @@ def drill_command(
     from strakes.drill.run import Drill, play
     from strakes.store_root import default_root
 
+    reader = _reader(directory, read_on, read_in, servers)
     striking = fault.make(directory, servers=servers)
     sessions = not on_the_mount and has_sessions(directory)
-    drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions, servers)
+    drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions, servers, reader)
     click.echo(f"strakes: {drill.text}; after {before:g} s: {striking.text}", err=True)
     click.echo(
         f"strakes: {drill.timing.undone_when}: {striking.undo.text}"
@@ -231,6 +247,20 @@ def drill_command(
     if write_document(json, document(outcome)):
         print_drill(outcome, moments=moments)
     return 1 if outcome.lost or outcome.lacking else 0
+
+
+def _reader(directory: Path, host: str | None, place: PurePosixPath | None, servers: Servers | None) -> Reader | None:
+    from strakes.drill.contents import Reader
+
+    if host is None:
+        if place is not None:
+            raise BadInputError("--read-in needs --read-on", remedy="Name the client that has the files there.")
+        return None
+    if servers is None:
+        raise BadInputError(
+            "--read-on needs --servers", where=host, remedy='Say how it is reached: --servers "ssh {host}".'
+        )
+    return Reader(host, servers, place or PurePosixPath(directory.absolute()))
 
 
 @command.command("undo")

@@ -178,7 +178,9 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     """Print the time line of a drill and what became of the files."""
     print_timeline(outcome.line, moments=moments)
     click.echo(outcome.clients)
-    say(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards")
+    damaged = f", {outcome.damaged:,} of these with other bytes" if outcome.damaged else ""
+    say(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards{damaged}")
+    click.echo(f"read back by {outcome.read_by}")
     errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
     say(
         f"{outcome.failed:,} files failed{errors}; {outcome.unanswered:,} of them exist all the same, "

@@ -44,20 +44,26 @@ class Timing:
         return f"when the clients have ended, or {format_seconds(self.undone_within_s)} after that if they hang"
 
 
-def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool) -> ProbePhase:
-    """Return the phase in which the clients write.
+def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:
+    """Return the phase in which the clients make files: empty ones, or with bytes that are synchronised.
 
     With ``sessions`` every client is a session of libcephfs, and so a client to the servers; otherwise it is a thread
     on the mount.
     """
     return ProbePhase(
         WATCH,
-        "file-create",
+        "file-fsync" if file_bytes else "file-create",
         rate_per_s=rate_per_s,
         seconds=timing.seconds,
         backend="cephfs" if sessions else "posix",
+        file_bytes=file_bytes,
         log=True,
     )
+
+
+def writers(plan: Plan) -> str:
+    """Return what wrote the files, in words."""
+    return "sessions of libcephfs" if plan.inside_ceph() else "the same mount"
 
 
 def kind_of_clients(plan: Plan) -> str:

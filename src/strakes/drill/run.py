@@ -10,30 +10,31 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Self
 
 from strakes.drill.alerts import AlertListener
-from strakes.drill.clients import WATCH, Timing, kind_of_clients, watch_phase
+from strakes.drill.clients import WATCH, Timing, kind_of_clients, watch_phase, writers
 from strakes.drill.connections import ConnectionWatch
+from strakes.drill.contents import Reader, expected_sums, read_back
 from strakes.drill.faults.fault import Fault, Seen
 from strakes.drill.guard import Promise
-from strakes.drill.outcome import DrillOutcome, file_of, outcome_of
+from strakes.drill.outcome import DrillOutcome, outcome_of
 from strakes.errors import MeasurementError, StrakesError
 from strakes.failover.timeline import Moment
 from strakes.launch.engine import Engine
 from strakes.launch.local import LocalEngine
 from strakes.launch.messages import PlanResult, Progress
 from strakes.plan import Plan, ProbePhase
-from strakes.targets.command import Servers, run
+from strakes.targets.command import Servers
 from strakes.targets.workspace import Workspace
 
 _CELL = "drill"
 # A stalled file system is what the drill is there to see; where nothing is to undo, for so long.
 _PATIENCE_S = 600.0
 _MOST_NAMED = 10
-_LIST_S = 120.0
+_FILE_BYTES = 4096
 _WATCHER_S = 30.0
 _LOOK_EVERY_S = 0.5
 
@@ -45,7 +46,8 @@ Watch = Callable[[Seen, threading.Event], None]
 class Drill:
     """What a drill is to do.
 
-    ``sessions`` is that of ``watch_phase``; ``servers`` is how the servers are asked what they counted.
+    ``sessions`` is that of ``watch_phase``; ``servers`` is how the servers are asked what they counted; ``reader`` is
+    the client that reads the files back, None for this machine's mount.
     """
 
     directory: Path
@@ -54,6 +56,7 @@ class Drill:
     timing: Timing
     sessions: bool
     servers: Servers | None = None
+    reader: Reader | None = None
 
     @property
     def text(self) -> str:
@@ -64,7 +67,11 @@ class Drill:
     @property
     def plan(self) -> Plan:
         """Return the plan that the engine runs."""
-        return Plan(self.clients, (watch_phase(self.rate_per_s, self.timing, sessions=self.sessions),), seed=1)
+        return Plan(self.clients, (self._phase,), seed=1)
+
+    @property
+    def _phase(self) -> ProbePhase:
+        return watch_phase(self.rate_per_s, self.timing, sessions=self.sessions, file_bytes=_FILE_BYTES)
 
 
 def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener | None = None) -> DrillOutcome:
@@ -75,6 +82,9 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
+        reader = None if drill.reader is None else drill.reader.at(workspace.path.name)
+        if reader is not None:
+            reader.require()
         limit_s = drill.timing.seconds + drill.timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
         try:
             _, outcome = perform(
@@ -89,6 +99,7 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener
                 say,
                 alerts,
                 servers=drill.servers,
+                reader=reader,
             )
         except ClientsHang:
             workspace.leave_alone()
@@ -112,6 +123,7 @@ def perform(
     say: Say,
     alerts: AlertListener | None = None,
     servers: Servers | None = None,
+    reader: Reader | None = None,
 ) -> tuple[PlanResult, DrillOutcome]:
     """Run one plan with a phase of clients at work; what it made stays in ``workspace/name``.
 
@@ -136,7 +148,8 @@ def perform(
     outcome = outcome_of(
         kind_of_clients(plan),
         result.log,
-        _present(workspace / name),
+        expected_sums(plan, _watch_of(plan), _seen_by_engine(plan, workspace), name),
+        read_back(workspace / name, None if reader is None else reader.at(name), wrote=writers(plan)),
         stroke.struck[0].at_s,
         stroke.moments,
         (*fault.recoveries(), *connections.recoveries()),
@@ -273,20 +286,20 @@ def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
         time.sleep(_LOOK_EVERY_S)
 
 
-def _present(directory: Path) -> frozenset[tuple[int, int]]:
-    """Look for the files by a process of its own, which can be given up."""
-    words = ("find", str(directory), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-printf", "%f\\n")
-    found = run(words, _LIST_S)
-    if found.status != 0:
-        raise MeasurementError(
-            "the files of the clients cannot be listed", where=str(directory), why=found.stderr.strip()
-        )
-    return frozenset(file for name in found.stdout.splitlines() if (file := file_of(name)) is not None)
+def _seen_by_engine(plan: Plan, workspace: Path) -> PurePath:
+    """Return the workspace as the engine was told of it: what it writes depends on that."""
+    from strakes.targets.ceph.inside import inside
+
+    return inside(workspace).directory if plan.inside_ceph() else workspace
+
+
+def _watch_of(plan: Plan) -> ProbePhase:
+    return next(phase for phase in plan.phases if isinstance(phase, ProbePhase))
 
 
 def _left_behind(plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke) -> ClientsHang:
     """Name the clients that have not done all that they were to do."""
-    phase = next(phase for phase in plan.phases if isinstance(phase, ProbePhase))
+    phase = _watch_of(plan)
     done = Counter(operation.rank for operation in result.log)
     left = [f"client {rank}" for rank in range(plan.ranks) if done[rank] < phase.operations(1)]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""

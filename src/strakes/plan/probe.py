@@ -19,7 +19,7 @@ class ProbePhase:
     """
 
     name: str
-    operation: Literal["file-create", "file-cycle", "file-stat", "file-read", "write-fsync"]
+    operation: Literal["file-create", "file-cycle", "file-stat", "file-read", "file-fsync", "write-fsync"]
     rate_per_s: float
     seconds: float
     backend: Backend = "posix"
@@ -43,4 +43,8 @@ class ProbePhase:
 
     def inodes_added(self) -> int:
         """Of one rank, its directory included."""
-        return 1 + {"file-create": self.operations_per_rank(), "file-stat": 100}.get(self.operation, 1)
+        return 1 + {
+            "file-create": self.operations_per_rank(),
+            "file-fsync": self.operations_per_rank(),
+            "file-stat": 100,
+        }.get(self.operation, 1)

@@ -31,6 +31,9 @@ namespace {
 
 // Of one process: each has some descriptors.
 constexpr std::uint32_t kMostRanks = 1500;
+// Nodes have processors of their own, where beats wait for nobody; here all share a few, so the threads that watch go
+// first, where the machine allows it.
+constexpr int kWatchersNice = -10;
 [[maybe_unused]] constexpr std::size_t kStackBytes = std::size_t{512} << 10U;
 
 struct Shape {
@@ -75,7 +78,8 @@ int run_rank(PostOffice& office, const Shape& shape, std::uint32_t rank, Output&
                          .signals = -1,
                          .output = output,
                          // NOLINTNEXTLINE(concurrency-mt-unsafe): set by nobody
-                         .gone_after = chosen_silence(std::getenv("STRAKES_SILENCE_S"))});
+                         .gone_after = chosen_silence(std::getenv("STRAKES_SILENCE_S")),
+                         .with_crew = [](ProcessCrew* /*crew*/) { ::setpriority(PRIO_PROCESS, 0, kWatchersNice); }});
 }
 
 struct Seat {

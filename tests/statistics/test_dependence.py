@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from strakes.statistics.change_points import change_points
 from strakes.statistics.comparison import between_runs, judge, within_blocks
 from strakes.statistics.contrast import Verdict
-from strakes.statistics.dependence import pooled_correlation, stretched
+from strakes.statistics.dependence import dependent_interval, pooled_correlation, stretched
 from strakes.statistics.interval import median_interval
 
 
@@ -93,3 +95,19 @@ def test_a_difference_far_beyond_the_scatter_is_found_in_few_pairs() -> None:
     a, b = {n: 100.0 + n % 3 for n in range(8)}, {n: 80.0 + n % 2 for n in range(8)}
     (judged,) = judge([within_blocks(a, b)], 0.9, 0.05)
     assert judged.verdict is Verdict.SLOWER
+
+
+@settings(deadline=None)
+@given(st.integers(6, 1500), st.floats(0, 0.95), st.sampled_from([0.8, 0.9, 0.99]))
+def test_few_and_many_dependent_runs_have_an_interval_that_is_no_narrower(
+    runs: int, correlation: float, confidence: float
+) -> None:
+    values = np.random.default_rng(runs).standard_normal(runs).tolist()
+    interval = dependent_interval(values, confidence, correlation)
+    independent = dependent_interval(values, confidence, 0.0)
+    if independent is None:
+        assert interval is None
+        return
+    assert interval is not None
+    assert interval.low <= independent.low + 1e-9
+    assert interval.high >= independent.high - 1e-9

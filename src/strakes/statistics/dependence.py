@@ -24,6 +24,8 @@ _SHOWN = 1.645
 # The standard error of a median, in those of a mean.
 _OF_MEDIANS = math.sqrt(math.pi / 2)
 _MOST = 0.95
+# Of some fifty values the range covers the median all but certainly; a normal quantile needs what is below 1.
+_MOST_CONFIDENCE = 1 - 1e-12
 # Of a single series of fewer values nothing is known, and they are taken to depend on each other so much.
 FEWEST_OF_ONE = 8
 UNKNOWN = 0.9
@@ -108,7 +110,7 @@ def dependent_interval(values: Sequence[float], confidence: float, correlation: 
         return interpolated_interval(values, confidence)
     normal = NormalDist()
     wanted = normal.inv_cdf((1 + confidence) / 2) * math.sqrt((1 + correlation) / (1 - correlation))
-    most = coverage(len(values), 1)
+    most = min(coverage(len(values), 1), _MOST_CONFIDENCE)
     reached = normal.inv_cdf((1 + most) / 2)
     if wanted <= reached:
         interval = interpolated_interval(values, min(2 * normal.cdf(wanted) - 1, most))

@@ -149,15 +149,25 @@ def symmetric_rank(runs: int, confidence: float) -> int:
     return rank
 
 
-@cache
 def coverage(runs: int, rank: int) -> float:
     """Probability that the median lies between the rank-th smallest and the rank-th largest value.
 
-    >>> coverage(5, 1)
-    0.9375
+    >>> coverage(5, 1), coverage(2000, 950) > 0.97
+    (0.9375, True)
     """
-    below = sum(math.comb(runs, count) for count in range(rank))
-    return 1.0 - math.ldexp(below, 1 - runs)
+    return _coverages(runs)[rank]
+
+
+@lru_cache(maxsize=4096)
+def _coverages(runs: int) -> tuple[float, ...]:
+    """Return the coverage of each rank from 0 on, as far as there are pairs of values."""
+    every, below, ways = 1 << (runs - 1), 0, 1
+    coverages = [1.0]
+    for rank in range(1, runs // 2 + 2):
+        below += ways
+        ways = ways * (runs - rank + 1) // rank
+        coverages.append(1.0 - below / every)
+    return tuple(coverages)
 
 
 def in_order(values: Sequence[float]) -> list[float]:

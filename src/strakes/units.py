@@ -29,6 +29,8 @@ _SIZE_UNITS = {
     "tb": 10**12,
 }
 _TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+# More than any file system holds, and less than what an integer of 64 bits, and 300 years in nanoseconds, take.
+_MOST = 2.0**60
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$")
 
 
@@ -36,8 +38,17 @@ def _parse(text: str, units: dict[str, int] | dict[str, float], kind: str, examp
     match = _NUMBER.match(text)
     unit = match.group(2).lower() if match else ""
     if match is None or unit not in units:
-        raise BadInputError(f"not a valid {kind}: {text!r}", remedy=f"Write, for example, {example}.")
-    return float(match.group(1)) * units[unit]
+        raise BadInputError(f"not a valid {kind}: {_beginning(text)}", remedy=f"Write, for example, {example}.")
+    amount = float(match.group(1)) * units[unit]
+    if amount > _MOST:
+        raise BadInputError(
+            f"not a valid {kind}: {_beginning(text)} is too much", remedy=f"Write, for example, {example}."
+        )
+    return amount
+
+
+def _beginning(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")
 
 
 def parse_bytes(text: str) -> int:

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from knobs.test_changes import abandon, root, world
 from knobs.world import World, in_child
+from strakes.cli.knobs import restore_command
 from strakes.errors import BadInputError
 from strakes.knobs import change, hold
-from strakes.knobs.journal import open_journals
+from strakes.knobs.journal import KnobJournal, directory, open_journals
 from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.restore import restore
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Runner, run
@@ -322,3 +324,91 @@ def test_a_record_is_whole_or_not_there_whenever_its_maker_is_killed(
         if status == 0:
             break
     assert step > 1
+
+
+@pytest.mark.parametrize("gone", ["removed", "moved away", "removed and made again"])
+def test_the_original_value_comes_back_though_the_store_that_changed_it_is_gone(
+    world: World, root: Path, gone: str
+) -> None:
+    change.set_values(world.target(), {"number": 64, "option": "fast"}, store=root)
+    if gone == "moved away":
+        root.rename(root.with_name("moved"))
+    else:
+        shutil.rmtree(root)
+    if gone == "removed and made again":  # within the same second its first journal has the same name
+        root.mkdir()
+        KnobJournal.begin(root, "/x", ["strakes"]).release()
+    change.set_values(world.target(), {"number": 32, "option": "slow"}, store=root)
+    assert world.values == {"number": "32", "option": "slow"}
+    restore(root, ask=world.ask)
+    assert world.values == {"number": "8", "option": None}
+
+
+def test_a_record_whose_journal_is_lost_is_put_back_by_any_store(
+    world: World, root: Path, other: Path, own_records: Path
+) -> None:
+    change.set_values(world.target(), {"number": 64}, store=root)
+    assert restore(other, ask=world.ask) == ()  # its journal is there
+    shutil.rmtree(root)
+    (restored,) = restore(other, ask=world.ask)
+    assert (restored.outcome, restored.before, world.values["number"]) == ("restored", "8", "8")
+    assert not records(own_records)
+
+
+def test_a_record_of_another_user_is_not_run_in_our_name(
+    world: World, root: Path, own_records: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change.set_values(world.target(), {"number": 64}, store=root)
+    shutil.rmtree(root)
+    with monkeypatch.context() as another:
+        another.setattr("strakes.knobs.hold.os.geteuid", lambda: 4711)
+        assert restore(root, ask=world.ask) == ()
+    assert records(own_records) and world.values["number"] == "64"
+
+
+@pytest.mark.parametrize("damage", ["empty", "half a line", "deep", "without its changes"])
+def test_a_damaged_journal_is_named_and_the_record_puts_the_value_back(
+    world: World, root: Path, own_records: Path, damage: str
+) -> None:
+    change.set_values(world.target(), {"number": 64}, store=root)
+    (journal,) = directory(root, "open").glob("*.jsonl")
+    head = journal.read_bytes().splitlines(keepends=True)[0]
+    journal.write_bytes(
+        {
+            "empty": b"",
+            "half a line": head[: len(head) // 2],
+            "deep": b"[" * 60000 + b"\n",
+            "without its changes": head,
+        }[damage]
+    )
+    if damage != "without its changes":  # what has a head may be one that was killed before it changed anything
+        with pytest.raises(BadInputError, match="damaged") as refused:
+            change.set_values(world.target(), {"number": 32}, store=root)
+        assert refused.value.where == str(journal) and world.values["number"] == "64"
+    (restored,) = restore(root, ask=world.ask)
+    assert restored.outcome == "restored" and str(journal) in restored.why
+    assert world.values["number"] == "8" and not records(own_records)
+    assert bool(open_journals(root)[1]) == (damage != "without its changes")
+
+
+def test_a_journal_that_lost_its_changes_is_no_reason_to_take_a_new_original(world: World, root: Path) -> None:
+    change.set_values(world.target(), {"number": 64}, store=root)
+    (journal,) = directory(root, "open").glob("*.jsonl")
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    change.set_values(world.target(), {"number": 32}, store=root)
+    restore(root, ask=world.ask)
+    assert world.values["number"] == "8"
+
+
+def test_restore_says_with_its_status_that_a_journal_is_damaged(
+    world: World, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(root))
+    directory(root, "open").mkdir(parents=True)
+    path = directory(root, "open") / "000001-x.jsonl"
+    path.touch()
+    result = CliRunner().invoke(restore_command, [], standalone_mode=False)
+    assert result.return_value == 1 and str(path) in result.output and "nothing to put back" not in result.output
+    path.unlink()
+    result = CliRunner().invoke(restore_command, [], standalone_mode=False)
+    assert result.return_value == 0 and "nothing to put back" in result.output

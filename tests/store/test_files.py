@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.errors import BadInputError
+from strakes.knobs.journal import KnobJournal
 from strakes.store.files import AppendFile, json_line, read_json_lines, whole_length, write_json
+from strakes.store.jobs import Jobs
+from strakes.store.store import Store
 
 rows = st.lists(
     st.dictionaries(
@@ -97,3 +101,57 @@ def test_what_is_kept_of_a_run_is_for_its_user_alone(tmp_path: Path) -> None:
     write_json(tmp_path / "run.json", {"command": ["strakes"]})
     AppendFile(tmp_path / "visits.jsonl", durable=False).close()
     assert [path.stat().st_mode & 0o777 for path in sorted(tmp_path.iterdir())] == [0o600, 0o600]
+
+
+def modes(root: Path) -> dict[str, int]:
+    return {str(path.relative_to(root.parent)): path.stat().st_mode & 0o777 for path in (root, *root.rglob("*"))}
+
+
+@pytest.fixture
+def umask_of_most() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def kept(root: Path) -> None:
+    """A run, its catalogue, a job's directory and a journal of knobs."""
+    with Store(root).create("study", "x", Path("/proc"), {"fingerprint": "f"}, {}) as writer:
+        writer.finish("complete")
+    Store(root).runs()
+    Jobs(root).make_directory()
+    KnobJournal.begin(root, "/x", ["strakes"]).release()
+
+
+@pytest.mark.usefixtures("umask_of_most")
+def test_the_store_is_its_users_only(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "store"
+    kept(root)
+    kinds = {path.is_dir() for path in root.rglob("*")}
+    assert kinds == {True, False} and (root / "catalogue.sqlite").is_file()
+    assert {name: mode for name, mode in modes(root).items() if mode & 0o077} == {}
+
+
+@pytest.mark.usefixtures("umask_of_most")
+def test_a_store_that_others_could_read_is_closed_to_them_when_it_is_opened(tmp_path: Path) -> None:
+    root, outside = tmp_path / "store", tmp_path / "outside"
+    kept(root)
+    for path in (root, *root.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    outside.write_text("")
+    outside.chmod(0o644)
+    (root / "runs" / "link").symlink_to(outside)
+    Store(root)
+    assert {
+        path for path in (root, *root.rglob("*")) if path != root / "runs" / "link" and path.stat().st_mode & 0o077
+    } == set()
+    assert outside.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.usefixtures("umask_of_most")
+def test_of_a_directory_with_other_things_only_what_is_of_the_store_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letter").write_text("")
+    (tmp_path / "home" / "runs").mkdir()
+    Store(tmp_path / "home")
+    assert modes(tmp_path / "home") == {"home": 0o755, "home/letter": 0o644, "home/runs": 0o700}

@@ -135,7 +135,8 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Ser
 def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     """Put back the settings that strakes knobs set or a killed command changed.
 
-    With DIR, only those changed for DIR. Exits with status 1 if an old value could not be put back.
+    With DIR, only those changed for DIR, and those whose journal is lost. Exits with status 1 if an old value could not
+    be put back, or if a journal is damaged.
     """
     from strakes.knobs.restore import restore
     from strakes.store_root import default_root
@@ -148,10 +149,10 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     else:
         for restored in done:
             say(str(restored))
-        if not done:
-            say("There is nothing to put back.")
-        _print_damaged()
-    return 0 if all(restored.good for restored in done) else 1
+    damaged = _print_damaged()
+    if not done and not damaged and not as_json:
+        say("There is nothing to put back.")
+    return 0 if all(restored.good for restored in done) and not damaged else 1
 
 
 @command.command("journal")
@@ -369,9 +370,12 @@ def _or_none(value: str | None) -> str:
     return "no value of its own" if value is None else value
 
 
-def _print_damaged() -> None:
+def _print_damaged() -> bool:
+    """Name the journals that cannot be read. Return whether there are any."""
     from strakes.knobs.journal import open_journals
     from strakes.store_root import default_root
 
-    for error in open_journals(default_root())[1]:
+    errors = open_journals(default_root())[1]
+    for error in errors:
         say(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)
+    return bool(errors)

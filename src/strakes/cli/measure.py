@@ -115,10 +115,14 @@ def publish(run: Run, html: Output | None) -> Portrait:
     from strakes.portraits.build import build_portrait
     from strakes.report.findings import to_document
     from strakes.report.html import render_html
+    from strakes.store.files import replace_text
 
     portrait = build_portrait(run)
     run.write_findings(to_document(portrait))
-    (Output(run.path / "report.html") if html is None else html).write(render_html(portrait))
+    if html is None:
+        replace_text(run.path / "report.html", render_html(portrait))  # as private as the run
+    else:
+        html.write(render_html(portrait))
     return portrait
 
 

@@ -19,7 +19,7 @@ from strakes.drill.undo import Undo, from_record, to_record
 from strakes.errors import BadInputError, StrakesError
 from strakes.knobs.owner import Owner
 from strakes.knobs.restore import command_line
-from strakes.store.files import read_json, store_error, write_json
+from strakes.store.files import make_private, read_json, store_error, write_json
 
 _FORMAT = 1
 
@@ -46,7 +46,7 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     Raises StrakesError when the store cannot be written: then the fault must not be done.
     """
     try:
-        directory(root).mkdir(parents=True, exist_ok=True)
+        make_private(root, directory(root).name)
     except OSError as error:
         raise store_error(error, directory(root)) from error
     # Readable for its owner only: it says which commands will be run in the owner's name.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,6 +56,10 @@ class Foreign:
         return hashlib.sha256(json.dumps([self.tool, self.path, figures]).encode()).hexdigest()[:16]
 
 
+# More than anything that is measured, and a product of two of them is still a number.
+_MOST = 1e24
+
+
 def slug(text: str) -> str:
     """Return a name in the form that ids have.
 
@@ -67,7 +70,7 @@ def slug(text: str) -> str:
 
 
 def number(text: str) -> float | None:
-    """Return the number, if it is finite and more than zero; tools print 0, "-" and "nan" for what was not measured.
+    """Return the number, if it can be measured and is more than zero; tools print 0, "-" and "nan" for what was not.
 
     >>> number("12.5"), number("-nan"), number("0.000"), number("-")
     (12.5, None, None, None)
@@ -76,7 +79,7 @@ def number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and value > 0 else None
+    return value if 0 < value < _MOST else None
 
 
 def time_of(text: str) -> datetime | None:
@@ -89,11 +92,23 @@ def time_of(text: str) -> datetime | None:
     for form in _TIMES:
         try:
             return datetime.strptime(text, form).astimezone(UTC)
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
     try:
         return datetime.fromisoformat(re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text)).astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
+        return None
+
+
+def moment_of(stamp: object) -> datetime | None:
+    """Return the time of so many seconds since 1970, None if it is none, or none that a calendar has.
+
+    >>> moment_of(1700000000).isoformat(), moment_of(10**17), moment_of("x")
+    ('2023-11-14T22:13:20+00:00', None, None)
+    """
+    try:
+        return datetime.fromtimestamp(int(str(stamp)), UTC) if stamp else None
+    except (ValueError, OverflowError, OSError):
         return None
 
 

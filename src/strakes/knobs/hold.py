@@ -16,35 +16,109 @@ import shlex
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from strakes.errors import BadInputError, MeasurementError, StrakesError
 from strakes.knobs.board import Board, board_of
+from strakes.knobs.journal import DamagedJournalError, JournalState, read_journal
 from strakes.knobs.knob_place import KnobPlace
 from strakes.regular_file import read_at_most
-from strakes.store.files import store_error, sync_directory
+from strakes.store.files import make_private, store_error, sync_directory
 from strakes.targets.command import Runner, Servers
 from strakes.targets.marker import boot_id
 
 _MOST_BYTES = 65536
 
 
+# foreign: written where names of files mean something else. damaged: its journal does not say what is to be put back.
+# lost: its journal is gone before the value was put back. finished: the value was put back or kept.
+Condition = Literal["foreign", "open", "damaged", "finished", "lost"]
+
+
+@dataclass(frozen=True)
+class Original:
+    """The value that a place had before the first change, as its record says."""
+
+    value: str | None
+
+
 def take(place: KnobPlace, before: str | None, store: Path, journal: Path, ask: Runner) -> None:
-    """Say that ``store`` changes the place. Raises BadInputError where another store does and has not put it back."""
-    record = {**_claim(store), "seen_from": _seen_from(), "journal": _name_of(journal), "before": before}
-    text = json.dumps(record)
+    """Say that ``store`` changes the place. Raises BadInputError where another store does and has not put it back.
+
+    Where the journal of the record before is lost, its original value stays the original value.
+    """
+    record: dict[str, object] = {**_claim(store), "seen_from": _seen_from(), "journal": _name_of(journal)}
+    record |= {"place": place.to_json(), "before": before}
     board = board_of(place)
-    if board is not None and _take_in_cluster(board, place, text, store, ask):
+    if board is not None and _take_in_cluster(board, place, record, store, ask):
         return
     for _ in range(2):
         with _alone():
+            text = json.dumps(record)
             held = _on_server(place, _TAKE, ask, text) if place.host else _take_here(place, text)
-            if not held or _is_of(held, store):
+            if not held:
                 return
-            if not _is_left(held):
+            if _is_orphan(held, place, store):
+                record["before"] = _read(held)["before"]
+            elif _is_of(held, store):
+                return
+            elif _condition(held, place) != "finished":
                 break
             _remove(place, ask)
     raise _refusal(place, held, f"remove {_file(place)}")
+
+
+def lost_original(place: KnobPlace, store: Path, ask: Runner) -> Original | None:
+    """Return what a change whose journal is lost has left to be put back; None where nothing is left so."""
+    board = board_of(place)
+    held: list[str] = []
+    with suppress(MeasurementError):  # this user may not
+        held += board.read(ask).values() if board else ()
+    held.append(_on_server(place, _READ, ask, "") if place.host else _read_here(place))
+    return next((Original(_before(text)) for text in held if text and _is_orphan(text, place, store)), None)
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """A record of this machine that no journal puts back any more."""
+
+    path: Path
+    place: KnobPlace
+    before: str | None
+    journal: str
+
+
+@contextmanager
+def orphans(store: Path) -> Iterator[tuple[Orphan, ...]]:
+    """Yield this user's records of this machine that no journal puts back; nobody else takes or removes any then."""
+    with _alone():
+        yield tuple(orphan for path in _records() if (orphan := _orphan(path, store)))
+
+
+def _records() -> list[Path]:
+    place = Path(os.environ.get("STRAKES_RUN", "/run/strakes"), "knobs")
+    try:
+        return sorted(path for path in place.iterdir() if not path.name.startswith("."))
+    except OSError:
+        return []
+
+
+def _orphan(path: Path, store: Path) -> Orphan | None:
+    held = _read_file(path, own=True)
+    record = _read(held)
+    document = record.get("place")
+    if not isinstance(document, dict):
+        return None
+    try:
+        place = KnobPlace.from_json(document)
+    except TypeError:
+        return None
+    # Only what lies where such a record lies: a copy of it says nothing.
+    if place.host or _file(place).name != path.name or not _is_orphan(held, place, store):
+        return None
+    return Orphan(path, place, _before(held), str(record.get("journal")))
 
 
 @contextmanager
@@ -77,7 +151,7 @@ def give_back(place: KnobPlace, store: Path, ask: Runner) -> None:
             _remove(place, ask)
 
 
-def _take_in_cluster(board: Board, place: KnobPlace, text: str, store: Path, ask: Runner) -> bool:
+def _take_in_cluster(board: Board, place: KnobPlace, record: dict[str, object], store: Path, ask: Runner) -> bool:
     """Return whether the cluster keeps the record; where it does not, the machine's own has to do."""
     claimant = " ".join(_claim(store).values())
     own = board.key_of(claimant)
@@ -86,23 +160,28 @@ def _take_in_cluster(board: Board, place: KnobPlace, text: str, store: Path, ask
     except MeasurementError:
         return False  # this user may not
     others = {key: held for key, held in known.items() if key != own}
-    if own not in known and not _anybody_else(board, others, ask):
-        if not board.write(claimant, text, ask):
+    orphans = {key: held for key, held in known.items() if _is_orphan(held, place, store)}
+    if orphans:
+        record["before"] = _before(next(iter(orphans.values())))
+    if (own not in known or own in orphans) and not _anybody_else(board, place, others, store, ask):
+        if not board.write(claimant, json.dumps(record), ask):
             return False
         others = {key: held for key, held in board.read(ask).items() if key != own}
         if others:  # they came at the same moment
             board.remove(own, ask)
-    if remaining := _anybody_else(board, others, ask):
+    if remaining := _anybody_else(board, place, others, store, ask):
         key, held = next(iter(remaining.items()))
         raise _refusal(place, held, f"call {shlex.join(board.removal(key))}")
     return True
 
 
-def _anybody_else(board: Board, others: Mapping[str, str], ask: Runner) -> dict[str, str]:
+def _anybody_else(
+    board: Board, place: KnobPlace, others: Mapping[str, str], store: Path, ask: Runner
+) -> dict[str, str]:
     """Return the records that still count; what stores that are gone from this host have left is removed."""
     remaining = {}
     for key, held in others.items():
-        if _is_left(held):
+        if _is_orphan(held, place, store) or _condition(held, place) == "finished":
             board.remove(key, ask)
         else:
             remaining[key] = held
@@ -166,11 +245,19 @@ def _take_here(place: KnobPlace, text: str) -> str:
 
 
 def _read_here(place: KnobPlace) -> str:
+    return _read_file(_file(place))
+
+
+def _read_file(path: Path, *, own: bool = False) -> str:
+    """Return what is in a record; nothing where there is none, or, of ``own`` ones, where it is another user's."""
     try:
-        descriptor = os.open(_file(place), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
     with os.fdopen(descriptor, "rb") as file:
+        # It says which commands to run: those of somebody else are not run in our name.
+        if own and os.fstat(descriptor).st_uid != os.geteuid():
+            return ""
         return file.read(_MOST_BYTES).decode(errors="replace")
 
 
@@ -202,11 +289,11 @@ def _claim(store: Path) -> dict[str, str]:
 
 def _identity_of(store: Path) -> str:
     """Return what the store was called by chance when it first changed a setting. Raises StrakesError."""
-    path = store / "knobs" / "identity"
+    path = _identity_file(store)
     try:
         with suppress(FileNotFoundError):
             return read_at_most(path, _MOST_BYTES).decode("ascii", "replace").strip()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(store, "knobs")
         fresh = path.with_name(f".identity-{secrets.token_hex(8)}")
         try:
             with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
@@ -223,15 +310,63 @@ def _identity_of(store: Path) -> str:
         raise store_error(error, path) from error
 
 
-def _is_left(held: str) -> bool:
-    """Whether the journal that was to put it back is closed, or gone with its store.
+def _identity_file(store: Path) -> Path:
+    return store / "knobs" / "identity"
+
+
+def _is_orphan(held: str, place: KnobPlace, store: Path) -> bool:
+    """Whether no journal puts the place back any more, as far as this store can say."""
+    record = _read(held)
+    if "before" not in record or not isinstance(record["before"], str | None):
+        return False
+    condition = _condition(held, place)
+    # What is wrong with the journal of another store is for that store to say.
+    return condition == "lost" or (condition == "damaged" and _is_of(held, store))
+
+
+def _before(held: str) -> str | None:
+    value = _read(held).get("before")
+    return value if isinstance(value, str) else None
+
+
+def _condition(held: str, place: KnobPlace) -> Condition:
+    """Tell what has become of the journal that is to put a record's place back.
 
     Only where names of files mean the same as for whoever wrote it: since this boot, and with these mounts.
     """
     record = _read(held)
-    journal = record.get("journal")
+    journal, store = record.get("journal"), record.get("store")
     here = (record.get("host"), record.get("seen_from")) == (socket.gethostname(), _seen_from())
-    return here and isinstance(journal, str) and not os.path.lexists(journal)
+    if not here or not isinstance(journal, str) or not isinstance(store, str):
+        return "foreign"
+    try:
+        if read_at_most(_identity_file(Path(store)), _MOST_BYTES).decode("ascii", "replace").strip() != record.get(
+            "identity"
+        ):
+            return "lost"  # another store has its name now
+        if (state := _state_of(Path(journal))) == "damaged":
+            return "damaged"
+        closed = None if state else _state_of(Path(journal).parent.with_name("closed") / Path(journal).name)
+    except (FileNotFoundError, NotADirectoryError):
+        return "lost"
+    except (OSError, StrakesError):
+        return "foreign"
+    if state:
+        outcomes = [entry.outcome for entry in state.entries if entry.place.key == place.key]
+        return "damaged" if not outcomes else "finished" if all(outcomes) else "open"
+    settled = closed and closed != "damaged" and any(entry.place.key == place.key for entry in closed.entries)
+    return "finished" if settled else "lost"
+
+
+def _state_of(journal: Path) -> JournalState | Literal["damaged"] | None:
+    """Return a journal, None where it is gone. Raises OSError or StrakesError for another user's."""
+    try:
+        os.lstat(journal)
+        return read_journal(journal)
+    except DamagedJournalError:
+        return "damaged"
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _seen_from() -> str:

@@ -22,7 +22,7 @@ from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.owner import Life, Owner
 from strakes.regular_file import open_regular, read_whole
-from strakes.store.files import AppendFile, store_error, sync_directory, whole_length
+from strakes.store.files import AppendFile, make_private, store_error, sync_directory, whole_length
 
 _FORMAT = 1
 _CLOSED_KEPT = 200
@@ -32,6 +32,10 @@ _MOST_BYTES = 64 << 20
 # was left.
 # gone: there is no such setting any more. kept: left as it is because a user said so.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
+
+
+class DamagedJournalError(BadInputError):
+    """A journal that does not say any more what is to be put back."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ def locked(root: Path) -> Iterator[None]:
     place = root / "knobs"
     try:
         for each in ("open", "closed"):
-            (place / each).mkdir(parents=True, exist_ok=True)
+            make_private(root, "knobs", each)
         descriptor = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise store_error(error, place) from error
@@ -222,7 +226,10 @@ class KnobJournal:
         self._file.append(row)
 
     def _refuse_conflict(self, place: KnobPlace) -> None:
-        states, _ = open_journals(self.root)
+        states, errors = open_journals(self.root)
+        for error in errors:
+            if isinstance(error, DamagedJournalError):
+                raise error  # the place may be one that it is to put back
         for state in states:
             # On one that was left open on purpose others may be piled: they are put back in the reverse order.
             if state.path == self.path or state.held:
@@ -288,15 +295,20 @@ def read_journal(path: Path) -> JournalState:
         rows = [json.loads(line) for line in data[: whole_length(data)].splitlines()]
         return _state(path, rows)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise BadInputError(
+        raise DamagedJournalError(
             "a journal of knobs is damaged",
             where=str(path),
             why=str(error),
-            remedy="Find the old values in the file, put them back by hand, then remove the file.",
+            remedy=(
+                "Run strakes knobs restore: it puts back what this machine has a record of. Find the other old values "
+                "in the file, put them back by hand, then remove the file."
+            ),
         ) from error
 
 
 def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
+    if not rows:
+        raise ValueError("it has no whole line")
     head = rows[0]
     if head["format"] != _FORMAT:
         raise ValueError(f"it has format {head['format']}, this version of strakes knows {_FORMAT}")

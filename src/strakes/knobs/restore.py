@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import StrakesError
-from strakes.knobs.hold import give_back
+from strakes.knobs.hold import Orphan, give_back, orphans
 from strakes.knobs.journal import JournalEntry, JournalState, KnobJournal, Outcome, open_journals, sweep
 from strakes.knobs.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
@@ -58,7 +58,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
     """Put back everything that ended processes, or ``strakes knobs set``, left changed; newest first.
 
     ``target`` restricts it to one directory's; ``keep`` closes the journals and leaves the values. What living
-    processes changed is theirs.
+    processes changed is theirs. What only this machine's records say, because its journal is lost or damaged, is put
+    back always.
     """
     sweep(root)
     states, _ = open_journals(root)
@@ -74,7 +75,33 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
             done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
             continue
         done += restore_journal(root, state, keep=keep, ask=ask)
+    with orphans(root) as records:
+        done += [_put_back_orphan(record, keep, ask) for record in records]
     return tuple(done)
+
+
+def _put_back_orphan(record: Orphan, keep: bool, ask: Runner) -> Restored:
+    """Put back without comparing: nobody knows any more what strakes set last."""
+    why = f"as the record of this machine says; its journal is lost or damaged: {record.journal}"
+    try:
+        value = found = record.place.read(ask)
+        if not keep and found != record.before:
+            record.place.write(record.before, ask)
+            value = record.place.read(ask)
+        if keep:
+            outcome = "kept"
+        elif value != record.before:
+            outcome = "not put back"
+        else:
+            outcome = "unchanged" if found == record.before else "restored"
+    except PlaceGoneError as error:
+        value, outcome, why = None, "gone", error.why
+    except StrakesError as error:
+        value, outcome, why = None, "not put back", "; ".join(filter(None, (error.why or error.what, error.remedy)))
+    restored = Restored("", record.place.knob, record.place.name, record.before, value, outcome, why)
+    if restored.done:
+        record.path.unlink(missing_ok=True)
+    return restored
 
 
 def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
@@ -214,6 +241,10 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
     states, errors = open_journals(root)
     for error in errors:
         say(f"{error.what}: {error.where} ({error.why}). {error.remedy}")
+    with orphans(root) as records:
+        for record in records:
+            what = f"the journal that is to put {record.place.knob} back is lost: {record.journal}"
+            say(f"{what}. Run: strakes knobs restore")
     for state in reversed(states):
         if state.held or state.life() != "dead":
             continue

@@ -71,7 +71,7 @@ def _is_number(_: object, value: object) -> bool:
     """NaN and the infinities are not JSON, though Python reads them."""
     from math import isfinite
 
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and isfinite(value))
 
 
 def _pattern(_: Validator, pattern: str, value: object, __: Mapping[str, Any]) -> Iterator[ValidationError]:

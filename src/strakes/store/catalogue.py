@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from strakes.errors import StrakesError
-from strakes.store.files import store_error
+from strakes.store.files import of_another_user, store_error
 from strakes.store.run import Run, RunSummary, Status
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class Catalogue:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         import sqlite3
 
+        with suppress(OSError):  # else SQLite makes it as the umask says
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         with closing(sqlite3.connect(self._path, timeout=_BUSY_TIMEOUT_S)) as connection, connection:
             if connection.execute("PRAGMA user_version").fetchone()[0] != _LAYOUT:
                 connection.execute("DROP TABLE IF EXISTS runs")
@@ -115,6 +117,8 @@ class Catalogue:
             names = os.listdir(self._runs)
         except (FileNotFoundError, NotADirectoryError):
             return {}
+        except PermissionError as error:
+            raise of_another_user(error, self._runs) from error
         return {name: stamp for name in names if not name.startswith(".") and (stamp := _stamp(self._runs / name))}
 
 

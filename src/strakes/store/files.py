@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,57 @@ def store_error(error: OSError, path: Path) -> StrakesError:
         remedy = "Free some space there and continue with --resume, or set STRAKES_STORE to a directory elsewhere."
         return EnvironmentLacksError("the store is full", where=str(path), why=why, remedy=remedy)
     return EnvironmentLacksError("the store cannot be written", where=str(path), why=why, remedy=_WAY_OUT)
+
+
+# What strakes makes in its store.
+_ROOMS = ("runs", "jobs", "knobs", "drills", "watch")
+_CATALOGUE = "catalogue.sqlite"
+_OTHERS = 0o077
+
+
+def make_private(root: Path, *names: str) -> Path:
+    """Make a directory below the store, and the store, for their user only. Raises OSError."""
+    root.parent.mkdir(parents=True, exist_ok=True)
+    path = root
+    for name in ("", *names):
+        path = path / name
+        path.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+def tighten(root: Path) -> None:
+    """Take from a store of this user what others may do with it: command lines may say what is nobody else's business.
+
+    Only what strakes keeps there: a user may have named a directory that has other things, too.
+    """
+    with suppress(OSError):
+        names = os.listdir(root)
+        for name in names:
+            if name in _ROOMS and os.lstat(root / name).st_mode & _OTHERS:
+                for place, _, files, descriptor in os.fwalk(root / name, topdown=False):
+                    for file in files:
+                        if not os.path.islink(f"{place}/{file}"):
+                            _close_to_others(file, descriptor)
+                    os.fchmod(descriptor, 0o700)
+        if _CATALOGUE in names:
+            descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                _close_to_others(_CATALOGUE, descriptor)
+            finally:
+                os.close(descriptor)
+        if names and set(names) <= {*_ROOMS, _CATALOGUE} and os.stat(root).st_uid == os.geteuid():
+            os.chmod(root, 0o700)
+
+
+def _close_to_others(name: str, directory: int) -> None:
+    with suppress(OSError):
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        try:
+            state = os.fstat(descriptor)
+            if state.st_uid == os.geteuid() and stat.S_ISREG(state.st_mode) and state.st_mode & _OTHERS:
+                os.fchmod(descriptor, state.st_mode & 0o700)
+        finally:
+            os.close(descriptor)
 
 
 def write_json(path: Path, document: Mapping[str, object]) -> None:
@@ -105,6 +157,13 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def of_another_user(error: PermissionError, path: Path) -> StrakesError:
+    """Return what it means that runs cannot be read."""
+    remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
+    why = os.strerror(error.errno or 0)
+    return EnvironmentLacksError("this run belongs to another user", where=str(path), why=why, remedy=remedy)
+
+
 def _read(path: Path) -> bytes:
     """Read a file.
 
@@ -116,10 +175,7 @@ def _read(path: Path) -> bytes:
     except FileNotFoundError:
         raise
     except PermissionError as error:
-        remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
-        raise EnvironmentLacksError(
-            "this run belongs to another user", where=str(path), why=os.strerror(error.errno or 0), remedy=remedy
-        ) from error
+        raise of_another_user(error, path) from error
     except OSError as error:
         why = error.strerror or str(error)
         raise EnvironmentLacksError("a file of the store cannot be read", where=str(path), why=why) from error

@@ -11,7 +11,7 @@ from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.regular_file import read_at_most
-from strakes.store.files import read_json, store_error, write_json
+from strakes.store.files import make_private, read_json, store_error, write_json
 from strakes.store_root import default_root
 
 _VARIABLE = "SLURM_JOB_ID"
@@ -43,7 +43,7 @@ class Jobs:
     def make_directory(self) -> Path:
         """Where records and outputs go. Raises EnvironmentLacksError when it cannot be made."""
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            make_private(self._directory.parent, self._directory.name)
         except OSError as error:
             raise store_error(error, self._directory) from error
         return self._directory

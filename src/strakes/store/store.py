@@ -13,7 +13,7 @@ from pathlib import Path
 
 from strakes.errors import BadInputError, StrakesError
 from strakes.store.catalogue import Catalogue
-from strakes.store.files import store_error, sync_directory, write_json
+from strakes.store.files import make_private, store_error, sync_directory, tighten, write_json
 from strakes.store.jobs import Jobs
 from strakes.store.run import Run, RunSummary
 from strakes.store.writer import RunWriter, utc_now
@@ -43,6 +43,7 @@ class Store:
         self.root = (root or default_root()).absolute()
         self._runs = self.root / "runs"
         self._catalogue = Catalogue(self.root)
+        tighten(self.root)
 
     def create(
         self,
@@ -172,11 +173,11 @@ class Store:
     def _new_directory(self, name: str) -> Path:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
         try:
-            self._runs.mkdir(parents=True, exist_ok=True)
+            make_private(self.root, "runs")
             while True:
                 path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{secrets.token_hex(2)}"
                 try:
-                    path.mkdir()
+                    path.mkdir(mode=0o700)
                 except FileExistsError:
                     continue
                 sync_directory(self._runs)

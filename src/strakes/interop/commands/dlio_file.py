@@ -199,7 +199,7 @@ class Configuration:
         # YAML 1.1, unlike OmegaConf, takes 1e-3 for a text.
         try:
             number = float(value) if not isinstance(value, bool) else math.nan
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number) or number < least:
             raise self.fault(section, key, f"{value!r} is not a number of at least {least:g}", "Give such a number.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,7 +87,7 @@ class GivenCommand:
     def whole(self, name: str, default: int, least: int = 0) -> int:
         """Return the value as a whole number. Raises BadInputError that names the option."""
         text = self.values.get(name, str(default))
-        if not text.isdigit() or int(text) < least:
+        if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
             raise BadInputError(
                 f"{shown(name)} {text}: not a whole number of at least {least}", where=f"strakes run {self.tool}"
             )
@@ -225,7 +226,7 @@ def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -
     """
     for name in _LAUNCHED:
         size = os.environ.get(name, "1")
-        if size.isdigit() and int(size) > 1:
+        if re.fullmatch(r"[0-9]{1,18}", size) and int(size) > 1:
             raise BadInputError(
                 "strakes was started several times by a launcher, but starts its ranks itself",
                 where=f"{name}={size}",

@@ -194,7 +194,7 @@ def _settings(columns: Mapping[str, str]) -> dict[str, Setting]:
     for key, value in columns.items():
         if key in ("direct", "random") and value:
             settings[key] = value in ("1", "true")
-        elif value.isdigit():
+        elif value.isdecimal() and len(value) < 19:
             settings[key] = int(value)
         elif value:
             settings[key] = value

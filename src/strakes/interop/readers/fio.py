@@ -6,12 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Setting
-from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, slug
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, moment_of, number, slug
 from strakes.units import KIB, parse_bytes
 
 _OPTIONS = (
@@ -52,7 +51,7 @@ def read_json(text: str) -> Foreign:
         "fio",
         gathered(figure for document in whole for figure in _of_run(document)),
         version=str(first.get("fio version", "")).removeprefix("fio-"),
-        when=datetime.fromtimestamp(int(stamp), UTC) if stamp else None,
+        when=moment_of(stamp),
         path=next(
             (
                 str(path)

@@ -237,7 +237,7 @@ def _setting(key: str, value: str) -> dict[str, Setting]:
             return {}
     whole = re.match(r"\d+", value)
     if name in ("ranks", "nodes", "segments"):
-        return {name: int(whole[0])} if whole else {}
+        return {name: int(whole[0])} if whole and len(whole[0]) < 19 else {}
     return {name: value}
 
 

@@ -1,0 +1,144 @@
+"""Numbers that nobody can calculate with: each parser of amounts gives a finite one, or refuses in words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from conftest import StrakesRunner
+from strakes.accept.needs import needs_from_toml
+from strakes.accept.service_level import parse_service_level
+from strakes.compare.fail_on import parse_fail_on
+from strakes.errors import BadInputError, StrakesError
+from strakes.failover.cib import Cib, score, seconds
+from strakes.interop.foreign import moment_of, number, time_of
+from strakes.interop.formats import read_file
+from strakes.launch.impact import parse_impact
+from strakes.plan.toml import plan_from_toml
+from strakes.predict.asked import parse_asked
+from strakes.units import parse_bytes, parse_seconds
+
+_UNITS = (
+    "",
+    "b",
+    "k",
+    "KiB",
+    "MB",
+    "GiB",
+    "TiB",
+    "ms",
+    "s",
+    "m",
+    "min",
+    "h",
+    "d",
+    "/s",
+    "GiB/s",
+    "ops/s",
+    "iops/s",
+    "%",
+)
+_digits = st.builds(lambda digit, count: digit * count, st.sampled_from("1279"), st.integers(1, 6000))
+_numbers = (
+    _digits
+    | st.builds("{}.{}".format, _digits, _digits)
+    | st.builds("{}e{}".format, st.integers(0, 99), st.integers(-(10**6), 10**6))
+    | st.sampled_from(("inf", "-inf", "nan", "INFINITY", "1_000", "²", "٣", "0x10", "-1", "+1", "1e400", "1" * 310))
+)
+PARSERS: tuple[Callable[[str], object], ...] = (
+    parse_bytes,
+    parse_seconds,
+    parse_impact,
+    parse_service_level,
+    parse_fail_on,
+    parse_asked,
+    lambda text: parse_asked(f"clients={text}"),
+    lambda text: parse_asked(f"link={text}"),
+    lambda text: parse_fail_on(f"slower:{text}"),
+    lambda text: parse_service_level(f"99% of requests within {text}"),
+    number,
+    time_of,
+    moment_of,
+    seconds,
+    lambda text: seconds(f"PT{text}S"),
+)
+
+
+@pytest.mark.parametrize("parse", PARSERS)
+@settings(deadline=None, max_examples=60)
+@given(_numbers, st.sampled_from(_UNITS))
+@example("9" * 400, "GiB")
+@example("9" * 5000, "")
+@example("1e400", "")
+@example("inf", "ops/s")
+def test_an_amount_is_a_finite_one_or_refused_in_words(parse: Callable[[str], object], digits: str, unit: str) -> None:
+    try:
+        amount = parse(digits + unit)
+    except BadInputError:
+        return
+    if isinstance(amount, int | float):
+        assert math.isfinite(amount)
+
+
+@settings(deadline=None)
+@given(_numbers)
+@example("99999999999999999999")
+def test_sizes_and_times_that_are_taken_fit_into_the_engines_numbers(digits: str) -> None:
+    for parse in (parse_bytes, parse_seconds):
+        with suppress(BadInputError):
+            assert parse(digits) <= 2**60
+
+
+def test_a_score_is_a_number_or_infinite() -> None:
+    assert score("9" * 5000) == math.inf and score("-INFINITY") == -math.inf
+
+
+@pytest.mark.parametrize("value", ['"' + "9" * 400 + 'GiB"', "9" * 400, "1e400", "inf", "nan"])
+def test_a_plan_with_such_a_size_is_refused(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f'ranks = 1\n[[phase]]\nkind = "write"\nblock_bytes = {value}\ntransfer_bytes = 4096\n')
+    with pytest.raises(BadInputError):
+        plan_from_toml(path, 1)
+    path.write_text(f"[need]\nbytes_per_s = {value}\n")
+    with pytest.raises(StrakesError):
+        needs_from_toml(path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("survey", "--data-per-rank", "9" * 400 + "GiB"),
+        ("survey", "--budget", "9" * 5000),
+        ("survey", "--impact", "9" * 400 + "GiB/s"),
+        ("run", "ior", "-b", "9" * 400),
+    ],
+)
+def test_a_command_refuses_them_with_status_2(strakes: StrakesRunner, tmp_path: Path, words: tuple[str, ...]) -> None:
+    ior = words[:2] == ("run", "ior")
+    done = strakes(*words, *(("-o", str(tmp_path / "x")) if ior else (str(tmp_path),)))
+    assert done.returncode == 2 and "internal error" not in done.stderr
+
+
+@pytest.mark.parametrize("stamp", [10**17, -(10**17), 10**300, 1e300, "soon", [], {"a": 1}, True])
+def test_a_result_of_fio_with_a_time_that_no_calendar_has_is_read_without_it(tmp_path: Path, stamp: object) -> None:
+    side = {"io_bytes": 1 << 30, "bw_bytes": 1 << 20, "iops": 5.0, "runtime": 1000, "total_ios": 5}
+    document = {"fio version": "fio-3.36", "timestamp": stamp, "jobs": [{"jobname": "x", "write": side}]}
+    path = tmp_path / "fio.json"
+    path.write_text(json.dumps(document))
+    _, run = read_file(path)
+    assert run.figures and (run.when is None or run.when.year < 9999)
+
+
+def test_a_cib_with_more_attributes_than_any_element_has_is_refused() -> None:
+    """Pacemaker's own tools took the square of their number."""
+    many = " ".join(f'a{index}="1"' for index in range(20000))
+    with pytest.raises(BadInputError, match="no CIB") as refused:
+        Cib(f"<cib><configuration {many}/></cib>", "cib.xml")
+    assert "20000 attributes" in refused.value.why

@@ -298,11 +298,11 @@ def _protect_optional_value(arguments: list[str]) -> list[str]:
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
     """``cause``: what it stands for; its notes say what else went wrong on the way out."""
-    click.echo(f"strakes: {translate('error')}: {translate(for_terminal(error.what))}", err=True)
+    click.echo(f"strakes: {for_terminal(translate('error'))}: {for_terminal(translate(error.what))}", err=True)
     notes = [("also", note) for note in getattr(cause or error, "__notes__", ())]
     for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
         if text:
-            click.echo(f"  {translate(label)}: {translate(for_terminal(text))}", err=True)
+            click.echo(f"  {for_terminal(translate(label))}: {for_terminal(translate(text))}", err=True)
 
 
 def _nobody_reads_stdout() -> bool:

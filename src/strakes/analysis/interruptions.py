@@ -31,4 +31,5 @@ def _merged(before: Interruption, later: Interruption) -> Interruption:
         ended_unix_s=before.ended_unix_s if later.ended_unix_s is None else later.ended_unix_s,
         evicted=before.evicted or later.evicted,
         evicted_clients=before.evicted_clients if later.evicted_clients is None else later.evicted_clients,
+        evicted_names=later.evicted_names or before.evicted_names,
     )

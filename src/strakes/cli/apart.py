@@ -135,6 +135,8 @@ class _Watch:
                 pressed = True
                 os.kill(self._child, signal.SIGINT)
             if since_s > _GIVE_UP_AFTER_S:
+                os.write(2, b"strakes: interrupted while the file system does not answer\n")
+                os.write(2, b"  next: Check its servers. When they serve again: strakes clean DIR\n")
                 self._end_child()
                 return InterruptedByUser.exit_status
         assert self._status is not None

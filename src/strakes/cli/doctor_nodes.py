@@ -26,6 +26,7 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
     """Print what each node is and how they differ; return the exit status."""
     from strakes.launch.nodes.alignment import measure_alignment
     from strakes.launch.nodes.check import examine
+    from strakes.targets.directory import require_directory
     from strakes.targets.workspace import Workspace
 
     with ExitStack() as stack:
@@ -33,10 +34,11 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
         if directory is None:
             nodes, differences = examine(launch)
         else:
-            workspace = stack.enter_context(Workspace.create(directory.resolve(), f"doctor-{secrets.token_hex(4)}"))
+            directory = require_directory(directory)
+            workspace = stack.enter_context(Workspace.create(directory, f"doctor-{secrets.token_hex(4)}"))
             token = secrets.token_hex(8)
             workspace.write_file(_TOKEN, token)
-            nodes, differences = examine(launch, str(directory.resolve()), f"{workspace.path.name}/{_TOKEN}", token)
+            nodes, differences = examine(launch, str(directory), f"{workspace.path.name}/{_TOKEN}", token)
             if not any(difference.wrong for difference in differences):
                 aligned = measure_alignment(launch, len(nodes), workspace.path)
     wrong = any(difference.wrong for difference in differences)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import servers_option
+from strakes.cli.options import DIRECTORY, servers_option
 from strakes.cli.say import say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from strakes.targets.command import Servers
     from strakes.targets.target import Target
 
-_DIR = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-_MAY_DIR = click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+_DIR = click.argument("directory", metavar="DIR", type=DIRECTORY)
+_MAY_DIR = click.argument("directory", metavar="[DIR]", required=False, type=DIRECTORY)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 
 

@@ -21,7 +21,7 @@ USAGE_STATUS = BadInputError.exit_status
 # What works on a file system whose servers may die.
 _APART = frozenset(
     {"survey", "study", "run", "reproduce", "accept", "tune", "failover", "target", "knobs", "clean", "guide", "advise"}
-    | {"doctor", "jobs"}
+    | {"doctor", "jobs", "watch"}
 )
 COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
 BROKEN_PIPE_STATUS = 141  # what a shell reports for a program that SIGPIPE ended
@@ -152,7 +152,7 @@ def _take_language(arguments: Sequence[str]) -> list[str]:
 
 
 def _trouble(arguments: Sequence[str]) -> str:
-    """Return what is known of the servers of the file systems that a command line names; they are not asked."""
+    """Return the mounts that a command line names, and what is known of their servers; the mounts are not asked."""
     from pathlib import Path
 
     from strakes.targets.mountinfo import find_mount, read_mounts
@@ -161,12 +161,15 @@ def _trouble(arguments: Sequence[str]) -> str:
     mounts = read_mounts()
     paths = [os.path.abspath(word) for word in arguments[1:] if not word.startswith("-")]
     there = {mount.mount_point: mount for path in paths if (mount := find_mount(mounts, path)).mount_point != "/"}
+    named = ", ".join(f"{mount.mount_point} ({mount.file_system})" for mount in there.values())
+    lines = [f"The command line names paths on {named}."]
     try:
-        return " ".join(
+        lines += [
             line for mount in there.values() for line in target_of_mount(Path(mount.mount_point), mount).trouble()
-        )
+        ]
     except StrakesError as error:
-        return str(error)
+        lines.append(str(error))
+    return " ".join(lines if there else ())
 
 
 def run(arguments: Sequence[str]) -> int:

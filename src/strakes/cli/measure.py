@@ -98,13 +98,11 @@ def submit(words: str, *, name: str, directory: Path, launch: Launch, **_others:
     from strakes.cli.options import words_of
     from strakes.jobs.batch import submit_job, without_batch
     from strakes.store.jobs import Jobs
+    from strakes.targets.directory import require_directory
 
     if launch.launcher != "slurm":
         raise BadInputError(f"--batch cannot be used with --launcher {launch.launcher}", remedy="Add --launcher slurm.")
-    if not directory.is_dir():
-        raise BadInputError(
-            "the directory to measure cannot be reached", where=str(directory), why="no such directory on this host"
-        )
+    require_directory(directory)
     job = submit_job(name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
     click.echo(f"strakes: submitted; watch it with: strakes jobs {job}", err=True)
     click.echo(job)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import Output, libcephfs_option, measuring_options, precision_option, write_json
+from strakes.cli.options import DIRECTORY, Output, libcephfs_option, measuring_options, precision_option, write_json
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _SHARE_OF_REST = 0.2
 
 @click.command("reproduce")
 @click.argument("source", metavar="SOURCE", type=click.Choice(["S1", "S2", "S3", "S4", "S5"], case_sensitive=False))
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=DIRECTORY)
 @measuring_options("10m")
 @precision_option
 @libcephfs_option
@@ -36,7 +36,7 @@ _SHARE_OF_REST = 0.2
 @click.option(
     "--against",
     metavar="DIR2",
-    type=click.Path(path_type=Path),
+    type=DIRECTORY,
     help="Also measure DIR2, in turn with DIR, as S2 did with its two devices.",
 )
 def command(

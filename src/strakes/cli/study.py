@@ -33,7 +33,7 @@ from strakes.errors import BadInputError
 @click.option(
     "--against",
     metavar="DIR2",
-    type=click.Path(path_type=Path),
+    type=DIRECTORY,
     help="Also measure DIR2, in turn with DIR, and compare the two.",
 )
 @like_option

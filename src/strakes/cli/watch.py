@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import SECONDS, Output, OutputType, json_option, servers_option
+from strakes.cli.options import DIRECTORY, SECONDS, Output, OutputType, json_option, servers_option
 from strakes.cli.say import say, say_lines
+from strakes.foreign_text import for_terminal
 from strakes.targets.command import Servers
+
+if TYPE_CHECKING:
+    from strakes.targets.target import Target
 
 _STORE_HELP = "Directory with the recorded data (default: watch in the store of strakes)."
 _LEVEL_HELP = "A service level, such as 'p99 of create <= 20 ms in 99 % of minutes'; may be repeated."
@@ -42,7 +47,7 @@ def command() -> None:
 
 
 @command.command("run")
-@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=DIRECTORY)
 @click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
 @click.option(
     "--metrics", metavar="[ADDRESS:]PORT", help="Serve metrics for Prometheus there (default address: 127.0.0.1)."
@@ -81,7 +86,6 @@ def run_command(
 
     from strakes.accept.service_level import parse_service_level
     from strakes.errors import EnvironmentLacksError
-    from strakes.targets.registry import detect
     from strakes.watch.alerts import AlertSender, to_alertmanager, to_command, to_mail
     from strakes.watch.live import LiveWatch, run_live
     from strakes.watch.metrics import serve
@@ -91,14 +95,15 @@ def run_command(
     from strakes.watch.watch_text import line
 
     kept_levels = [parse_service_level(level) for level in levels]
-    sources = [source for directory in directories for source in sources_of(detect(directory, servers), servers)]
+    targets = [_target(directory, servers) for directory in directories]
+    sources = [source for target in targets for source in sources_of(target, servers)]
     sends = [
         *([to_alertmanager(alertmanager)] if alertmanager else []),
         *([to_mail(mail)] if mail else []),
         *([to_command(shlex.split(alarm_command))] if alarm_command else []),
     ]
     live = LiveWatch(
-        [directory.resolve() for directory in directories],
+        [target.path for target in targets],
         sources,
         Ring(_store(store_directory)),
         AlertSender(sends),
@@ -124,6 +129,21 @@ def run_command(
     run_live(live, stopping.is_set)
     say(live.own_load_text)
     return 0
+
+
+def _target(directory: Path, servers: Servers | None) -> Target:
+    """Return the target of a directory. One that hangs is told, and is watched all the same: it may answer later."""
+    from strakes.targets.calls import UnansweredError
+    from strakes.targets.registry import detect, detect_by_name
+
+    try:
+        return detect(directory, servers)
+    except UnansweredError as error:
+        target = detect_by_name(directory, servers)
+        say(f"strakes: {error.what}: {target.mount.mount_point} ({target.mount.file_system})", err=True)
+        say(f"  why: {for_terminal(error.why)}", err=True)
+        say("  next: Check its servers. It is watched all the same, and probed as soon as it answers.", err=True)
+        return target
 
 
 @command.command("report")

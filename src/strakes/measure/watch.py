@@ -35,6 +35,7 @@ class TargetWatch:
         self._target = target
         self._began = time.monotonic()
         self._spent_s = 0.0
+        self._recall_s = 0.0
         self._counts = True
         self._before: Observation | None = None
         self._lost: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ class TargetWatch:
         """Return when servers did not serve this client: as the file system remembers it, or as its counters show."""
         remembered = [
             interruption
-            for interruption in self._target.interruptions()
+            for interruption in self._remembered(ended_unix_s - began_unix_s)
             if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
@@ -78,6 +79,15 @@ class TargetWatch:
             if name not in known
         ]
         return (*with_counts, *others)
+
+    def _remembered(self, took_s: float) -> tuple[Interruption, ...]:
+        """Ask the file system; one that takes long to answer only after a loss, or a visit that took far longer."""
+        if not self._lost and self._recall_s > _SHARE * took_s:
+            return ()
+        began = time.monotonic()
+        remembered = self._target.interruptions()
+        self._recall_s = time.monotonic() - began
+        return remembered
 
     def _look(self) -> Observation:
         began = time.monotonic()
@@ -97,7 +107,8 @@ def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, 
     """Add whom the server evicted; with ``whole`` also its own times, where it told them."""
     if recovery is None or (recovery.started_unix_s or 0.0) < interruption.began_unix_s - _WHOLE_SECONDS_S:
         return interruption  # that was another time
-    interruption = replace(interruption, evicted_clients=recovery.evicted)
+    if interruption.evicted_clients is None:
+        interruption = replace(interruption, evicted_clients=recovery.evicted)
     if not whole or recovery.started_unix_s is None:
         return interruption
     ended_unix_s = None if recovery.duration_s is None else recovery.started_unix_s + recovery.duration_s

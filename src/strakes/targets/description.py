@@ -147,12 +147,19 @@ class Placement:
     inherited: bool = False
 
 
+# A failed server may cost thousands of clients their sessions.
+_MOST_NAMES = 10
+
+
 @dataclass(frozen=True)
 class Interruption:
     """A time in which a server or target did not serve this client. ``ended_unix_s`` is None while it lasts.
 
     ``evicted``: this client was; ``evicted_clients``: how many were, as far as the server told. ``or_earlier``: it may
     have begun before, for that is forgotten. ``within_s``: so far off the times may be.
+
+    ``evicted``: this client was; ``evicted_clients``: how many were, as far as the server told; ``evicted_names``: who.
+    ``or_earlier``: it may have begun before, for that is forgotten.
 
     >>> str(Interruption("labfs-MDT0001", 1795324554, 1795324559, evicted=True))
     'labfs-MDT0001 did not serve this client from 2026-11-22 05:15:54 UTC for 5.00 s, which was evicted.'
@@ -165,6 +172,8 @@ class Interruption:
     evicted_clients: int | None = None
     or_earlier: bool = False
     within_s: float = 1.0
+
+    evicted_names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return it as a sentence."""
@@ -182,6 +191,9 @@ class Interruption:
         if self.evicted_clients is not None:
             clients = "client was" if self.evicted_clients == 1 else "clients were"
             evicted += f"; {self.evicted_clients} {clients} evicted"
+            if self.evicted_names:
+                others = len(self.evicted_names) - _MOST_NAMES
+                evicted += f": {', '.join(self.evicted_names[:_MOST_NAMES])}{f' and {others} more' * (others > 0)}"
         return f"{self.target} did not serve this client from {began} {lasted}{evicted}."
 
 

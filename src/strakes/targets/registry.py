@@ -49,10 +49,18 @@ def detect(path: Path, servers: Servers | None = None) -> Target:
         directory = require_directory(path)
         mount = mount_of(directory)
     except UnansweredError as error:
-        # By its name alone, which no server is asked for.
-        name = os.path.abspath(path)
-        raise error.naming(target_of_mount(Path(name), find_mount(read_mounts(), name), servers).trouble()) from error
+        raise error.naming(detect_by_name(path, servers).trouble()) from error
     return target_of_mount(directory, mount, servers)
+
+
+def detect_by_name(path: Path, servers: Servers | None = None) -> Target:
+    """Return the target of the mount that a path is on by its name alone, which no server is asked for.
+
+    >>> detect_by_name(Path("/proc/self")).mount.mount_point
+    '/proc'
+    """
+    name = os.path.abspath(path)
+    return target_of_mount(Path(name), find_mount(read_mounts(), name), servers)
 
 
 def target_of_mount(directory: Path, mount: Mount, servers: Servers | None = None) -> Target:

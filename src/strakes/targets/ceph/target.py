@@ -22,9 +22,19 @@ from strakes.targets.ceph import cluster, layouts
 from strakes.targets.ceph.access import Access, access_of
 from strakes.targets.ceph.counters import client_rates, data_counters, metadata_counters
 from strakes.targets.ceph.daemons import MOST_ELSEWHERE, Daemons, no_answer
+from strakes.targets.ceph.log import Eviction, evictions_in, interruptions_in
 from strakes.targets.ceph.tool import ceph
 from strakes.targets.command import Runner, Servers, run
-from strakes.targets.description import SERVER, Description, Layout, Limit, Observation, Placement, Striping
+from strakes.targets.description import (
+    SERVER,
+    Description,
+    Interruption,
+    Layout,
+    Limit,
+    Observation,
+    Placement,
+    Striping,
+)
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts, said
 
@@ -35,6 +45,7 @@ _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
 # A daemon that is replaced is so within seconds; who has which rank is asked again no sooner.
 _MAP_FRESH_S = 1.0
+_LOG_ENTRIES = 1000
 
 
 class CephTarget(Target):
@@ -44,6 +55,7 @@ class CephTarget(Target):
         """Take the directory and its mount; nothing is asked yet."""
         super().__init__(path, mount, servers=servers, runner=runner)
         self._map: tuple[float, cluster.Json] | None = None
+        self._number = ""
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
@@ -203,16 +215,61 @@ class CephTarget(Target):
                 rates[client] = rates.get(client, 0.0) + rate
         return rates
 
+    def interruptions(self) -> tuple[Interruption, ...]:
+        """Return when ranks were without a server, and whom the next one evicted, as the cluster's log remembers it.
+
+        Also when this client was evicted without that: for ever, unless the mount is another client by now.
+        """
+        # As long as it answers: who was evicted may not be able to tell its number.
+        self._number = self._number or self._own_number()
+        try:
+            self._require_same_cluster()
+            mdsmap = self._mdsmap()
+            log = self._log()
+        except StrakesError:
+            return ()  # limits() says why
+        own = int(self._number) if self._number.isdigit() else None
+        met = interruptions_in(log, mdsmap, own)
+        ranks = {f"mds.{daemon['name']}": rank for rank, daemon in cluster.ranks_of(mdsmap).items() if daemon}
+        evictions = [eviction for eviction in evictions_in(log) if eviction.number == own and eviction.daemon in ranks]
+        if not evictions or any(lost.evicted for lost in met):
+            return met
+        last = evictions[-1]
+        target = cluster.target_name(mdsmap, ranks[last.daemon])
+        ended = None if self._own_number() in ("", self._number) else last.unix_s
+        return (*met, Interruption(target, last.unix_s, ended, True, 1, evicted_names=(str(last),)))
+
+    def _log(self) -> list[cluster.Json]:
+        return list(self._ceph("log", "last", str(_LOG_ENTRIES), "info", "cluster"))
+
+    def _own_number(self) -> str:
+        """Return the number that the cluster knows this client by; empty where the mount does not tell."""
+        with suppress(StrakesError):
+            return self._attributes(Path(self.mount.mount_point), _CLIENT).get(_CLIENT, "").removeprefix("client")
+        return ""
+
+    def _blocked(self, blocklist: Mapping[str, str]) -> list[str]:
+        """Return a sentence where this client may not work any more."""
+        number = self._number or self._own_number()
+        evictions: list[Eviction] = [each for each in evictions_in(self._log()) if str(each.number) == number]
+        return [
+            f"This client, {eviction}, was evicted and is blocklisted until {blocklist[eviction.address]}: mount again."
+            for eviction in evictions
+            if eviction.address in blocklist
+        ]
+
     def trouble(self) -> tuple[str, ...]:
         """Return what the monitors say of servers, and servers that do not answer although nobody has noticed yet."""
         try:
             health = self._ceph("health", "detail")
             fs_dump = self._ceph("fs", "dump")
-            stores = {f"osd.{store['osd']}": bool(store["up"]) for store in self._ceph("osd", "dump")["osds"]}
+            osd_dump = self._ceph("osd", "dump")
+            stores = {f"osd.{store['osd']}": bool(store["up"]) for store in osd_dump["osds"]}
             mdsmap = self._mdsmap(fs_dump)
+            # Its name before Ceph 16.
+            lines = self._blocked(osd_dump.get("blocklist") or osd_dump.get("blacklist") or {})
         except StrakesError as error:
             return (f"The monitors do not report the state of the servers: {said(error)}.",)
-        lines = []
         asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
         asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
         for daemon, answer in self._daemons.ask_all({name: name for name in asked}, "version").items():

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from strakes.lab.ceph import objects
 from strakes.lab.ceph.options import MONITOR_TICK_S, CephOptions
 from strakes.lab.ports import LOOPBACK
 
@@ -18,7 +19,7 @@ _LEAST_MEMORY_TARGET = 939_524_096
 def config_text(
     directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions, devices: Mapping[int, Path]
 ) -> str:
-    """Return the whole file. ``ports`` has each monitor's, ``devices`` the block devices of stores without a file."""
+    """Return the whole file. ``ports`` by server; ``devices``: the block devices of stores without a file."""
     sections: dict[str, dict[str, object]] = {
         "global": _everybody(directory, fsid, ports, options),
         "mon": _MONITOR | {"mon_data": f"{directory}/mon/$id"},
@@ -27,6 +28,8 @@ def config_text(
         "mgr": {"mgr_data": f"{directory}/mgr", "mgr_module_path": f"{directory}/mgr-modules"},
         "client": _client(directory),
     }
+    if options.s3:
+        sections[objects.GATEWAY] = objects.section(directory, ports[objects.GATEWAY])
     for number, device in devices.items():
         sections[f"osd.{number}"] = {"bluestore_block_path": device}
     return "\n".join(
@@ -38,7 +41,7 @@ def config_text(
 def _everybody(directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions) -> dict[str, object]:
     return {
         "fsid": fsid,
-        "mon_host": ",".join(f"[v2:{LOOPBACK}:{port}/0]" for port in ports.values()),
+        "mon_host": ",".join(f"[v2:{LOOPBACK}:{ports[name]}/0]" for name in options.monitors),
         "public_addr": LOOPBACK,
         "cluster_addr": LOOPBACK,
         "ms_bind_port_min": 12_000,

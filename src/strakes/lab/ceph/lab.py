@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.lab import ports
+from strakes.lab.ceph import objects
 from strakes.lab.ceph.config import CONFIG, config_text
 from strakes.lab.ceph.monitor import Monitors
 from strakes.lab.ceph.options import CephOptions, check
@@ -49,10 +50,16 @@ class CephLab(Lab[CephOptions]):
         super().__init__(site, options)
         self._fsid = str(uuid.uuid4())
         self._config = site.directory / CONFIG
-        self._ports = dict(zip(options.monitors, ports.free_ports(options.mons), strict=True))
+        listening = (*options.monitors, *([objects.GATEWAY] if options.s3 else []))
+        self._ports = dict(zip(listening, ports.free_ports(len(listening)), strict=True))
         self._devices: dict[int, Device] = {}
         self._device_groups: dict[int, Group | None] = {}
         self._cpu_groups: dict[str, Group] = {}
+
+    @classmethod
+    def packages_for(cls, options: CephOptions) -> tuple[Package, ...]:
+        """Return what is needed with these options."""
+        return (*cls.packages, *(objects.PACKAGES if options.s3 else ()))
 
     @classmethod
     def check(cls, options: CephOptions, directory: Path) -> None:
@@ -75,6 +82,8 @@ class CephLab(Lab[CephOptions]):
         self._make_stores()
         self._start_servers()
         self._make_file_system()
+        if self.options.s3:
+            objects.start_gateway(self.site, self._config, self._ports[objects.GATEWAY])
         self._mount()
 
     def ready(self) -> str:
@@ -103,10 +112,11 @@ class CephLab(Lab[CephOptions]):
             "fsid": self._fsid,
             "file_system": FILE_SYSTEM,
             "pools": {"metadata": METADATA_POOL, "data": DATA_POOL},
-            "monitors": [f"{ports.LOOPBACK}:{port}" for port in self._ports.values()],
+            "monitors": [f"{ports.LOOPBACK}:{self._ports[name]}" for name in self.options.monitors],
             "admin_sockets": str(self.site.directory / "run"),
             "slow_devices": {f"osd.{number}": str(device.path) for number, device in self._devices.items()},
             "pools_by_store": {f"osd.{number}": _pool_of(number) for number in self._stores_with_pools()},
+            **({"s3_environment": str(self.site.directory / objects.KEYS)} if self.options.s3 else {}),
         }
 
     def _prepare(self) -> None:
@@ -128,15 +138,18 @@ class CephLab(Lab[CephOptions]):
         self.site.step(f"{self.options.mons} monitor(s)")
         monmap = self.site.directory / "monmap"
         addresses = [
-            word for name, port in self._ports.items() for word in ("--addv", name, f"[v2:{ports.LOOPBACK}:{port}]")
+            word
+            for name in self.options.monitors
+            for word in ("--addv", name, f"[v2:{ports.LOOPBACK}:{self._ports[name]}]")
         ]
         self.site.run("monmaptool", "--create", "--clobber", "--fsid", self._fsid, *addresses, monmap)
         for name in self.options.monitors:
             self.site.make_directory("mon")
             self.site.run(*self._daemon("ceph-mon", name), "--mkfs", "--monmap", monmap)
             self.site.start(f"mon.{name}", *self._daemon("ceph-mon", name), "-f")
+        listening = [self._ports[name] for name in self.options.monitors]
         self.site.wait_until(
-            "the monitors", lambda: "" if all(map(ports.is_listening, self._ports.values())) else "not all listen yet"
+            "the monitors", lambda: "" if all(map(ports.is_listening, listening)) else "not all listen yet"
         )
 
     def _make_stores(self) -> None:

@@ -31,6 +31,7 @@ class CephOptions(LabOptions):
         "Limit the device of object store ID (0, 1, ...) to IOPS reads and IOPS writes per second. May be repeated."
     )
     pool_per_osd: bool = flag("Also make one data pool on each object store alone, so that files can be placed there.")
+    s3: bool = flag("Also start an object gateway (radosgw): S3 on the same object stores.")
     slow_mds: tuple[tuple[int, int], ...] = percent_by_id(
         "Limit the server of metadata rank RANK (0, 1, ...) to PERCENT of one processor. May be repeated.",
         "RANK=PERCENT",

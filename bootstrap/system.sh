@@ -22,6 +22,8 @@ find_missing() {
     command -v ceph-fuse >/dev/null || lack "CephFS" "ceph-mon ceph-osd ceph-mds ceph-mgr ceph-fuse ceph-common fuse3" ceph ceph
     command -v ccache >/dev/null || lack "ccache" ccache ccache ccache
     has_header cephfs/libcephfs.h || lack "the header cephfs/libcephfs.h" libcephfs-dev libcephfs-devel libcephfs-devel
+    has_header curl/curl.h || lack "the header curl/curl.h" libcurl4-openssl-dev libcurl-devel libcurl-devel
+    command -v radosgw >/dev/null || lack "radosgw" radosgw ceph-radosgw ceph-radosgw
     command -v glusterd >/dev/null || lack "GlusterFS" "glusterfs-server glusterfs-client glusterfs-cli" glusterfs-server glusterfs
     command -v mfsmaster >/dev/null ||
         lack "MooseFS" "moosefs-master moosefs-chunkserver moosefs-client moosefs-cli" moosefs-master moosefs-master

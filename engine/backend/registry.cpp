@@ -1,6 +1,10 @@
 // Backends that are not always there.
 #include "backend/registry.hpp"
 
+#ifdef STRAKES_S3
+#include "backend/s3_connection.hpp"
+#endif
+
 #ifdef STRAKES_URING
 #include <cerrno>
 #include <system_error>
@@ -43,6 +47,18 @@ Absence absence_of_cephfs() {
 #else
     return {"this engine was built without libcephfs",
             "Install libcephfs-dev (RHEL: libcephfs-devel) and build strakes again."};
+#endif
+}
+
+Absence absence_of_s3() {
+#ifdef STRAKES_S3
+    const std::string lacking = S3Access::lacking();
+    if (lacking.empty()) return {};
+    return {"the environment does not say which object store to use: " + lacking,
+            "Set AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and STRAKES_S3_BUCKET (and AWS_REGION)."};
+#else
+    return {"this engine was built without libcurl",
+            "Install libcurl4-openssl-dev (RHEL: libcurl-devel) and build strakes again."};
 #endif
 }
 

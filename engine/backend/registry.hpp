@@ -13,12 +13,12 @@
 
 namespace strakes {
 
-enum class Backend : std::uint8_t { posix, stdio, mmap, uring, cephfs, mpiio, hdf5, pnetcdf, raw };
+enum class Backend : std::uint8_t { posix, stdio, mmap, uring, cephfs, mpiio, hdf5, pnetcdf, raw, s3 };
 
 // What a file holds besides the data.
-enum class Format : std::uint8_t { plain, hdf5, pnetcdf };
+enum class Format : std::uint8_t { plain, hdf5, pnetcdf, objects };
 inline constexpr std::array kFormats = std::to_array<std::pair<std::string_view, Format>>(
-    {{"plain", Format::plain}, {"hdf5", Format::hdf5}, {"pnetcdf", Format::pnetcdf}});
+    {{"plain", Format::plain}, {"hdf5", Format::hdf5}, {"pnetcdf", Format::pnetcdf}, {"objects", Format::objects}});
 
 // Why a backend cannot be used here.
 struct Absence {
@@ -29,6 +29,7 @@ struct Absence {
 // Tried once, for those that the kernel may refuse.
 [[nodiscard]] Absence absence_of_uring();
 [[nodiscard]] Absence absence_of_cephfs();
+[[nodiscard]] Absence absence_of_s3();
 
 struct BackendRow {
     std::string_view name;
@@ -109,6 +110,14 @@ inline constexpr std::array kBackends = std::to_array<BackendRow>({
      .no_direct = kOpensItself,
      .no_preallocate = kLaysOutItself},
     {.name = "raw", .backend = Backend::raw, .kinds = {Kind::transfer, Kind::stream, Kind::metadata}, .gathers = true},
+    {.name = "s3",
+     .backend = Backend::s3,
+     .kinds = {Kind::transfer, Kind::stream, Kind::metadata},
+     .format = Format::objects,
+     .no_direct = ", whose objects are reached over the network",
+     .no_preallocate = ", whose objects are made when they are written",
+     .no_cache = ": objects are not in the page cache of this node",
+     .absence = absence_of_s3},
 });
 
 [[nodiscard]] constexpr const BackendRow& row_of(Backend backend) noexcept {

@@ -124,6 +124,7 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
                   phase.stream ? "Use a smaller count, smaller blocks or fewer ranks."
                                : "Use fewer segments, smaller blocks or fewer ranks.");
     check_library(phase, plan.ranks, check);
+    check_objects(phase, check);
     check.require(phase.access != Access::strided || phase.layout != Layout::file_per_process, "access",
                   "strided needs a file that several ranks share",
                   "Use segmented, or the layout shared-file or file-per-writer.");
@@ -303,6 +304,7 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     check.require(leaves <= kMostLeaves, "branch", "makes more than 65536 directories at the lowest level",
                   "Use a smaller branch or depth.");
     check_backend(phase, check);
+    check_objects(phase, check);
     const bool by_c_library = row_of(phase.backend).c_library;
     check.require(phase.create_with == CreateWith::open || by_c_library, "create_with",
                   "mknod needs the backend posix: io_uring and libcephfs have no such call",
@@ -346,6 +348,9 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     }
     check.require(created != nullptr, "files", "names an item set that no earlier phase created",
                   "Add its creation before this phase.");
+    check.require(row_of(created->backend).format == row_of(phase.backend).format, "backend",
+                  "is not the one that created the same files, and it cannot see them",
+                  "Use the same backend, or other files.");
     check_files_of_set(phase, set, check);
     if (!is_removal(phase.operation) || phase.stop.rule != StopRule::amount) return;
     created = nullptr;

@@ -1,6 +1,7 @@
 // The plan as parsed and validated; schemas/plan.json says what every member means.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -78,6 +79,12 @@ struct Plan {
 // The plan's directory is inside a file system that no kernel has mounted.
 [[nodiscard]] inline bool unmounted(const Plan& plan) {
     return !plan.phases.empty() && row_of(backend_of(plan.phases.front())).unmounted;
+}
+
+// Some of its files are objects of a store.
+[[nodiscard]] inline bool has_objects(const Plan& plan) {
+    return std::ranges::any_of(plan.phases,
+                               [](const Phase& phase) { return row_of(backend_of(phase)).format == Format::objects; });
 }
 
 }  // namespace strakes

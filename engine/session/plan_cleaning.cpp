@@ -7,12 +7,16 @@
 #include "backend/ceph.hpp"
 #include "backend/ceph_place.hpp"
 #endif
+#ifdef STRAKES_S3
+#include "backend/s3.hpp"
+#endif
 
 namespace strakes {
 
 void PlanCleaning::work([[maybe_unused]] Rank rank) {
     if (!request_.keep) {
         watch_.progress(rank).at("cleaning up");
+        if (rank == 0 && workspace_.with_objects()) objects_ = workspace_.remove_objects(watch_.removed());
         if (workspace_.inside_ceph()) {
             work_inside_ceph(rank);
         } else {
@@ -22,6 +26,9 @@ void PlanCleaning::work([[maybe_unused]] Rank rank) {
 #ifdef STRAKES_CEPHFS
     // The rank's client goes by the thread it came by.
     if (workspace_.inside_ceph()) Ceph::disconnect(rank);
+#endif
+#ifdef STRAKES_S3
+    if (workspace_.with_objects()) S3::disconnect(rank);
 #endif
 }
 
@@ -70,9 +77,11 @@ void PlanCleaning::sweep(Rank rank) {
 
 PlanCleaning::Outcome PlanCleaning::outcome() {
     if (request_.keep) return {};
-    if (team_.processes() == nullptr ? workspace_.remove() : swept_) return {.cleaned = true, .left = {}};
+    const bool swept = team_.processes() == nullptr ? workspace_.remove() : swept_;
+    if (swept && !objects_) return {.cleaned = true, .left = {}};
     std::vector<std::string> left = removal_ ? removal_->left() : left_;
-    if (left.empty()) left.push_back(request_.id);
+    if (left.empty() && !swept) left.push_back(request_.id);
+    if (objects_) left.push_back(objects_->path + ": " + objects_->why);
     return {.cleaned = false, .left = std::move(left)};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,9 @@ class PlanCleaning {
     Workspace& workspace_;
     PlanWatch& watch_;
     std::unique_ptr<TreeRemoval> removal_;
-    std::vector<std::string> left_;  // inside a Ceph file system
-    bool swept_ = false;             // with ranks that are processes: nothing is left
+    std::vector<std::string> left_;   // inside a Ceph file system
+    std::optional<Failure> objects_;  // why some of a store are left
+    bool swept_ = false;              // with ranks that are processes: nothing is left
 };
 
 }  // namespace strakes

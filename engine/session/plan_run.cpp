@@ -13,7 +13,7 @@ PlanRun::PlanRun(PlanRequest request, Output& output, Crew& crew, std::unique_pt
       crew_(crew),
       team_(std::move(team)),
       report_(output, request_.id),
-      workspace_(unmounted(request_.plan)),
+      workspace_(unmounted(request_.plan), has_objects(request_.plan)),
       state_(request_.plan),
       watch_(request_, report_, crew_, *team_, news),
       phase_report_(request_, report_, *team_, workspace_, watch_),

@@ -100,7 +100,7 @@ bool PlanSetup::among_processes(Team::Rank rank) {
     if (!agree(fault)) return false;
     if (rank != 0) fault = workspace_.join(request_.directory, request_.id);
     if (agree(fault)) return true;
-    workspace_.close();
+    if (rank != 0) workspace_.close();
     team_.barrier();
     if (rank == 0 && end_) end_->cleaned = workspace_.remove();
     return false;

@@ -10,6 +10,9 @@
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
 #endif
+#ifdef STRAKES_S3
+#include "backend/s3.hpp"
+#endif
 #include "workload/entries.hpp"
 
 namespace strakes {
@@ -98,6 +101,9 @@ template class ItemTree<Posix>;
 template class ItemTree<Raw>;
 #ifdef STRAKES_CEPHFS
 template class ItemTree<Ceph>;
+#endif
+#ifdef STRAKES_S3
+template class ItemTree<S3>;
 #endif
 
 }  // namespace strakes

@@ -33,6 +33,10 @@
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
 #endif
+#ifdef STRAKES_S3
+#include "backend/s3.hpp"
+#include "workload/explained.hpp"
+#endif
 
 namespace strakes {
 
@@ -80,7 +84,7 @@ struct Absolute {
 struct NoSlots {};
 
 template <class Way, class Slots = NoSlots>
-class Metadata final : public Workload {
+class Metadata : public Workload {
     using Io = typename Way::Io;        // NOLINT(readability-redundant-typename): as above
     using Calls = typename Way::Calls;  // NOLINT(readability-redundant-typename)
     using Leaf = typename Way::Leaf;    // NOLINT(readability-redundant-typename)
@@ -426,6 +430,10 @@ std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat&
 #ifdef STRAKES_CEPHFS
     if (std::get<MetadataPhase>(setting.phase()).backend == Backend::cephfs)
         return std::make_unique<Metadata<Relative<Ceph>>>(setting, seat);
+#endif
+#ifdef STRAKES_S3
+    if (std::get<MetadataPhase>(setting.phase()).backend == Backend::s3)
+        return std::make_unique<Explained<Metadata<Relative<S3>>, S3>>(setting, seat);
 #endif
     if (std::get<MetadataPhase>(setting.phase()).backend == Backend::raw)
         return std::make_unique<Metadata<Relative<Raw>>>(setting, seat);

@@ -19,13 +19,17 @@
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
 #endif
+#ifdef STRAKES_S3
+#include "backend/s3.hpp"
+#include "workload/explained.hpp"
+#endif
 
 namespace strakes {
 
 namespace {
 
 template <class File, class Io = Posix>
-class Transfer final : public TransferBase {
+class Transfer : public TransferBase {
   public:
     Transfer(const PhaseSetting& setting, const Seat& seat)
         : TransferBase(setting, seat),
@@ -237,6 +241,10 @@ std::unique_ptr<Workload> make_transfer(const PhaseSetting& setting, const Seat&
 #ifdef STRAKES_CEPHFS
         case Backend::cephfs:
             return std::make_unique<Transfer<CallFile<Ceph>, Ceph>>(setting, seat);
+#endif
+#ifdef STRAKES_S3
+        case Backend::s3:
+            return std::make_unique<Explained<Transfer<S3File, S3>, S3>>(setting, seat);
 #endif
         case Backend::mpiio:
         case Backend::hdf5:

@@ -11,6 +11,9 @@
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph_place.hpp"
 #endif
+#ifdef STRAKES_S3
+#include "backend/s3_place.hpp"
+#endif
 #include "system/enter.hpp"
 
 namespace strakes {
@@ -64,7 +67,39 @@ std::optional<Workspace::Fault> Workspace::make(const std::string& directory, co
         return taken ? std::nullopt : ceph_fault(outcome, id);
     }
 #endif
-    return make_here(directory, id, prepared);
+    if (auto failed = make_here(directory, id, prepared)) return failed;
+    auto failed = with_objects_ ? make_objects(directory, id) : std::nullopt;
+    if (failed && !prepared) ::unlinkat(parent_.get(), id.c_str(), AT_REMOVEDIR);
+    return failed;
+}
+
+// The note before the first object: a plan that is killed leaves none that nobody knows of.
+std::optional<Workspace::Fault> Workspace::make_objects([[maybe_unused]] const std::string& directory,
+                                                        [[maybe_unused]] const std::string& id) {
+#ifdef STRAKES_S3
+    S3Place::choose(directory, id);
+    if (auto failure = S3Place::look()) return Fault{*failure, failure->error_name == "EEXIST" ? "id" : ""};
+    const std::string note = kObjectsNote + id, text = S3Place::note();
+    const Descriptor file(
+        ::openat(parent_.get(), note.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+        return fault("write", note, errno, "the note about the plan's objects cannot be written", "", "");
+    if (auto failure = S3Place::make()) {
+        ::unlinkat(parent_.get(), note.c_str(), 0);
+        return Fault{std::move(*failure), ""};
+    }
+    objects_there_ = true;
+#endif
+    return std::nullopt;
+}
+
+std::optional<Failure> Workspace::remove_objects([[maybe_unused]] std::atomic<std::uint64_t>& removed) {
+#ifdef STRAKES_S3
+    if (auto failure = S3Place::empty(removed)) return failure;
+    ::unlinkat(parent_.get(), (kObjectsNote + name_).c_str(), 0);
+    objects_there_ = false;
+#endif
+    return std::nullopt;
 }
 
 std::optional<Workspace::Fault> Workspace::make_here(const std::string& directory, const std::string& id,
@@ -99,7 +134,13 @@ std::optional<Workspace::Fault> Workspace::join_here(const std::string& director
     if (failed) return failed;
     // Rank 0 has looked whose it is.
     struct stat above{};
-    return open_root(id, ::fstat(parent_.get(), &above) == 0 ? above.st_uid : ::geteuid());
+    failed = open_root(id, ::fstat(parent_.get(), &above) == 0 ? above.st_uid : ::geteuid());
+#ifdef STRAKES_S3
+    if (failed || !with_objects_) return failed;
+    S3Place::choose(directory, id);
+    if (auto failure = S3Place::join()) return Fault{std::move(*failure), ""};
+#endif
+    return failed;
 }
 
 std::optional<Workspace::Fault> Workspace::open_parent(const std::string& directory) {
@@ -139,6 +180,8 @@ bool Workspace::remove() {
 #ifdef STRAKES_CEPHFS
     if (inside_ceph_) return CephPlace::remove();
 #endif
+    std::atomic<std::uint64_t> removed{0};
+    if (objects_there_ && remove_objects(removed)) return false;
     root_ = Descriptor();
     return ::unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,8 @@
 namespace strakes {
 
 inline constexpr const char* kMarker = ".strakes-marker";
+// Of the file beside a plan's directory that says where its objects are, as long as there are any; its id follows.
+inline constexpr const char* kObjectsNote = ".strakes-objects-";
 
 class Workspace {
   public:
@@ -25,7 +29,9 @@ class Workspace {
     };
 
     // `inside_ceph`: the directory is that of a Ceph file system, reached through libcephfs; there is no root() then.
-    explicit Workspace(bool inside_ceph = false) noexcept : inside_ceph_(inside_ceph) {}
+    // `with_objects`: a prefix of the same name in the bucket of the environment is made as well.
+    explicit Workspace(bool inside_ceph = false, bool with_objects = false) noexcept
+        : inside_ceph_(inside_ceph), with_objects_(with_objects) {}
 
     // Makes directory/id; one that is `prepared` is taken where it is there. Nothing comes back on success.
     [[nodiscard]] std::optional<Fault> make(const std::string& directory, const std::string& id, bool prepared = false);
@@ -34,6 +40,9 @@ class Workspace {
     [[nodiscard]] std::optional<Fault> join(const std::string& directory, const std::string& id);
 
     [[nodiscard]] bool inside_ceph() const noexcept { return inside_ceph_; }
+    [[nodiscard]] bool with_objects() const noexcept { return with_objects_; }
+    // Removes all objects of the plan, and the note about them. What went wrong comes back.
+    [[nodiscard]] std::optional<Failure> remove_objects(std::atomic<std::uint64_t>& removed);
     // Gives up the descriptors, so that another process can remove the directory.
     void close() {
         root_ = Descriptor();
@@ -48,6 +57,7 @@ class Workspace {
 
   private:
     [[nodiscard]] std::optional<Fault> make_here(const std::string& directory, const std::string& id, bool prepared);
+    [[nodiscard]] std::optional<Fault> make_objects(const std::string& directory, const std::string& id);
     [[nodiscard]] std::optional<Fault> join_here(const std::string& directory, const std::string& id);
     [[nodiscard]] std::optional<Fault> open_parent(const std::string& directory);
     // `owner`: of what this process makes there; whatever belongs to somebody else was planted.
@@ -55,7 +65,8 @@ class Workspace {
 
     Descriptor parent_, root_;
     std::string name_;
-    bool inside_ceph_;
+    bool inside_ceph_, with_objects_;
+    bool objects_there_ = false;
 };
 
 }  // namespace strakes

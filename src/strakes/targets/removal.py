@@ -250,6 +250,12 @@ def _why(error: OSError) -> str:
 
 def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
     """Remove an open workspace, its marker last, so that it is known as ours for as long as anything is in it."""
+    from strakes.targets.objects import NOTE, remove_noted_objects
+
+    if any(entry.startswith(NOTE) for entry in os.listdir(directory)):
+        objects = tuple(Left(where, why) for where, why in remove_noted_objects(directory))
+        if objects:
+            return objects
     for pause_s in (*_PAUSES_S, None):
         left = empty_directory(directory, path, spare=MARKER_NAME)
         if not left:

@@ -1,0 +1,117 @@
+// Objects of an S3 store in the place of files, a connection for every rank.
+//
+// The calls have the shape of backend/posix.hpp; a number they give or take means a session and a name of that session.
+// Opening asks the store for nothing: an object is written by one request, or as the parts of one upload (S3File), and
+// read by ranges. What a store has no request for, plan/check_objects.cpp refuses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/file.hpp"
+#include "backend/posix.hpp"
+#include "system/failure.hpp"
+
+namespace strakes {
+
+struct S3 {
+    using Opened = Posix::Opened;
+    using Moved = FileMove;
+    static constexpr bool kKernelFiles = false;
+    static constexpr const char *kSynchroniseCall = "fsync", *kCloseCall = "PUT";
+
+    // An open file or directory.
+    class Handle {
+      public:
+        Handle() noexcept = default;
+        explicit Handle(int value) noexcept : value_(value) {}
+        Handle(Handle&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+        Handle& operator=(Handle&& other) noexcept {
+            std::swap(value_, other.value_);
+            return *this;
+        }
+        Handle(const Handle&) = delete;
+        Handle& operator=(const Handle&) = delete;
+        ~Handle() {
+            if (value_ >= 0) forget(value_);
+        }
+        [[nodiscard]] int get() const noexcept { return value_; }
+        [[nodiscard]] explicit operator bool() const noexcept { return value_ >= 0; }
+        [[nodiscard]] int release() noexcept { return std::exchange(value_, -1); }
+
+      private:
+        int value_ = -1;
+    };
+
+    // Of one process.
+    static constexpr std::uint32_t kMostSessions = 4096;
+
+    // The connection of a rank, made and tried; nothing happens when there is one already.
+    static FileStep connect(std::uint32_t rank);
+    static void disconnect(std::uint32_t rank) noexcept;
+    // Puts the server's own words into a failure of that rank.
+    static void explain(std::uint32_t rank, Failure& failure);
+    // The plan's prefix as that rank sees it.
+    static int root(int /*of_the_process*/, std::uint32_t rank) noexcept;
+
+    static Opened open(int directory, const char* name, int flags) noexcept;
+    static Opened enter(int directory, const char* name) noexcept {
+        return open(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    }
+    // An empty object is made where nothing was written.
+    static int close(int object) noexcept;
+    static Moved read_at(int object, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
+    // The whole object.
+    static Moved write_at(int object, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;
+    static int synchronise(int /*object*/) noexcept { return ENOSYS; }
+    static int make_node(int /*directory*/, const char* /*name*/) noexcept { return ENOSYS; }
+    // Keys have slashes; there is nothing to make or to remove.
+    static int make_directory(int /*directory*/, const char* /*name*/) noexcept { return 0; }
+    static int remove_directory(int /*directory*/, const char* /*name*/) noexcept { return 0; }
+    static int status(int directory, const char* name) noexcept;
+    static int rename(int /*directory*/, const char* /*from*/, const char* /*to*/) noexcept { return ENOSYS; }
+    static int remove_file(int directory, const char* name) noexcept;
+
+    // An upload in parts: its id, the parts, the end.
+    static int begin_upload(int object, std::string& upload) noexcept;
+    static int put_part(int object, const std::string& upload, std::uint64_t number, std::span<const std::byte> part,
+                        std::string& tag) noexcept;
+    static int end_upload(int object, const std::string& upload, const std::vector<std::string>& tags) noexcept;
+
+  private:
+    static void forget(int object) noexcept;
+};
+
+// An object that a rank writes with one request, or in parts of one transfer each.
+class S3File {
+  public:
+    using Handle = S3::Handle;
+
+    static constexpr bool kQueues = false;
+    static constexpr bool kWritingReads = false;
+
+    FileStep prepare(std::span<std::byte> buffer, std::uint32_t /*depth*/) noexcept {
+        part_bytes_ = buffer.size();
+        return {};
+    }
+    FileStep attach(Handle handle, const FileUse& use);
+    FileMove read_at(std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept {
+        return S3::read_at(handle_.get(), to, bytes, offset);
+    }
+    FileMove write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;
+    static FileStep synchronise() noexcept { return {S3::kSynchroniseCall, ENOSYS}; }
+    FileStep close() noexcept;
+    [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(handle_); }
+
+  private:
+    Handle handle_;
+    std::size_t part_bytes_ = 1;
+    std::string upload_;             // empty where one request is all
+    std::vector<std::string> tags_;  // of the parts so far
+};
+
+}  // namespace strakes

@@ -1,0 +1,225 @@
+// By libcurl, which keeps the connection between requests and waits in poll().
+#ifdef STRAKES_S3
+#include "backend/s3_connection.hpp"
+
+#include <curl/curl.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "backend/s3_text.hpp"
+
+namespace strakes {
+
+namespace {
+
+constexpr long kConnectSeconds = 30, kSilentSeconds = 60;
+constexpr std::size_t kMostText = std::size_t{16} << 20U;  // a page of 1000 keys has less than 2 MiB
+constexpr long kUploadBuffer = 1L << 20U, kReceiveBuffer = 512L << 10U;
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+std::string now_text() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    ::gmtime_r(&now, &parts);
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &parts);
+    return text.data();
+}
+
+int error_of(CURLcode code) {
+    switch (code) {
+        case CURLE_COULDNT_CONNECT:
+            return ECONNREFUSED;
+        case CURLE_COULDNT_RESOLVE_HOST:
+        case CURLE_COULDNT_RESOLVE_PROXY:
+            return EHOSTUNREACH;
+        case CURLE_OPERATION_TIMEDOUT:
+            return ETIMEDOUT;
+        case CURLE_OUT_OF_MEMORY:
+            return ENOMEM;
+        case CURLE_PEER_FAILED_VERIFICATION:
+        case CURLE_SSL_CONNECT_ERROR:
+        case CURLE_SSL_CACERT_BADFILE:
+            return EPROTO;
+        default:
+            return EIO;
+    }
+}
+
+// What a transfer receives into: the buffer where all goes well, the text for everything else.
+struct Receiver {
+    CURL* handle;
+    std::span<std::byte> into;
+    S3Answer& answer;
+
+    static std::size_t take(const char* from, std::size_t /*one*/, std::size_t bytes, void* self) {
+        auto& [handle, into, answer] = *static_cast<Receiver*>(self);
+        if (answer.status == 0) ::curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
+        if (!into.empty() && answer.status / 100 == 2) {
+            if (bytes > into.size() - answer.bytes) return 0;
+            std::memcpy(into.data() + answer.bytes, from, bytes);
+            answer.bytes += bytes;
+        } else {
+            if (bytes > kMostText - answer.text.size()) return 0;
+            answer.text.append(from, bytes);
+        }
+        return bytes;
+    }
+    static std::size_t look(const char* line, std::size_t /*one*/, std::size_t bytes, void* self) {
+        constexpr std::string_view kTag = "etag:";
+        std::string_view header(line, bytes);
+        if (bytes < kTag.size() || ::strncasecmp(line, kTag.data(), kTag.size()) != 0) return bytes;
+        header.remove_prefix(kTag.size());
+        while (!header.empty() && header.front() == ' ') header.remove_prefix(1);
+        while (!header.empty() && static_cast<unsigned char>(header.back()) <= ' ') header.remove_suffix(1);
+        static_cast<Receiver*>(self)->answer.tag = header;
+        return bytes;
+    }
+};
+
+}  // namespace
+
+S3Access S3Access::of_environment() {
+    S3Access access{.endpoint = variable("AWS_ENDPOINT_URL"),
+                    .host = {},
+                    .bucket = variable("STRAKES_S3_BUCKET"),
+                    .key = variable("AWS_ACCESS_KEY_ID"),
+                    .secret = variable("AWS_SECRET_ACCESS_KEY"),
+                    .token = variable("AWS_SESSION_TOKEN"),
+                    .region = variable("AWS_REGION"),
+                    .authorities = variable("AWS_CA_BUNDLE")};
+    if (access.region.empty()) access.region = "us-east-1";
+    while (access.endpoint.ends_with('/')) access.endpoint.pop_back();
+    const std::size_t scheme = access.endpoint.find("://");
+    access.host = scheme == std::string::npos ? access.endpoint : access.endpoint.substr(scheme + 3);
+    return access;
+}
+
+std::string S3Access::lacking() {
+    std::string names;
+    for (const char* name : {"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET"})
+        if (variable(name).empty()) names.append(names.empty() ? "" : ", ").append(name);
+    return names;
+}
+
+struct S3Connection::Curl {
+    CURL* handle = nullptr;
+    std::array<char, CURL_ERROR_SIZE> words{};
+
+    Curl() {
+        static const CURLcode kReady = ::curl_global_init(CURL_GLOBAL_DEFAULT);
+        if (kReady == CURLE_OK) handle = ::curl_easy_init();
+    }
+    Curl(const Curl&) = delete;
+    Curl& operator=(const Curl&) = delete;
+    ~Curl() {
+        if (handle != nullptr) ::curl_easy_cleanup(handle);
+    }
+};
+
+S3Connection::S3Connection()
+    : access_(S3Access::of_environment()),
+      signer_(access_.key, access_.secret, access_.region),
+      curl_(std::make_unique<Curl>()) {}
+
+S3Connection::~S3Connection() = default;
+
+S3Answer S3Connection::ask(Wish wish) {
+    S3Answer answer;
+    words_.clear();
+    CURL* handle = curl_->handle;
+    if (handle == nullptr) {
+        words_ = "libcurl cannot be used";
+        answer.error = ENOMEM;
+        return answer;
+    }
+    const std::string time = now_text();
+    S3Request request{.method = wish.method,
+                      .path = "/" + uri_encoded(access_.bucket + (wish.key.empty() ? "" : "/" + wish.key), true),
+                      .query = std::move(wish.query),
+                      .headers = std::move(wish.headers)};
+    request.headers.emplace_back("host", access_.host);
+    request.headers.emplace_back("x-amz-content-sha256", wish.digest);
+    request.headers.emplace_back("x-amz-date", time);
+    if (!access_.token.empty()) request.headers.emplace_back("x-amz-security-token", access_.token);
+    const std::string authorization = signer_.authorization(request, time);
+
+    curl_slist* lines = nullptr;
+    for (const auto& [name, value] : request.headers) lines = ::curl_slist_append(lines, (name + ": " + value).c_str());
+    for (const std::string& line : {"authorization: " + authorization, std::string("expect:"),
+                                    std::string("content-type: application/octet-stream")})
+        lines = ::curl_slist_append(lines, line.c_str());
+    std::string address = access_.endpoint + request.path;
+    if (!request.query.empty()) address += "?" + query_text(request.query);
+
+    ::curl_easy_reset(handle);  // connections stay
+    const auto set = [handle](CURLoption option, auto value) { ::curl_easy_setopt(handle, option, value); };
+    Receiver receiver{.handle = handle, .into = wish.into, .answer = answer};
+    curl_->words.front() = '\0';
+    set(CURLOPT_URL, address.c_str());
+    set(CURLOPT_HTTPHEADER, lines);
+    set(CURLOPT_ERRORBUFFER, curl_->words.data());
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_PATH_AS_IS, 1L);  // as it was signed
+    set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+    set(CURLOPT_BUFFERSIZE, kReceiveBuffer);
+    set(CURLOPT_UPLOAD_BUFFERSIZE, kUploadBuffer);
+    set(CURLOPT_WRITEFUNCTION, &Receiver::take);
+    set(CURLOPT_WRITEDATA, &receiver);
+    set(CURLOPT_HEADERFUNCTION, &Receiver::look);
+    set(CURLOPT_HEADERDATA, &receiver);
+    if (!access_.authorities.empty()) set(CURLOPT_CAINFO, access_.authorities.c_str());
+    const std::string method(wish.method);
+    if (method == "HEAD") {
+        set(CURLOPT_NOBODY, 1L);
+    } else if (method != "GET") {
+        set(CURLOPT_POST, 1L);
+        set(CURLOPT_POSTFIELDS, wish.body.empty() ? "" : reinterpret_cast<const char*>(wish.body.data()));
+        set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(wish.body.size()));
+        set(CURLOPT_CUSTOMREQUEST, method.c_str());
+    }
+    const CURLcode code = ::curl_easy_perform(handle);
+    ::curl_slist_free_all(lines);
+    if (code != CURLE_OK) {
+        answer.error = error_of(code);
+        words_ = std::string("libcurl says: ") +
+                 (curl_->words.front() != '\0' ? curl_->words.data() : ::curl_easy_strerror(code));
+        return answer;
+    }
+    ::curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
+    // Completing an upload may fail after the status was sent.
+    const bool late = answer.status == 200 && answer.text.find("<Error>") != std::string::npos;
+    if (answer.status / 100 == 2 && !late) return answer;
+    answer.error = error_of_status(answer.status, answer.text);
+    words_ = server_words(answer.status, answer.text);
+    return answer;
+}
+
+S3Answer S3Connection::put(const std::string& key, std::span<const std::byte> body) {
+    return ask({.method = "PUT", .key = key, .body = body});
+}
+
+S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::vector<std::string>& keys,
+                            std::uint32_t most) {
+    NamedTexts query{{"list-type", "2"}, {"prefix", prefix}, {"max-keys", std::to_string(most)}};
+    if (!mark.empty()) query.emplace_back("continuation-token", mark);
+    S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query)});
+    mark.clear();
+    if (answer.error != 0) return answer;
+    for (const std::string_view object : xml_elements(answer.text, "Contents")) keys.push_back(xml_text(object, "Key"));
+    if (xml_text(answer.text, "IsTruncated") == "true") mark = xml_text(answer.text, "NextContinuationToken");
+    return answer;
+}
+
+}  // namespace strakes
+#endif

@@ -1,0 +1,162 @@
+// A connection for each of these steps: they are outside all timed sections, and of different threads.
+#ifdef STRAKES_S3
+#include "backend/s3_place.hpp"
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "backend/s3_connection.hpp"
+#include "backend/s3_text.hpp"
+#include "system/hmac.hpp"
+#include "system/host.hpp"
+
+namespace strakes {
+
+namespace {
+
+constexpr const char* kMarkerName = ".strakes-marker";
+
+std::string& plan_prefix() {
+    static std::string prefix;
+    return prefix;
+}
+
+std::string prefix_of(const std::string& directory, const std::string& id) {
+    std::string path = directory;
+    while (path.ends_with('/')) path.pop_back();
+    return path.substr(path.rfind('/') + 1) + "/" + id + "/";
+}
+
+std::string shown(const std::string& key) { return "s3://" + S3Access::of_environment().bucket + "/" + key; }
+
+Failure failure_of(const char* call, const S3Connection& connection, int error, const std::string& key,
+                   std::string what) {
+    Failure failure = call_failure(call, shown(key), error);
+    failure.what = std::move(what);
+    failure.why += " (" + connection.words() + ")";
+    failure.remedy =
+        "Check AWS_ENDPOINT_URL, AWS_REGION, STRAKES_S3_BUCKET and the keys, and that they may read, write, list and "
+        "delete in the bucket.";
+    return failure;
+}
+
+std::string base64(const Digest& digest) {
+    constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string text;
+    for (std::size_t at = 0; at < digest.size(); at += 3) {
+        unsigned bits = 0;
+        for (std::size_t i = 0; i < 3; ++i) bits = bits << 8U | (at + i < digest.size() ? digest[at + i] : 0U);
+        for (std::size_t i = 0; i < 4; ++i) text += at + i > digest.size() ? '=' : kLetters[bits >> (18 - 6 * i) & 63U];
+    }
+    return text;
+}
+
+// Many with one request; a store that refuses that is asked for each.
+int remove_keys(S3Connection& connection, const std::vector<std::string>& keys) {
+    std::string body = "<Delete><Quiet>true</Quiet>";
+    for (const std::string& key : keys) body += "<Object><Key>" + xml_escaped(key) + "</Key></Object>";
+    body += "</Delete>";
+    const std::string digest = hex_sha256(body);
+    const S3Answer together = connection.ask({.method = "POST",
+                                              .key = {},
+                                              .query = {{"delete", ""}},
+                                              .headers = {{"x-amz-checksum-sha256", base64(sha256(body))}},
+                                              .body = std::as_bytes(std::span(body)),
+                                              .digest = digest});
+    if (together.error == 0) return 0;
+    for (const std::string& key : keys)
+        if (const S3Answer one = connection.ask({.method = "DELETE", .key = key});
+            one.error != 0 && one.error != ENOENT)
+            return one.error;
+    return 0;
+}
+
+std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix) {
+    for (;;) {
+        const S3Answer answer =
+            connection.ask({.method = "GET", .key = {}, .query = {{"uploads", ""}, {"prefix", prefix}}});
+        if (answer.error != 0)
+            return failure_of("ListMultipartUploads", connection, answer.error, prefix, "uploads cannot be listed");
+        const auto uploads = xml_elements(answer.text, "Upload");
+        for (const std::string_view upload : uploads) {
+            const std::string key = xml_text(upload, "Key");
+            if (!key.starts_with(prefix)) continue;
+            const S3Answer ended =
+                connection.ask({.method = "DELETE", .key = key, .query = {{"uploadId", xml_text(upload, "UploadId")}}});
+            if (ended.error != 0 && ended.error != ENOENT)
+                return failure_of("AbortMultipartUpload", connection, ended.error, key, "an upload cannot be ended");
+        }
+        if (uploads.empty() || xml_text(answer.text, "IsTruncated") != "true") return std::nullopt;
+    }
+}
+
+}  // namespace
+
+const std::string& S3Place::of_plan() noexcept { return plan_prefix(); }
+
+std::string S3Place::marker() { return of_plan() + kMarkerName; }
+
+std::string S3Place::note() {
+    const S3Access access = S3Access::of_environment();
+    return nlohmann::json{{"endpoint", access.endpoint}, {"bucket", access.bucket}, {"prefix", of_plan()}}.dump();
+}
+
+void S3Place::choose(const std::string& directory, const std::string& id) { plan_prefix() = prefix_of(directory, id); }
+
+std::optional<Failure> S3Place::look() {
+    S3Connection connection;
+    std::string mark;
+    std::vector<std::string> keys;
+    if (const S3Answer answer = connection.list(of_plan(), mark, keys, 1); answer.error != 0)
+        return failure_of("ListObjectsV2", connection, answer.error, of_plan(), "the object store cannot be used");
+    if (!keys.empty()) {
+        Failure failure = call_failure("ListObjectsV2", shown(of_plan()), EEXIST);
+        failure.what = "there are objects already where the plan's are to be";
+        failure.remedy = "Use another id or directory. Objects that strakes has not made stay as they are.";
+        return failure;
+    }
+    return std::nullopt;
+}
+
+std::optional<Failure> S3Place::make() {
+    S3Connection connection;
+    const std::string text = nlohmann::json{{"made_by", "strakes"}, {"host", host_name()}}.dump();
+    if (const S3Answer answer = connection.put(marker(), std::as_bytes(std::span(text))); answer.error != 0)
+        return failure_of("PUT", connection, answer.error, marker(), "the plan's objects cannot be made");
+    return std::nullopt;
+}
+
+std::optional<Failure> S3Place::join() {
+    S3Connection connection;
+    const S3Answer answer = connection.ask({.method = "HEAD", .key = marker()});
+    if (answer.error == 0) return std::nullopt;
+    return failure_of("HEAD", connection, answer.error, marker(), "a node does not see the objects of another node");
+}
+
+std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
+    constexpr const char* kWhat = "objects could not be removed";
+    const std::string& prefix = of_plan();
+    S3Connection connection;
+    const S3Answer there = connection.ask({.method = "HEAD", .key = marker()});
+    if (there.error == ENOENT) return std::nullopt;
+    if (there.error != 0) return failure_of("HEAD", connection, there.error, prefix, kWhat);
+    if (auto failure = end_uploads(connection, prefix)) return failure;
+    for (std::string mark;;) {
+        std::vector<std::string> keys;
+        if (const S3Answer answer = connection.list(prefix, mark, keys); answer.error != 0)
+            return failure_of("ListObjectsV2", connection, answer.error, prefix, kWhat);
+        std::erase_if(keys, [&](const std::string& key) { return key == marker() || !key.starts_with(prefix); });
+        if (!keys.empty())
+            if (const int error = remove_keys(connection, keys); error != 0)
+                return failure_of("DELETE", connection, error, prefix, kWhat);
+        removed.fetch_add(keys.size(), std::memory_order_relaxed);
+        if (mark.empty()) break;
+    }
+    if (const S3Answer answer = connection.ask({.method = "DELETE", .key = marker()}); answer.error != 0)
+        return failure_of("DELETE", connection, answer.error, marker(), kWhat);
+    return std::nullopt;
+}
+
+}  // namespace strakes
+#endif

@@ -1,0 +1,216 @@
+"""The backend s3 against a real object gateway, on the stores of a CephFS that is measured beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from lab.running import need, own_labs
+from strakes.launch.local import LocalEngine, find_engine
+from strakes.plan import MetadataPhase, Plan, TransferPhase
+from strakes.targets.clean import clean
+from strakes.targets.marker import Marker
+from strakes.targets.objects import NOTE
+from strakes.targets.objects import _ask as ask
+
+pytestmark = [pytest.mark.lab, pytest.mark.more]
+
+MIB = 1 << 20
+RUN = "20260101-000000-test"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[tuple[Path, dict[str, str]]]:
+    """Its mount, and the environment that its keys are in."""
+    need("ceph", "radosgw")
+    with own_labs() as labs:
+        mount = labs.up(
+            "ceph", "--s3", "--osds", "1", "--mds", "1", "--standby", "0", "--store", "memstore", "--osd-size", "2GiB"
+        )
+        keys = Path(labs.status("ceph")["facts"]["s3_environment"])
+        assert keys.stat().st_mode & 0o777 == 0o600
+        yield mount, dict(re.findall(r"export (\w+)='(.*)'", keys.read_text()))
+
+
+@pytest.fixture
+def mount(lab: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """With the keys in the environment; afterwards the bucket must be as it was."""
+    mount, variables = lab
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with LocalEngine() as engine:
+        if why := engine.start().absent.get("s3"):
+            pytest.skip(why["why"])
+    yield mount
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert keys_in_bucket() == [] and uploads_in_bucket() == []
+
+
+@pytest.fixture
+def place(mount: Path) -> Iterator[Path]:
+    directory = mount / "marked"
+    directory.mkdir()
+    (directory / ".strakes-marker").write_text("{}")
+    yield directory
+    assert sorted(path.name for path in directory.iterdir()) == [".strakes-marker"]
+    (directory / ".strakes-marker").unlink()
+    directory.rmdir()
+
+
+def workspace_in(place: Path) -> Path:
+    """What a run makes."""
+    directory = place / f"strakes-{RUN}"
+    directory.mkdir()
+    (directory / ".strakes-marker").write_bytes(Marker.of_this_process(RUN).to_bytes())
+    return directory
+
+
+def keys_in_bucket() -> list[str]:
+    return re.findall("<Key>(.*?)</Key>", ask("GET", "", {"list-type": "2"})[1])
+
+
+def uploads_in_bucket() -> list[str]:
+    return re.findall("<UploadId>(.*?)</UploadId>", ask("GET", "", {"uploads": ""})[1])
+
+
+def data(name: str, operation: str, transfer: int = 5 * MIB, transfers: int = 3, **more: object) -> TransferPhase:
+    more = {"backend": "s3"} | more
+    return TransferPhase(
+        name,
+        operation,  # type: ignore[arg-type]
+        "file-per-process",
+        "segmented",
+        transfer,
+        transfer,
+        transfers,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def items(operation: str, **more: object) -> MetadataPhase:
+    return MetadataPhase(
+        operation,
+        operation,  # type: ignore[arg-type]
+        "shared",
+        items=40,
+        depth=1,
+        branch=2,
+        backend="s3",
+        **({"file_bytes": 100} | more),  # type: ignore[arg-type]
+    )
+
+
+def test_what_is_read_is_what_was_written_beside_files_and_nothing_is_left(place: Path) -> None:
+    phases = (
+        data("parts", "write"),
+        data("whole-parts", "read", verify=True, rank_shift=1),
+        data("ranges", "read", 64 << 10, 240, verify=True),
+        data("one", "write", 4096, 1, files="one"),
+        data("read-one", "read", 4096, 1, files="one", verify=True),
+        data("file", "write", backend="posix", files="file"),
+        data("read-file", "read", backend="posix", files="file", verify=True),
+        items("file-create"),
+        items("file-stat", share="all"),
+        items("file-read", rank_shift=1),
+        items("file-remove"),
+    )
+    with LocalEngine() as engine:
+        result = engine.run(Plan(ranks=3, phases=phases, seed=7), place, "p", limit_s=120)
+    assert result.ended == "ok", result.errors
+    assert result.cleaned
+    samples = {sample.name: sample for sample in result.samples}
+    assert samples["whole-parts"].effective["verified_bytes"] == 3 * 15 * MIB
+    assert samples["ranges"].effective["verified_bytes"] == 3 * 240 * (64 << 10)
+    assert all(samples[f"file-{name}"].operations == 120 for name in ("create", "read", "remove"))
+
+
+def test_objects_that_are_kept_have_the_sizes_of_the_plan_and_are_cleaned_by_the_note(place: Path) -> None:
+    directory = workspace_in(place)
+    plan = Plan(ranks=2, phases=(data("w", "write"), items("file-create", file_bytes=0)))
+    with LocalEngine() as engine:
+        assert engine.run(plan, directory, "kept", limit_s=60, keep=True).ended == "ok"
+    there = keys_in_bucket()
+    assert len(there) == 2 + 80 + 1 and all(key.startswith(f"{directory.name}/kept/") for key in there)
+    assert (directory / f"{NOTE}kept").is_file()
+    assert clean(place, force=True).left == () and not directory.exists()
+
+
+def test_foreign_objects_below_the_prefix_end_the_plan_before_anything_is_touched(place: Path) -> None:
+    plan = Plan(ranks=1, phases=(data("w", "write"),))
+    with LocalEngine() as engine:
+        assert engine.run(plan, place, "p", limit_s=60, keep=True).ended == "ok"
+        before = keys_in_bucket()
+        again = engine.run(plan, place, "p", limit_s=60, prepared=True)
+    assert again.ended == "refused" and again.errors[0].where["key"] == "id"
+    assert keys_in_bucket() == before
+    for key in before:
+        ask("DELETE", key)
+    (place / f"{NOTE}p").unlink()
+    (place / "p").rmdir()
+
+
+def test_a_wrong_secret_is_told_in_the_servers_own_words_and_shows_no_secret(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "entirelywrong")
+    with LocalEngine() as engine:
+        result = engine.run(Plan(ranks=1, phases=(data("w", "write"),)), place, "p", limit_s=60)
+    assert result.ended == "failed"
+    assert "status 403, SignatureDoesNotMatch" in result.errors[0].why
+    assert "entirelywrong" not in repr(result)
+
+
+def test_a_store_that_is_not_there_ends_the_plan_and_leaves_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    with LocalEngine() as engine:
+        result = engine.run(Plan(ranks=1, phases=(data("w", "write"),)), place, "p", limit_s=60)
+    assert result.ended == "failed" and "libcurl says: " in result.errors[0].why
+
+
+def test_without_the_keys_the_engine_says_which_are_missing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with LocalEngine() as engine:
+        assert "AWS_SECRET_ACCESS_KEY" in engine.start().absent["s3"]["why"]
+        result = engine.run(Plan(ranks=1, phases=(data("w", "write"),)), place, "p", limit_s=60)
+    assert result.ended == "refused"
+
+
+def test_objects_of_a_killed_engine_and_its_unended_uploads_are_removed_by_clean(place: Path) -> None:
+    directory = workspace_in(place)
+    plan = Plan(ranks=2, phases=(data("w", "write", transfers=100, delay_ns=500_000_000),))
+    request = {"type": "plan", "id": "p", "directory": str(directory), "plan": plan.to_json(), "limit_s": 120}
+    with subprocess.Popen([find_engine()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as engine:
+        assert engine.stdin is not None
+        engine.stdin.write(json.dumps(request).encode() + b"\n")
+        engine.stdin.flush()
+        deadline = time.monotonic() + 60
+        while len(uploads_in_bucket()) < 2:
+            assert time.monotonic() < deadline and engine.poll() is None
+            time.sleep(0.1)
+        engine.kill()
+    assert keys_in_bucket() == [f"{directory.name}/p/.strakes-marker"]
+    report = clean(place, force=True)
+    assert report.left == () and not directory.exists()
+
+
+def test_files_and_objects_are_compared_in_one_run(mount: Path, strakes: StrakesRunner, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    example = ROOT / "examples" / "ceph" / "files-and-objects.toml"
+    done = strakes("run", example, mount, "--budget", "20s", "--json", out)
+    assert done.returncode == 0, done.stderr
+    cells = [cell["id"].partition(":")[2] for cell in json.loads(out.read_text())["cells"]]
+    assert cells[:4] == ["files-write", "objects-write", "files-read", "objects-read"]
+    assert not list(mount.iterdir())
+    secret = os.environ["AWS_SECRET_ACCESS_KEY"]
+    assert secret not in out.read_text() and secret not in done.stdout + done.stderr

@@ -1,0 +1,173 @@
+"""What a killed plan left in a bucket: signed requests, a small store that is a real server, notes that stay."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from strakes.targets.marker import MARKER_NAME
+from strakes.targets.objects import NOTE, authorization
+from strakes.targets.removal import Left, remove_workspace
+
+PAGE = 3
+
+
+class Store(ThreadingHTTPServer):
+    """Keys and uploads of one bucket, listed in small pages."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.keys: set[str] = set()
+        self.uploads: dict[str, str] = {}
+        self.refuses = ""
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Store
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def answer(self, status: int, text: str = "") -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text.encode())
+
+    def handle_any(self) -> None:
+        url = urlsplit(self.path)
+        query = parse_qs(url.query, keep_blank_values=True)
+        key = unquote(url.path).removeprefix("/lab").removeprefix("/")
+        assert "secret" not in str(self.headers)
+        if self.server.refuses and self.command == self.server.refuses:
+            return self.answer(403, "<Error><Code>AccessDenied</Code><Message>not you</Message></Error>")
+        if self.command == "HEAD":
+            return self.answer(200 if key in self.server.keys else 404)
+        if self.command == "DELETE":
+            if "uploadId" in query:
+                self.server.uploads.pop(query["uploadId"][0])
+            self.server.keys.discard(key)
+            return self.answer(204)
+        prefix = query["prefix"][0]
+        if "uploads" in query:
+            items = [
+                f"<Upload><Key>{key}</Key><UploadId>{number}</UploadId></Upload>"
+                for number, key in self.server.uploads.items()
+                if key.startswith(prefix)
+            ]
+            return self.answer(200, "".join(items))
+        after = query.get("continuation-token", [""])[0]
+        found = sorted(key for key in self.server.keys if key.startswith(prefix) and key > after)
+        page = "".join(f"<Contents><Key>{key.replace('&', '&amp;')}</Key></Contents>" for key in found[:PAGE])
+        if len(found) > PAGE:
+            page += f"<IsTruncated>true</IsTruncated><NextContinuationToken>{found[PAGE - 1]}</NextContinuationToken>"
+        return self.answer(200, page)
+
+    do_GET = do_HEAD = do_DELETE = handle_any  # noqa: N815 - as the base class asks for them
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    with Store() as store:
+        threading.Thread(target=store.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", store.address)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        monkeypatch.setenv("STRAKES_S3_BUCKET", "lab")
+        yield store
+        store.shutdown()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, store: Store) -> Path:
+    """A workspace with a note, and objects below its prefix and elsewhere."""
+    directory = tmp_path / "w"
+    directory.mkdir()
+    (directory / MARKER_NAME).write_text("{}")
+    (directory / f"{NOTE}p").write_text(json.dumps({"endpoint": store.address, "bucket": "lab", "prefix": "w/p/"}))
+    store.keys = {"w/p/.strakes-marker", "w/q/theirs", "w/p", "other"} | {f"w/p/a&b {i}" for i in range(8)}
+    store.uploads = {"1": "w/p/half", "2": "w/q/theirs"}
+    return directory
+
+
+def remove(directory: Path) -> tuple[Left, ...]:
+    parent = os.open(directory.parent, os.O_RDONLY)
+    opened = os.open(directory, os.O_RDONLY)
+    try:
+        return remove_workspace(parent, directory.name, opened, str(directory))
+    finally:
+        os.close(opened)
+        os.close(parent)
+
+
+def test_requests_are_signed_as_in_the_example_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    # https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, "Get Bucket (List Objects)"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    moment = "20130524T000000Z"
+    headers = {
+        "host": "examplebucket.s3.amazonaws.com",
+        "x-amz-content-sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "x-amz-date": moment,
+    }
+    signed = authorization("GET", "/", "max-keys=2&prefix=J", headers, moment)
+    assert signed.endswith("Signature=34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7")
+
+
+def test_all_pages_and_uploads_below_the_prefix_go_and_nothing_else(store: Store, workspace: Path) -> None:
+    assert remove(workspace) == ()
+    assert store.keys == {"w/q/theirs", "w/p", "other"} and store.uploads == {"2": "w/q/theirs"}
+    assert not workspace.exists()
+
+
+def test_without_the_marker_object_nothing_is_removed(store: Store, workspace: Path) -> None:
+    store.keys.discard("w/p/.strakes-marker")
+    before = set(store.keys)
+    assert remove(workspace) == ()
+    assert store.keys == before
+
+
+@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET"])
+def test_without_the_keys_the_note_stays_and_the_message_names_them(
+    store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv(name)
+    [left] = remove(workspace)
+    assert left.path == "s3://lab/w/p/" and re.search(f"{name} is not set.*strakes clean", left.why)
+    assert (workspace / f"{NOTE}p").exists() and (workspace / MARKER_NAME).exists()
+    assert len(store.keys) == 12
+
+
+def test_a_store_that_refuses_is_told_in_its_own_words_and_the_note_stays(store: Store, workspace: Path) -> None:
+    store.refuses = "DELETE"
+    [left] = remove(workspace)
+    assert "status 403, AccessDenied: not you" in left.why and "aws s3 rm --recursive s3://lab/w/p/" in left.why
+    assert (workspace / f"{NOTE}p").exists()
+    store.refuses = ""
+    assert remove(workspace) == () and not workspace.exists()
+
+
+def test_another_store_and_a_prefix_that_strakes_does_not_make_are_left_alone(store: Store, workspace: Path) -> None:
+    note = workspace / f"{NOTE}p"
+    for change in ({"endpoint": "http://127.0.0.1:1"}, {"prefix": "w/"}, {"prefix": ""}):
+        note.write_text(json.dumps({"endpoint": store.address, "bucket": "lab", "prefix": "w/p/"} | change))
+        assert len(remove(workspace)) == 1
+    note.write_text("nonsense")
+    assert [left.why for left in remove(workspace)] == ["the note about its objects cannot be read"]
+    assert len(store.keys) == 12

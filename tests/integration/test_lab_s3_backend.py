@@ -189,7 +189,14 @@ def test_without_the_keys_the_engine_says_which_are_missing(place: Path, monkeyp
 def test_objects_of_a_killed_engine_and_its_unended_uploads_are_removed_by_clean(place: Path) -> None:
     directory = workspace_in(place)
     plan = Plan(ranks=2, phases=(data("w", "write", transfers=100, delay_ns=500_000_000),))
-    request = {"type": "plan", "id": "p", "directory": str(directory), "plan": plan.to_json(), "limit_s": 120}
+    request = {
+        "type": "plan",
+        "version": 1,
+        "id": "p",
+        "directory": str(directory),
+        "plan": plan.to_json(),
+        "limit_s": 120,
+    }
     with subprocess.Popen([find_engine()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as engine:
         assert engine.stdin is not None
         engine.stdin.write(json.dumps(request).encode() + b"\n")

@@ -7,6 +7,7 @@ import pytest
 
 from strakes.errors import BadInputError
 from strakes.lab.ceph.config import config_text
+from strakes.lab.ceph.lab import CephLab
 from strakes.lab.ceph.options import CephOptions, check
 from strakes.lab.options import require_bounds
 
@@ -48,7 +49,11 @@ def test_placement_groups_are_a_power_of_two_and_enough() -> None:
 
 def test_the_configuration_keeps_everything_in_the_directory_and_on_loopback() -> None:
     text = config_text(
-        Path("/lab"), "an-id", {"a": 20001, "b": 20002}, CephOptions(osd_memory=1 << 27), {1: Path("/dev/loop9")}
+        Path("/lab"),
+        "an-id",
+        {"a": 20001, "b": 20002},
+        CephOptions(mons=2, osd_memory=1 << 27),
+        {1: Path("/dev/loop9")},
     )
     parsed = configparser.ConfigParser(interpolation=None)
     parsed.read_string(text)
@@ -63,3 +68,19 @@ def test_the_configuration_keeps_everything_in_the_directory_and_on_loopback() -
         if value.startswith("/") and "device" not in key
     ]
     assert all(path.startswith(("/lab/", "/dev/loop9")) for path in paths) and len(paths) > 8
+
+
+def test_the_object_gateway_has_a_section_of_its_own_and_is_no_monitor() -> None:
+    ports = {"a": 20001, "client.rgw.a": 20009}
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.read_string(config_text(Path("/lab"), "an-id", ports, CephOptions(s3=True), {}))
+    assert parsed["client.rgw.a"]["rgw_frontends"] == "beast endpoint=127.0.0.1:20009"
+    assert "20009" not in parsed["global"]["mon_host"]
+    parsed.clear()
+    parsed.read_string(config_text(Path("/lab"), "an-id", {"a": 20001}, CephOptions(), {}))
+    assert "client.rgw.a" not in parsed
+
+
+def test_the_gateways_packages_are_needed_only_with_it() -> None:
+    names = [{one.name for one in CephLab.packages_for(CephOptions(s3=s3))} for s3 in (False, True)]
+    assert names[1] - names[0] == {"radosgw"}

@@ -38,6 +38,7 @@ void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseC
 // Of samples: `generated` has the sets that earlier phases made, by name.
 void check_training(const TrainingPhase& phase, std::uint32_t ranks,
                     std::map<std::string, const TrainingPhase*>& generated, const PhaseCheck& check);
+
 // Of an object store.
 void check_objects(const TransferPhase& phase, const PhaseCheck& check);
 void check_objects(const MetadataPhase& phase, const PhaseCheck& check);

@@ -31,7 +31,7 @@ class Strakes(PythonPackage):
     depends_on("py-jsonschema@4.18:4", type=("build", "run"))
     depends_on("py-numpy@1.26:2", type=("build", "run"))
     depends_on("py-prometheus-client@0.20:0", type=("build", "run"))
-    depends_on("py-pyyaml@6", type=("build", "run"))
+    depends_on("py-pyyaml@6:6", type=("build", "run"))
     depends_on("py-rich@13.7:15", type=("build", "run"))
     depends_on("py-duckdb@1:2", type="run", when="+parquet")
 

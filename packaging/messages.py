@@ -21,7 +21,11 @@ CATALOGUES = PACKAGE / "language" / "zh"
 # Single words, which nobody can tell from names in the sources: chosen by hand, with the glossary.
 WORDS = "words"
 
-TEMPLATES = {"report": ("report/templates/report.html.j2",)}
+TEMPLATES = {
+    "report": ("report/templates/report.html.j2",),
+    "predict": ("report/templates/forecast.html.j2",),
+    "watch": ("report/templates/watch.html.j2",),
+}
 
 # Not shown to people as a message: help texts have pages of their own, and a plan's errors name keys.
 _SILENT_KEYWORDS = frozenset({"help", "epilog", "short_help", "metavar", "format", "prefix"})

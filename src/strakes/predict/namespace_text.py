@@ -12,13 +12,15 @@ _MOST_NAMED = 20
 
 def render_namespace(plan: NamespacePlan, commands: Sequence[tuple[str, ...]], *, whole: bool) -> Iterator[str]:
     """Yield the lines."""
-    what = f"{plan.changed:,} changed lately" if plan.changed else "none changed lately, so all count alike"
-    yield f"{plan.entries:,} entries below {plan.root}, {what}"
+    if plan.changed:
+        yield f"{plan.entries:,} entries below {plan.root}, {plan.changed:,} changed lately"
+    else:
+        yield f"{plan.entries:,} entries below {plan.root}, none changed lately, so all count alike"
     if not whole:
         yield "Counting ended by --limit: what was not reached is missing. Give a larger --limit."
     count = len(plan.shares)
-    plural = "s" if count > 1 else ""
-    yield f"{count} metadata target{plural}: the busiest bears {plan.most:.0%}, a fair share is {1 / count:.0%}."
+    what = f"{count} metadata target{'s' if count > 1 else ''}"
+    yield f"{what}: the busiest bears {plan.most:.0%}, a fair share is {1 / count:.0%}."
     for share in plan.shares:
         yield f"target {share.target}: {share.load:.0%} of the load, {len(share.directories)} directories"
         yield from (f"  {path}" for path in share.directories[:_MOST_NAMED])

@@ -34,10 +34,13 @@ class Gate:
     def __str__(self) -> str:
         """Return it in words."""
         if math.isnan(self.ratio):
-            return f"{self.figure}: {self.verdict}, {self.needs}"
+            return f"{self.figure}: {self.verdict}; {self.needs}"
         interval = f"{self.ratio - 1:+.1%} ({self.low - 1:+.1%} to {self.high - 1:+.1%})"
-        hours = f"{self.hours_before} hours before, {self.hours_after} after"
-        return f"{self.figure}: {self.verdict}, latency {interval}; {hours}" + (f"; {self.needs}" if self.needs else "")
+        text = (
+            f"{self.figure}: {self.verdict}, latency {interval}; "
+            f"{self.hours_before} hours before, {self.hours_after} after"
+        )
+        return f"{text}; {self.needs}" if self.needs else text
 
 
 def compare(before: Iterable[RingRow], after: Iterable[RingRow], margin: float = MARGIN) -> list[Gate]:

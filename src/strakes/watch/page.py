@@ -28,7 +28,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
         "watch.html.j2",
         since=_when(since_s),
         until=_when(until_s),
-        headline=f"{len(alarms)} alarm{'s' * (len(alarms) != 1)}, {len(events) - len(alarms)} other events",
+        headline=f"{len(alarms)} alarm{'s' if len(alarms) != 1 else ''}, {len(events) - len(alarms)} other events",
         covered=f"{min(1.0, seen_s / max(until_s - since_s, 1.0)):.1%}",
         levels=[str(judge(level, rows)) for level in levels],
         latencies=[

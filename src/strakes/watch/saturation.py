@@ -26,8 +26,8 @@ class SaturationDetector:
     def add(self, time_s: float, full: Mapping[str, float], locks: Mapping[str, float]) -> list[WatchEvent]:
         """Take in shares; return what passes its bound, and what is over."""
         return [
-            *self._bounds(time_s, full, _FULL, "is {:.0%} full"),
-            *self._bounds(time_s, locks, _LOCKS, "has given out {:.0%} of its locks"),
+            *self._bounds(time_s, full, _FULL, "{} is {:.0%} full"),
+            *self._bounds(time_s, locks, _LOCKS, "{} has given out {:.0%} of its locks"),
         ]
 
     def disks(self, time_s: float, disks: dict[str, Work], explained: frozenset[str]) -> list[WatchEvent]:
@@ -40,14 +40,14 @@ class SaturationDetector:
             share = min(1.0, work.busy_s / window.seconds)
             self._busy_for[name] = self._busy_for.get(name, 0) + 1 if share >= _BUSY and name not in explained else 0
             lasting[f"disk {name}"] = share if self._busy_for[name] >= _WINDOWS or f"disk {name}" in self._told else 0.0
-        return self._bounds(time_s, lasting, _BUSY, "is busy {:.0%} of the time")
+        return self._bounds(time_s, lasting, _BUSY, "{} is busy {:.0%} of the time")
 
     def _bounds(self, time_s: float, shares: Mapping[str, float], bound: float, words: str) -> list[WatchEvent]:
         events = []
         for subject, share in shares.items():
             told = self._told.get(subject)
             if told is None and share >= bound:
-                text = f"{subject} {words.format(share)}"
+                text = words.format(subject, share)
                 told = WatchEvent(
                     "saturation", subject, time_s, time_s, text, size=share, unit="share", evidence={"bound": bound}
                 )

@@ -38,7 +38,7 @@ _NAMED = re.compile(r"\{\w*(?::[^}]*)?\}")
 _PLACE = re.compile(r"\{\d+\}")
 _CODE = re.compile(
     r"^(bold|dict\[|default-src|system-ui|strakes advise --|SELECT|INSERT|CREATE|PRAGMA|UPDATE|DELETE)\b"
-    r"|^dict\[|^[\w./*-]+$|^\S+=|^[a-z][-\w]* --?\w|^\W*$|</|[\\^$]\w*[\[(]"
+    r"|^dict\[|^strakes 0$|^[\w./*-]+$|^\S+=|^[a-z][-\w]* --?\w|^\W*$|</|[\\^$]\w*[\[(]"
 )
 
 

@@ -13,9 +13,12 @@ from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
 from failover.mistakes_fresh import RULES
 from failover.test_mistakes import PLANTED
+from strakes.cli.failover_text import print_check
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.failover.check import Check
 from strakes.failover.rules.rule import OWN, all_rules, findings
 from strakes.failover.setup import read_live, read_plan
+from strakes.failover.validators import ValidatorVerdict
 from strakes.targets.command import Completed
 
 COROSYNC, CIB, TOML, LUSTRE = (
@@ -354,3 +357,8 @@ def test_the_state_of_a_running_cluster_is_checked(command: str, old: str, new: 
     assert not live(healthy)
     assert old in healthy[command]
     assert live({**healthy, command: healthy[command].replace(old, new)}) == {rule}
+
+
+def test_each_line_of_a_program_that_refuses_its_configuration_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    print_check(Check("plan", (), (ValidatorVerdict("corosync", "refuses", "parse error\nin line 3"),), (), 1))
+    assert "corosync REFUSES it\n    parse error\n    in line 3\n" in capsys.readouterr().out

@@ -35,8 +35,9 @@ def print_check(result: Check) -> None:
             say(f"  {label:<6} {text}")
         say()
     for verdict in result.verdicts:
-        text = "".join(f"\n    {line}" for line in verdict.text.splitlines())
-        say(f"{verdict.program} {_SAID[verdict.state]}{text}")
+        say(f"{verdict.program} {_SAID[verdict.state]}")
+        for line in verdict.text.splitlines():
+            say(f"    {line}")
     looked = result.rules - len(result.passed_over)
     errors, warnings, notes = (sum(finding.severity == kind for finding in result.findings) for kind in _STYLE)
     say(f"{result.where}: {looked} rules, {errors} errors, {warnings} warnings, {notes} notes")

@@ -150,10 +150,11 @@ class Translator:
         return self._messages[text]
 
     def _from_template(self, text: str) -> str | None:
-        if (filled := next((filled for filled, loose in self._matches(text) if not loose), None)) is not None:
-            return filled
+        # First without its full stop, which would be a part of the last value of some short template.
         if text.endswith(".") and (filled := self._as_message(text[:-1])) is not None:
             return filled if filled.endswith("。") else f"{filled}。"
+        if (filled := next((filled for filled, loose in self._matches(text) if not loose), None)) is not None:
+            return filled
         if text[:1].isupper() and text[1:2].islower():
             return self._as_message(text[0].lower() + text[1:])
         return None

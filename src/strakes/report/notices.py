@@ -9,6 +9,8 @@ from strakes.findings.portrait import Portrait, RunWarning, SkippedCell
 from strakes.report.numbers import label_of, level_of
 from strakes.report.tables import shared_and_varying
 
+EXAMPLE = "For example: "
+
 
 @dataclass(frozen=True)
 class Notice:
@@ -22,7 +24,7 @@ class Notice:
     @property
     def text(self) -> str:
         """What it says in one sentence: the only one, or the first as an example."""
-        return self.said[0][0] if len(self.said) == 1 else f"For example: {self.said[0][0]}"
+        return self.said[0][0] if len(self.said) == 1 else f"{EXAMPLE}{self.said[0][0]}"
 
     @property
     def extent(self) -> str:

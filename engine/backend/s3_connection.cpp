@@ -153,7 +153,11 @@ S3Answer S3Connection::ask(Wish wish) {
     const std::string authorization = signer_.authorization(request, time);
 
     curl_slist* lines = nullptr;
-    for (const auto& [name, value] : request.headers) lines = ::curl_slist_append(lines, (name + ": " + value).c_str());
+    for (const auto& [name, value] : request.headers) {
+        std::string header = name;
+        header.append(": ").append(value);
+        lines = ::curl_slist_append(lines, header.c_str());
+    }
     for (const std::string& line : {"authorization: " + authorization, std::string("expect:"),
                                     std::string("content-type: application/octet-stream")})
         lines = ::curl_slist_append(lines, line.c_str());

@@ -38,6 +38,8 @@ class S3Connection {
     S3Connection& operator=(const S3Connection&) = delete;
     ~S3Connection();
 
+    // GCC warns of members that a wish does not name and that have no value here.
+    // NOLINTBEGIN(readability-redundant-member-init)
     struct Wish {
         std::string_view method;
         std::string key;  // of an object; empty: the bucket
@@ -47,6 +49,7 @@ class S3Connection {
         std::string_view digest = kUnsignedBody;
         std::span<std::byte> into = {};  // what comes is to go there
     };
+    // NOLINTEND(readability-redundant-member-init)
     // Waits for the answer, asleep.
     [[nodiscard]] S3Answer ask(Wish wish);
 

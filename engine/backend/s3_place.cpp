@@ -65,10 +65,11 @@ int remove_keys(S3Connection& connection, const std::vector<std::string>& keys) 
                                               .body = std::as_bytes(std::span(body)),
                                               .digest = digest});
     if (together.error == 0) return 0;
-    for (const std::string& key : keys)
+    for (const std::string& key : keys) {
         if (const S3Answer one = connection.ask({.method = "DELETE", .key = key});
             one.error != 0 && one.error != ENOENT)
             return one.error;
+    }
     return 0;
 }
 

@@ -80,11 +80,11 @@ TEST_CASE("a probe may give every file bytes of its own") {
     CHECK(answers.last("done").at("status") == "ok");
     CHECK(answers.sample("kept").at("bytes") == 40 * 4096);
     std::set<std::string> contents;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory.path() / "p"))
-        if (entry.is_regular_file()) {
-            std::ifstream file(entry.path(), std::ios::binary);
-            contents.emplace(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-        }
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory.path() / "p")) {
+        if (!entry.is_regular_file()) continue;
+        std::ifstream file(entry.path(), std::ios::binary);
+        contents.emplace(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
     CHECK(contents.size() == 40);
     for (const std::string& bytes : contents) CHECK(bytes.size() == 4096);
 }

@@ -49,12 +49,14 @@ Trained trained_by(const std::vector<RankResult>& results) {
 std::vector<std::pair<std::uint64_t, std::uint64_t>> order_of(const TrainingPhase& phase, std::uint32_t ranks,
                                                               std::uint64_t key) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> order;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank)
-        for (std::uint64_t step = 0; step < phase.most_steps(ranks); ++step)
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        for (std::uint64_t step = 0; step < phase.most_steps(ranks); ++step) {
             for (std::uint64_t i = 0; i < phase.batch_samples; ++i) {
                 const strakes::Sample sample = EpochOrder(phase, ranks, rank, key).at(step, i);
                 order.emplace_back(sample.file, sample.place);
             }
+        }
+    }
     return order;
 }
 

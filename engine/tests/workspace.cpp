@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sched.h>
 
 #include <atomic>
+#include <barrier>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -174,16 +176,26 @@ TEST_CASE("whatever the shape of a tree, processes remove about as much of it ea
             std::vector<std::atomic<std::uint64_t>> removed(kProcesses);
             std::vector<std::unique_ptr<TreeRemoval>> removals;
             removals.reserve(processes);
-            for (std::uint32_t number = 0; number < processes; ++number) {
-                removals.push_back(std::make_unique<TreeRemoval>(
-                    opened.get(), "tree", removed[number],
-                    TreeRemoval::Share{.number = number, .of = processes, .threads = kProcesses / processes}));
-            }
             {
+                // As ranks that are threads: without the descriptors that others open.
+                std::barrier begun(kProcesses + 1), shared_out(kProcesses + 1);
                 std::vector<std::jthread> threads;
                 threads.reserve(kProcesses);
-                for (std::uint32_t i = 0; i < kProcesses; ++i)
-                    threads.emplace_back([&, i] { removals[i % processes]->work(); });
+                for (std::uint32_t i = 0; i < kProcesses; ++i) {
+                    threads.emplace_back([&, i] {
+                        CHECK(::unshare(CLONE_FILES) == 0);
+                        begun.arrive_and_wait();
+                        shared_out.arrive_and_wait();
+                        removals[i % processes]->work();
+                    });
+                }
+                begun.arrive_and_wait();
+                for (std::uint32_t number = 0; number < processes; ++number) {
+                    removals.push_back(std::make_unique<TreeRemoval>(
+                        opened.get(), "tree", removed[number],
+                        TreeRemoval::Share{.number = number, .of = processes, .threads = kProcesses / processes}));
+                }
+                shared_out.arrive_and_wait();
             }
             for (std::uint32_t number = 0; number < processes; ++number) {
                 CHECK(removed[number] > kFiles / processes * 3 / 4);

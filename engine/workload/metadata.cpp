@@ -334,7 +334,7 @@ class Metadata : public Workload {
         Pace pace = setting_.pace(result.start, setting_.plan.ranks);
         std::uint64_t before = clock.now();
         const auto one_item = [&](const ItemPortion& portion, const ItemRun& run, int directory,
-                                  const typename Way::Name& name) __attribute__((always_inline)) {
+                                  const Way::Name& name) __attribute__((always_inline)) {
             if (setting_.halted()) return false;
             const int error = operation(directory, name);
             std::uint64_t now = clock.now();

@@ -58,7 +58,7 @@ TreeRemoval::TreeRemoval(int directory, std::string name, std::atomic<std::uint6
     : directory_(directory), name_(std::move(name)), removed_(removed) {
     struct stat status{};
     if (::fstat(directory, &status) == 0) device_ = status.st_dev;
-    shared_.push_back({.own = {}, .directory = directory_, .path = name_});
+    shared_.push_back({.parent = 0, .name = {}, .path = name_});
     share_out(share);
 }
 
@@ -70,11 +70,12 @@ void TreeRemoval::share_out(Share share) {
         bool operator<(const Found& other) const { return std::tie(shared, name) < std::tie(other.shared, other.name); }
     };
     std::size_t first = 0;
+    Opened opened;
     std::vector<Found> found;
     const auto look = [&] {
         found.clear();
         for (std::size_t i = first; i < shared_.size(); ++i) {
-            const Stream stream = read_directory(shared_[i].directory);
+            const Stream stream = read_directory(directory_of(i, opened));
             while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr)
                 if (!is_dot(entry->d_name) && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
                     found.push_back({i, entry->d_name});
@@ -96,15 +97,11 @@ void TreeRemoval::share_out(Share share) {
         }
         std::vector<Found> kept;
         for (const Found& each : found) {
-            Descriptor own(enter_directory(shared_[each.shared].directory, each.name.c_str()));
-            struct stat status{};
-            if (!own || ::fstat(own.get(), &status) != 0 || status.st_dev != device_) {
-                kept.push_back(each);
-                continue;
-            }
-            const int directory = own.get();
-            shared_.push_back(
-                {.own = std::move(own), .directory = directory, .path = shared_[each.shared].path + "/" + each.name});
+            std::string path = shared_[each.shared].path + "/" + each.name;
+            shared_.push_back({.parent = each.shared, .name = each.name, .path = std::move(path)});
+            if (directory_of(shared_.size() - 1, opened) >= 0) continue;
+            shared_.pop_back();
+            kept.push_back(each);
         }
         for (std::size_t i = 0; i < kept.size(); ++i)
             if (i % share.of == share.number) pieces_.push_back({.shared = kept[i].shared, .name = kept[i].name});
@@ -118,16 +115,28 @@ void TreeRemoval::share_out(Share share) {
             pieces_.push_back({.shared = i, .name = {}, .part = share.number * share.threads + thread});
 }
 
+int TreeRemoval::directory_of(std::size_t shared, Opened& opened) const {
+    if (shared == 0) return directory_;
+    const auto there = opened.find(shared);
+    if (there != opened.end()) return there->second.get();
+    const Shared& wanted = shared_[shared];
+    Descriptor own(enter_directory(directory_of(wanted.parent, opened), wanted.name.c_str()));
+    struct stat status{};
+    if (!own || ::fstat(own.get(), &status) != 0 || status.st_dev != device_) return -1;
+    return opened.emplace(shared, std::move(own)).first->second.get();
+}
+
 void TreeRemoval::work(const Pace& pace) {
     Paths left;
-    Walk walk{.pace = pace};
+    Walk walk{.pace = pace, .opened = {}};
     for (std::size_t i = next_.fetch_add(1); i < pieces_.size(); i = next_.fetch_add(1)) {
         const Piece& piece = pieces_[i];
-        const Shared& shared = shared_[piece.shared];
-        if (piece.name.empty())
+        if (piece.name.empty()) {
             remove_part(piece, left, walk);
-        else
-            remove(shared.directory, piece.name, shared.path + "/" + piece.name, true, 0, left, walk);
+            continue;
+        }
+        const std::string path = shared_[piece.shared].path + "/" + piece.name;
+        remove(directory_of(piece.shared, walk.opened), piece.name, path, true, 0, left, walk);
     }
     const std::lock_guard lock(mutex_);
     for (std::string& path : left)
@@ -136,17 +145,18 @@ void TreeRemoval::work(const Pace& pace) {
 
 // As empty(), of those whose names fall to this part.
 void TreeRemoval::remove_part(const Piece& piece, Paths& left, Walk& walk) {
-    const Shared& shared = shared_[piece.shared];
+    const int directory = directory_of(piece.shared, walk.opened);
+    const std::string above = shared_[piece.shared].path + "/";
     Paths left_now;
     for (bool progress = true; progress;) {
-        const Stream stream = read_directory(shared.directory);
+        const Stream stream = read_directory(directory);
         progress = false;
         left_now.clear();
         while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
             if (is_dot(entry->d_name) || entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) continue;
             if (parts_ > 1 && hash(entry->d_name) % parts_ != piece.part) continue;
             const std::string name = entry->d_name;
-            if (remove(shared.directory, name, shared.path + "/" + name, false, 0, left_now, walk)) progress = true;
+            if (remove(directory, name, above + name, false, 0, left_now, walk)) progress = true;
         }
     }
     left.insert(left.end(), left_now.begin(), left_now.end());

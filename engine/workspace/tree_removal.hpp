@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -44,20 +45,23 @@ class TreeRemoval {
 
   private:
     using Paths = std::vector<std::string>;
+    // A directory in which several remove at a time; the first is the topmost.
+    struct Shared {
+        std::size_t parent;
+        std::string name;
+        std::string path;
+    };
+    // Of shared directories, by their numbers: ranks that are threads have no descriptors in common.
+    using Opened = std::map<std::size_t, Descriptor>;
     // One rank's way through the tree.
     struct Walk {
         Pace pace;
         std::uint64_t before = Clock::system().now();
+        Opened opened;
 
         void count_one() noexcept;
     };
 
-    // A directory in which several remove at a time.
-    struct Shared {
-        Descriptor own;  // none for the topmost
-        int directory;
-        std::string path;
-    };
     // A directory below a shared one, whole; or of a shared one the entries that are no directories, as far as their
     // names fall to this part of so many.
     struct Piece {
@@ -67,6 +71,8 @@ class TreeRemoval {
     };
 
     void share_out(Share share);
+    // Opened once; -1 where it is gone, or another file system's by now.
+    [[nodiscard]] int directory_of(std::size_t shared, Opened& opened) const;
     void remove_part(const Piece& piece, Paths& left, Walk& walk);
 
     // Whether it is gone; what is not goes to `left`.

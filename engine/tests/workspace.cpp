@@ -183,7 +183,9 @@ TEST_CASE("whatever the shape of a tree, processes remove about as much of it ea
                 threads.reserve(kProcesses);
                 for (std::uint32_t i = 0; i < kProcesses; ++i) {
                     threads.emplace_back([&, i] {
+#if !defined(__SANITIZE_THREAD__)  // it takes equal numbers in two tables for one descriptor
                         CHECK(::unshare(CLONE_FILES) == 0);
+#endif
                         begun.arrive_and_wait();
                         shared_out.arrive_and_wait();
                         removals[i % processes]->work();

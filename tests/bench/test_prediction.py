@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from bench.prediction.ideal import find_bound
 from bench.prediction.io500 import find_pairs, judge, read_submissions, summarise
+from bench.prediction.made_up import make_tasks
 from bench.prediction.simple import RULES
 
 
@@ -48,3 +50,9 @@ def test_each_rule_is_exact_on_systems_that_follow_it(name: str, growth: float, 
     factor, _ = summarise(errors)
     assert factor == pytest.approx(1.0)
     assert len(errors) == 4
+
+
+@pytest.mark.more
+def test_who_knows_how_systems_were_drawn_names_most_of_them_rightly() -> None:
+    bound = find_bound(make_tasks(8, seed=12))
+    assert bound.right >= 0.5 and bound.wrong <= 0.05

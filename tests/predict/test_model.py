@@ -74,11 +74,21 @@ def test_what_neither_changed_nor_was_counted_nor_is_stated_bounds_nothing() -> 
 
 def test_a_network_of_one_customer_waits_for_nobody_and_of_many_reaches_what_the_scarce_part_carries() -> None:
     demands = np.array([[-1.0, -2.0, -0.5, -1.5, -2.0, -9.0]])
-    one, many = StationNetwork().rates(demands, Scales.of([at(1), at(10_000)]))[0][0]
+    one, many = StationNetwork(dearer=True).rates(demands, Scales.of([at(1), at(10_000)]))[0][0]
     assert math.exp(one) == pytest.approx(1 / (1 + sum(10 ** demands[0, : len(PARTS)])), rel=0.01)
     assert math.exp(many) == pytest.approx(10**0.5, rel=0.02)
     sharp = np.append(demands, [[2.0]], axis=1)
-    assert math.exp(Caps().rates(sharp, Scales.of([at(10_000)]))[0][0, 0]) == pytest.approx(10**0.5, rel=0.02)
+    assert math.exp(Caps(dearer=True).rates(sharp, Scales.of([at(10_000)]))[0][0, 0]) == pytest.approx(
+        10**0.5, rel=0.02
+    )
+
+
+def test_a_lock_that_grows_dearer_counts_only_where_the_rate_falls() -> None:
+    def dearer(rates: dict[int, float]) -> float:
+        return sum(weight for name, weight in Model(levels(rates)).families.items() if "dearer" in name)
+
+    flat = dearer({1: 100.0, 2: 200.0, 4: 300.0, 8: 300.0, 16: 300.0, 32: 300.0})
+    assert flat < 0.5 < dearer({1: 100.0, 2: 200.0, 4: 300.0, 8: 260.0, 16: 190.0, 32: 120.0})
 
 
 def test_made_up_systems_carry_no_more_than_their_scarcest_part() -> None:

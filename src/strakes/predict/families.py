@@ -60,35 +60,48 @@ _DEMANDS = {
     "osts": (-1.3, 1.0),
     "shared": (-1.9, 1.0),
 }
-_DEMAND_MEANS = [_DEMANDS[part][0] for part in PARTS]
-_DEMAND_DEVIATIONS = [_DEMANDS[part][1] for part in PARTS]
 _SHARED = PARTS.index("shared")
-# log10 of how much dearer what is shared becomes by each further rank.
+# log10 of how much dearer what is shared becomes by each further rank, where it becomes dearer at all.
 _DEARER = (-2.9, 1.0)
 
 
-def _demands(parameters: Array, scales: Scales) -> Array:
-    """Return what one operation takes of a unit of each part, in units of what a rank waits for besides (n, l, p)."""
-    demands = 10 ** parameters[:, None, : len(PARTS)] / scales.units[None]
-    demands[:, :, _SHARED] *= 1 + 10 ** parameters[:, len(PARTS), None] * (scales.ranks - 1)
-    return demands
+class _Parts:
+    """What families share that know of parts: first the parts' demands, then how much dearer what is shared becomes.
+
+    ``dearer``: whether it does. Where nothing shows that it does, the family without that parameter explains as much
+    with less, and counts more.
+    """
+
+    knows_parts = True
+
+    def __init__(self, name: str, bends: Sequence[tuple[float, float]], *, dearer: bool) -> None:
+        self.name = f"{name}, dearer when shared" if dearer else name
+        self._dearer = dearer
+        parameters = [*(_DEMANDS[part] for part in PARTS), *([_DEARER] if dearer else []), *bends]
+        self.means = np.array([mean for mean, _ in parameters])
+        self.deviations = np.array([deviation for _, deviation in parameters])
+
+    def _demands(self, parameters: Array, scales: Scales) -> Array:
+        """Return what an operation takes of a unit of each part, by what a rank waits for besides (n, l, p)."""
+        demands = 10 ** parameters[:, None, : len(PARTS)] / scales.units[None]
+        if self._dearer:
+            demands[:, :, _SHARED] *= 1 + 10 ** parameters[:, len(PARTS), None] * (scales.ranks - 1)
+        return np.asarray(demands)
 
 
-class StationNetwork:
+class StationNetwork(_Parts):
     """A closed queueing network: ranks are its customers, units of parts its stations; approximate mean value analysis.
 
     Schweitzer's approximation: an arriving operation meets the queue that all others would leave, (N - 1) / N of what
     is there.
     """
 
-    name = "network"
-    knows_parts = True
-    means = np.array([*_DEMAND_MEANS, _DEARER[0]])
-    deviations = np.array([*_DEMAND_DEVIATIONS, _DEARER[1]])
+    def __init__(self, *, dearer: bool) -> None:
+        super().__init__("network", (), dearer=dearer)
 
     def rates(self, parameters: Array, scales: Scales) -> tuple[Array, Array]:
         """Return the network's throughput, and its share of what each part carries."""
-        demands = _demands(parameters, scales)
+        demands = self._demands(parameters, scales)
         ranks, others = scales.ranks[None, :], ((scales.ranks - 1) / scales.ranks)[None, :, None]
         most = 1 / demands.max(axis=2)
         queue = (0.5 * np.minimum(ranks, most))[:, :, None] * demands
@@ -100,17 +113,15 @@ class StationNetwork:
         return np.log(rate), rate[:, :, None] * demands
 
 
-class Caps:
+class Caps(_Parts):
     """Each part carries so much and no more; nothing is lost long before. The last parameter: how sharp the bend is."""
 
-    name = "caps"
-    knows_parts = True
-    means = np.array([*_DEMAND_MEANS, _DEARER[0], 1.0])
-    deviations = np.array([*_DEMAND_DEVIATIONS, _DEARER[1], 0.4])
+    def __init__(self, *, dearer: bool) -> None:
+        super().__init__("caps", ((1.0, 0.4),), dearer=dearer)
 
     def rates(self, parameters: Array, scales: Scales) -> tuple[Array, Array]:
         """Return the generalised least of what ranks ask and parts carry, and its share of what each carries."""
-        demands = _demands(parameters, scales)
+        demands = self._demands(parameters, scales)
         alone = scales.ranks[None, :] / (1 + 10 ** parameters[:, None, : len(PARTS)].sum(axis=2))
         sharp = 10 ** np.clip(parameters[:, -1], 0, 2)[:, None]
         logs = np.concatenate([np.log(demands), -np.log(alone)[:, :, None]], axis=2)

@@ -1,4 +1,4 @@
-"""The forecast of one figure: families of curves, averaged by how well each says the outermost level."""
+"""The forecast of one figure: families of curves, averaged by how probable each makes what was measured."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ COVERAGE = 0.8
 # How much less is known with each doubling beyond what was measured, as a deviation of the logarithm.
 _PER_DOUBLING = 0.01
 # No family is wholly out of the question.
-_LEAST_WEIGHT = 0.03
-# A family that knows no parts counts so much less where counters tell of parts: it can't tell what they say.
-_WITHOUT_PARTS = 0.2
+_LEAST_WEIGHT = 0.01
 # No part carries more than this above what is stated of it, as a natural logarithm.
 _ABOVE_STATED = 0.1
-# A part is named if it is the busiest in this share of the draws.
-SURE = 0.65
+# A part is scarce if it is busy for more than half of the time, and no other for 5 % of the time more than it.
+_BUSY = 0.5
+_AS_BUSY = 0.05
+# A part is named if it is scarce in this share of the draws.
+SURE = 0.7
 
 
 @dataclass(frozen=True)
 class Forecast:
     """In the unit of the figure: the median, the ends of the 80 % interval, and what becomes scarce first.
 
-    ``scarce``: how probable it is that the busiest part is among some parts. Parts of which neither a counter, nor a
-    stated limit,
-    nor a change of their number tells anything are one such group: together they can be scarce, which of them is not
-    known.
+    ``scarce``: how probable it is that the busiest part, or one as busy, is among some parts. Parts of which neither a
+    counter, nor a stated limit, nor a change of their number tells anything are one such group: together they can be
+    scarce, which of them is not known.
     """
 
     median: float
@@ -71,9 +71,14 @@ class Model:
         if is_time:
             families = (Waiting(),)
         elif len({level.scale for level in levels}) > 1:
-            families = (StationNetwork(), Caps(), *families)
+            may_be_dearer = (False, True)
+            families = (
+                *(StationNetwork(dearer=dearer) for dearer in may_be_dearer),
+                *(Caps(dearer=dearer) for dearer in may_be_dearer),
+                *families,
+            )
         learned = [learn(family, levels, stated or {}, seed) for family in families]
-        self._draws = list(zip(learned, _weights(learned, levels, stated or {}, seed), strict=True))
+        self._draws = list(zip(learned, _weights(learned), strict=True))
 
     def forecast(self, scale: Scale) -> Forecast:
         """Return the forecast at that scale."""
@@ -120,9 +125,10 @@ class Model:
             if busy is None:
                 continue
             total += weight
-            busiest = busy[:, 0, :].argmax(axis=1)
+            most = busy[:, 0, :].max(axis=1)
+            scarce = (busy[:, 0, :] >= most[:, None] - _AS_BUSY) & (most > _BUSY)[:, None]
             for group in groups:
-                shares[group] += weight * float(np.isin(busiest, [PARTS.index(part) for part in group]).mean())
+                shares[group] += weight * float(scarce[:, [PARTS.index(part) for part in group]].any(axis=1).mean())
         return {group: share / total for group, share in shares.items()} if total > 0 else {}
 
 
@@ -137,28 +143,11 @@ def _groups(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> li
     return groups
 
 
-def _weights(
-    learned: Sequence[Draws], levels: Sequence[MeasuredLevel], stated: Mapping[Part, float], seed: int
-) -> list[float]:
-    """Weigh families by the density with which each, without the outermost level, says that level."""
-    if len(learned) == 1:
-        return [1.0]
-    outermost = max(levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.osts))
-    inner = [level for level in levels if level is not outermost]
-    scores = []
-    for draws in learned:
-        if len({level.scale for level in inner}) < 2:
-            scores.append(0.0)
-            continue
-        before = learn(draws.family, inner, stated, seed)
-        said = before.log_values(Scales.of([outermost.scale]))[:, 0]
-        variance = before.misfit**2 + outermost.log_error**2 + 0.02**2
-        density = np.exp(-0.5 * (said - outermost.log_value) ** 2 / variance) / np.sqrt(variance)
-        scores.append(float(np.log(density.mean() + 1e-12)))
-    told = any(level.busy for level in levels)
-    before_seen = [1.0 if draws.family.knows_parts or not told else _WITHOUT_PARTS for draws in learned]
-    raw = np.exp(np.array(scores) - max(scores)) * np.array(before_seen)
-    shares = np.maximum(raw / raw.sum(), _LEAST_WEIGHT)
+def _weights(learned: Sequence[Draws]) -> list[float]:
+    """Weigh families by how probable each makes all that was measured."""
+    evidence = np.array([draws.log_evidence for draws in learned])
+    shares = np.exp(evidence - evidence.max())
+    shares = np.maximum(shares / shares.sum(), _LEAST_WEIGHT)
     return [float(share) for share in shares / shares.sum()]
 
 

@@ -256,3 +256,17 @@ def test_plan_writes_files_and_does_not_overwrite_unasked(strakes: StrakesRunner
     assert strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", tmp_path / "plan", "--replace").returncode == 0
     refused = strakes("failover", "plan", tmp_path / "none.toml", "-o", tmp_path / "other")
     assert refused.returncode == 2 and not (tmp_path / "other").exists()
+
+
+def test_a_plan_that_is_replaced_is_not_written_through_links(strakes: StrakesRunner, tmp_path: Path) -> None:
+    directory, outside = planned("tianhe2", tmp_path), tmp_path / "outside"
+    outside.mkdir()
+    (directory / "RUNBOOK.md").unlink()
+    (directory / "RUNBOOK.md").symlink_to(outside / "book")
+    (directory / "etc").rename(directory / "etc.old")
+    (directory / "etc").symlink_to(outside)
+    words = ("failover", "plan", str(EXAMPLES["tianhe2"]), "-o", str(directory), "--replace")
+    assert strakes(*words).returncode == 2
+    (directory / "etc").unlink()
+    assert strakes(*words).returncode == 0
+    assert os.listdir(outside) == [] and not (directory / "RUNBOOK.md").is_symlink()

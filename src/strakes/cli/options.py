@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -18,6 +17,7 @@ from strakes.launch.choice import LAUNCHERS, Launch, Launcher
 from strakes.launch.impact import parse_impact
 from strakes.targets.command import Servers
 from strakes.units import parse_bytes, parse_seconds
+from strakes.whole_file import write_whole
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -36,7 +36,7 @@ class Output:
             click.echo(text, nl=not text.endswith("\n"))
             return
         try:
-            _replace(self.path, text)
+            write_whole(self.path, text.encode())
         except OSError as error:
             remedy = "No measurement is lost; write the report again: strakes report latest"
             raise MeasurementError(
@@ -420,26 +420,3 @@ def measuring_options(default_budget: str, *, beside_others: bool = True) -> Cal
         )
 
     return decorate
-
-
-def _replace(path: Path, text: str) -> None:
-    if path.exists() and not path.is_file():  # /dev/stderr, a named pipe
-        path.write_text(text, encoding="utf-8")
-        return
-    path = path.resolve()  # a link stays one
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -15,6 +15,7 @@ from strakes.failover.planned.lustre import lustre_files
 from strakes.failover.planned.pacemaker import pacemaker_file
 from strakes.failover.planned.planned_file import PlannedFile
 from strakes.failover.planned.runbook import runbook
+from strakes.whole_file import write_below
 
 DESCRIPTION = "cluster.toml"
 
@@ -45,11 +46,9 @@ def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cl
                 where=str(directory),
                 remedy="Give another one, or --replace to write over an earlier plan.",
             )
+        directory.mkdir(parents=True, exist_ok=True)
         for file in files:
-            path = directory / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(file.text, encoding="utf-8")
-            path.chmod(file.mode)
+            write_below(directory, file.path, file.text.encode(), file.mode)
     except OSError as error:
         raise BadInputError(
             "the plan cannot be written", where=error.filename or str(directory), why=error.strerror or str(error)

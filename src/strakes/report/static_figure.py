@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from strakes.findings.portrait import CellEstimate, Figure, Portrait
 from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.figures import COLOURS, THEIRS
 from strakes.report.numbers import percent
+from strakes.whole_file import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +52,8 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
     Raises BadInputError for another format or a figure without a point, EnvironmentLacksError without matplotlib,
     MeasurementError when the file cannot be written.
     """
-    if path.suffix.removeprefix(".").lower() not in FORMATS:
+    form = path.suffix.removeprefix(".").lower()
+    if form not in FORMATS:
         remedy = f"Let the name end in {', '.join(f'.{form}' for form in FORMATS)}."
         raise BadInputError("the format of the figure is not known", where=str(path), remedy=remedy)
     try:
@@ -67,7 +70,9 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
         canvas.text(0.01, -0.01, _caption(figure, portrait), va="top", fontsize=7, color=THEIRS)
         try:
             metadata = {"Date": None} if path.suffix == ".svg" else None
-            canvas.savefig(path, dpi=_DOTS_PER_INCH, bbox_inches="tight", metadata=metadata)
+            picture = io.BytesIO()
+            canvas.savefig(picture, format=form, dpi=_DOTS_PER_INCH, bbox_inches="tight", metadata=metadata)
+            write_whole(path, picture.getvalue())
         except OSError as error:
             raise MeasurementError(
                 "the figure cannot be written", where=str(path), why=error.strerror or str(error)

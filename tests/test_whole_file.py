@@ -16,7 +16,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant w
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    """A directory of somebody else."""
+    """Make a directory of somebody else."""
     directory = tmp_path / "theirs"
     directory.mkdir()
     os.chown(directory, NOBODY, NOBODY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError
 from strakes.interop.commands.dlio import help_text, translate
-from strakes.interop.commands.dlio_file import KEYS, NOT_SUPPORTED
+from strakes.interop.commands.dlio_file import KEYS, NOT_SUPPORTED, read_configuration
 from strakes.interop.commands.words import Translation
 from strakes.plan import Phase, TrainingPhase, TransferPhase
 from strakes.units import MIB
@@ -256,3 +257,22 @@ def test_accelerators_that_compute_long_are_fed_and_the_cached_epoch_is_flagged(
     assert any("plan:epoch-2" in one["cells"] for one in suspects)
     statements = {one["id"]: one["statement"] for one in findings["findings"]}
     assert "100 % of the data were in the page cache" in statements["fed-epoch-2"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["9" * 5000, "2026-13-45", "0000-00-00", "[" * 5000, "\n" + "".join(f"{' ' * n}a:\n" for n in range(4, 1500))],
+)
+def test_a_value_that_no_yaml_can_have_is_refused_in_words(tmp_path: Path, value: str) -> None:
+    (tmp_path / "x.yaml").write_text(f"dataset:\n  num_files_train: {value}\n")
+    with pytest.raises(BadInputError) as refused:
+        read_configuration(tmp_path / "x.yaml")
+    assert str(tmp_path / "x.yaml") in refused.value.where
+
+
+def test_a_configuration_that_is_no_file_or_too_large_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(b"#" * ((1 << 20) + 1))
+    for name in ("pipe", "large"):
+        with pytest.raises(BadInputError):
+            read_configuration(tmp_path / name)

@@ -16,12 +16,12 @@ from click.testing import CliRunner
 
 from knobs.test_changes import abandon, root, world
 from knobs.world import World, in_child
-from strakes.cli.knobs import restore_command
+from strakes.cli.knobs import journal_command, restore_command
 from strakes.errors import BadInputError
 from strakes.knobs import change, hold
 from strakes.knobs.journal import KnobJournal, directory, open_journals
 from strakes.knobs.knob_place import KnobPlace
-from strakes.knobs.restore import restore
+from strakes.knobs.restore import restore, restore_abandoned
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Runner, run
 
 __all__ = ["root", "world"]
@@ -412,3 +412,27 @@ def test_restore_says_with_its_status_that_a_journal_is_damaged(
     path.unlink()
     result = CliRunner().invoke(restore_command, [], standalone_mode=False)
     assert result.return_value == 0 and "nothing to put back" in result.output
+
+
+@pytest.mark.parametrize("damage", ["garbage", "[]", "{}", "[" * 60000])
+def test_a_damaged_record_goes_with_its_setting_or_is_named(
+    world: World, root: Path, own_records: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(root))
+    change.set_values(world.target(), {"number": 64}, store=root)
+    (record,) = records(own_records)
+    whole = record.read_text()
+    record.write_text(damage)
+    said = CliRunner().invoke(journal_command, [], standalone_mode=False).output
+    assert str(record) in said and "damaged" in said
+    restore(root, ask=world.ask)
+    assert world.values["number"] == "8" and not records(own_records)
+    # Without the journal nobody knows the original value: that is said, and the record stays.
+    record.write_text(damage)
+    result = CliRunner().invoke(restore_command, [], standalone_mode=False)
+    assert result.return_value == 1 and str(record) in result.output and "nothing to put back" not in result.output
+    heard: list[str] = []
+    restore_abandoned(root, heard.append)
+    assert any(str(record) in line for line in heard)
+    record.write_text(whole)
+    assert not hold.damaged_records()

@@ -29,7 +29,8 @@ class Store(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.keys: set[str] = set()
         self.uploads: dict[str, str] = {}
-        self.refuses = ""
+        self.refuses = self.endless = ""
+        self.pages = 0
 
     @property
     def address(self) -> str:
@@ -74,7 +75,11 @@ class Handler(BaseHTTPRequestHandler):
         after = query.get("continuation-token", [""])[0]
         found = sorted(key for key in self.server.keys if key.startswith(prefix) and key > after)
         page = "".join(f"<Contents><Key>{key.replace('&', '&amp;')}</Key></Contents>" for key in found[:PAGE])
-        if len(found) > PAGE:
+        if self.server.endless:
+            self.server.pages += 1
+            mark = self.server.pages if self.server.endless == "other marks" else 1
+            page = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{mark}</NextContinuationToken>"
+        elif len(found) > PAGE:
             page += f"<IsTruncated>true</IsTruncated><NextContinuationToken>{found[PAGE - 1]}</NextContinuationToken>"
         return self.answer(200, page)
 
@@ -171,3 +176,10 @@ def test_another_store_and_a_prefix_that_strakes_does_not_make_are_left_alone(st
     note.write_text("nonsense")
     assert [left.why for left in remove(workspace)] == ["the note about its objects cannot be read"]
     assert len(store.keys) == 12
+
+
+@pytest.mark.parametrize("endless", ["one mark", "other marks"])
+def test_a_list_that_does_not_end_is_given_up(store: Store, workspace: Path, endless: str) -> None:
+    store.endless = endless
+    (left,) = remove(workspace)
+    assert "does not end" in left.why and store.pages <= 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from strakes.cli.options import OUTPUT, Output, confidence_option, json_option, write_json
+from strakes.cli.options import OUTPUT, NumberRange, Output, confidence_option, json_option, write_json
 from strakes.cli.say import say
 
 FAILED_STATUS = 1
@@ -15,7 +15,7 @@ FAILED_STATUS = 1
 @click.argument("b", metavar="B")
 @click.option(
     "--margin",
-    type=click.FloatRange(0.0, 0.5, max_open=True),
+    type=NumberRange(0.0, 0.5, max_open=True),
     default=0.05,
     show_default=True,
     metavar="SHARE",

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.fault_options import PATH, AskedFault, fault_options, has_sessions, require_consent
-from strakes.cli.options import DIRECTORY, SECONDS, Command, Output, json_option, servers_option, write_document
+from strakes.cli.options import (
+    DIRECTORY,
+    SECONDS,
+    Command,
+    NumberRange,
+    Output,
+    json_option,
+    servers_option,
+    write_document,
+)
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -32,7 +41,7 @@ def clients_option(usual: int, most: int, text: str) -> Callable[[Command], Comm
 
 def rate_option(most: int, text: str) -> Callable[[Command], Command]:
     """``--rate``: how much each client does in a second."""
-    numbers = click.FloatRange(0.1, most)
+    numbers = NumberRange(0.1, most)
     return click.option("--rate", type=numbers, default=10.0, show_default=True, metavar="N", help=text)
 
 

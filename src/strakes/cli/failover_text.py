@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.say import say
+from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
     from strakes.drill.outcome import DrillOutcome
@@ -224,10 +225,11 @@ def _times(times: Spread) -> str:
 
 
 def _print_rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    rows = [tuple(map(for_terminal, row)) for row in rows]
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     for row in (heads, *rows):
         cells = [
             text.ljust(width) if column == 0 else text.rjust(width)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
-        click.echo("  " + "  ".join(cells))
+        say("  " + "  ".join(cells))

@@ -31,7 +31,8 @@ def command(
     does not count as a change. The test needs at least ten runs, five of them after the change; it is corrected for
     the number of figures.
     """
-    from datetime import UTC, datetime, timedelta
+    import time
+    from datetime import UTC, datetime
     from os.path import abspath
 
     from strakes.compare.fail_on import parse_fail_on
@@ -51,7 +52,8 @@ def command(
     if not series:
         remedy = "List the runs with strakes runs, or make a first one with strakes survey DIR."
         raise BadInputError(f"there is no run{f' named {name}' if name else ''}", where=str(store.root), remedy=remedy)
-    histories = judged(series, since=None if since is None else datetime.now(UTC) - timedelta(seconds=since))
+    start = None if since is None else datetime.fromtimestamp(max(0.0, time.time() - since), UTC)
+    histories = judged(series, since=start)
     met = failures(histories, conditions)
     if write_json(json, to_document(histories, met)):
         click.echo(render(histories))

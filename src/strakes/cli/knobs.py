@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.options import DIRECTORY, servers_option
-from strakes.cli.say import say
+from strakes.cli.say import local_time, say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
 
@@ -136,7 +136,7 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     """Put back the settings that strakes knobs set or a killed command changed.
 
     With DIR, only those changed for DIR, and those whose journal is lost. Exits with status 1 if an old value could not
-    be put back, or if a journal is damaged.
+    be put back, or if a journal or a record is damaged.
     """
     from strakes.knobs.restore import restore
     from strakes.store_root import default_root
@@ -347,7 +347,7 @@ def _condition(state: JournalState) -> str:
 
 
 def _print_state(state: JournalState) -> None:
-    from datetime import datetime
+    from datetime import UTC, datetime
 
     explanation = {
         "closed": "closed",
@@ -356,7 +356,7 @@ def _print_state(state: JournalState) -> None:
         "abandoned": "its process has ended; the next strakes command puts it back",
         "elsewhere": f"in use or to be put back on host {state.owner.host}",
     }[_condition(state)]
-    when = datetime.fromtimestamp(state.created_unix_s).astimezone()
+    when = local_time(datetime.fromtimestamp(state.created_unix_s, UTC))
     say(f"{state.id}: {explanation}")
     say(f"  {when:%Y-%m-%d %H:%M:%S}, {' '.join(state.command)}")
     for entry in state.entries:
@@ -371,11 +371,12 @@ def _or_none(value: str | None) -> str:
 
 
 def _print_damaged() -> bool:
-    """Name the journals that cannot be read. Return whether there are any."""
+    """Name the journals and records that cannot be read. Return whether there are any."""
+    from strakes.knobs.hold import damaged_records
     from strakes.knobs.journal import open_journals
     from strakes.store_root import default_root
 
-    errors = open_journals(default_root())[1]
+    errors = (*open_journals(default_root())[1], *damaged_records())
     for error in errors:
         say(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)
     return bool(errors)

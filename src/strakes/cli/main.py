@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import sys
@@ -132,12 +133,27 @@ def main() -> int:
         from click.shell_completion import shell_complete
 
         return shell_complete(cli, {}, "strakes", COMPLETION, instruction)
+    _open_standard_files()
     arguments = _take_language(sys.argv[1:])
     if not _APART & set(arguments[:1]):
         return run(arguments)
     from strakes.cli.apart import PATIENCE_S, run_apart
 
     return run_apart(lambda: run(arguments), PATIENCE_S, lambda: _trouble(arguments))
+
+
+def _open_standard_files() -> None:
+    """Let what was closed go nowhere: a file of ours must not become what a child takes for its standard output."""
+    for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, mode)  # the lowest free number
+            os.set_inheritable(null, True)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+    # Python takes its modules from where these point, also when it is told to be isolated.
+    for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
+        os.environ.pop(variable, None)
 
 
 def _take_language(arguments: Sequence[str]) -> list[str]:
@@ -199,6 +215,9 @@ def run(arguments: Sequence[str]) -> int:
             if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
                 _silence_stdout()
                 return BROKEN_PIPE_STATUS
+            if isinstance(error, OSError) and (known := _known_error(error)):
+                _complain(known, error)
+                return known.exit_status
             from strakes.cli.crash import write_crash_log
 
             _complain(
@@ -306,6 +325,18 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
     for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
         if text:
             click.echo(f"  {for_terminal(translate(label))}: {for_terminal(translate(text))}", err=True)
+
+
+def _known_error(error: OSError) -> StrakesError | None:
+    """Return what a command was told by the system through no mistake of strakes, in words."""
+    if error.errno == errno.ENAMETOOLONG:
+        return BadInputError("a name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
+    try:
+        sys.stdout.flush()  # what could not be written is still in it
+    except OSError:
+        _silence_stdout()
+        return EnvironmentLacksError("standard output cannot be written", why=error.strerror or str(error))
+    return None
 
 
 def _nobody_reads_stdout() -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -21,6 +23,7 @@ from strakes.whole_file import write_whole
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
+_HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)  # a name or an address
 MAX_SEED = 2**32 - 1  # as schemas/plan.json
 
 
@@ -81,6 +84,17 @@ class AmountType(click.ParamType[float]):
         return amount
 
 
+class NumberRange(click.FloatRange):
+    """A number within limits; what is no number at all lies in no range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number.", param, ctx)
+        return number
+
+
 class OutputType(click.ParamType[Output]):
     """A file to be written, or - for standard output; one that cannot be written is refused before the measurement."""
 
@@ -112,7 +126,7 @@ class HostsType(click.ParamType[tuple[str, ...]]):
         if isinstance(value, tuple):
             return value
         hosts = tuple(host.strip() for host in str(value).split(","))
-        if not all(hosts) or any(host.startswith("-") or " " in host for host in hosts):
+        if not all(hosts) or not all(map(_HOST.fullmatch, hosts)):
             self.fail(f"{value!r} is not a list of hosts such as n1,n2", param, ctx)
         return hosts
 
@@ -153,7 +167,7 @@ def draw_seed() -> int:
 # Each gives the command an argument of its name. Those of FILE are an Output or None, shares are floats.
 confidence_option = click.option(
     "--confidence",
-    type=click.FloatRange(0.5, 0.999),
+    type=NumberRange(0.5, 0.999),
     default=0.9,
     show_default=True,
     metavar="SHARE",
@@ -162,7 +176,7 @@ confidence_option = click.option(
 precision_option = click.option(
     "--precision",
     "relative_half_width",
-    type=click.FloatRange(0.005, 0.5),
+    type=NumberRange(0.005, 0.5),
     default=0.1,
     show_default=True,
     metavar="SHARE",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, Output, json_option, write_json
+from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, NumberRange, Output, json_option, write_json
 from strakes.cli.say import say, say_lines
 
 if TYPE_CHECKING:
@@ -133,12 +133,12 @@ def score_command(name: str, run: str, json: Output | None) -> None:
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @click.option("--mdts", metavar="N", type=click.IntRange(1, 1024), help="Share DIR among N metadata targets.")
 @click.option(
-    "--need", metavar="N", type=click.FloatRange(0, min_open=True), help="Operations a second that DIR has to serve."
+    "--need", metavar="N", type=NumberRange(0, min_open=True), help="Operations a second that DIR has to serve."
 )
 @click.option(
     "--each",
     metavar="N",
-    type=click.FloatRange(0, min_open=True),
+    type=NumberRange(0, min_open=True),
     help="Operations a second that one metadata target can serve.",
 )
 @click.option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.say import say
+from strakes.cli.say import local_time, say
 from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
     table.columns[0].no_wrap = True
     table.columns[3].overflow = "fold"
     for run in runs:
-        when = f"{datetime.fromisoformat(run.created).astimezone():%Y-%m-%d %H:%M}" if run.created else ""
+        when = f"{local_time(datetime.fromisoformat(run.created)):%Y-%m-%d %H:%M}" if run.created else ""
         what = run.kind if run.name == run.kind else f"{run.kind} {run.name}".strip()
         table.add_row(*map(for_terminal, (run.id, when, what, run.target, run.file_system, run.status)))
     # Into a pipe everything goes uncut, one line for each run.

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import click
 
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
+
+
+def local_time(moment: datetime) -> datetime:
+    """Return the moment in this place's time; in UTC where TZ says what Python does not know, such as AAA24:59:59."""
+    try:
+        return moment.astimezone()
+    except (ValueError, OverflowError):
+        return moment.astimezone(UTC)
 
 
 def say(text: object = "", *, err: bool = False) -> None:

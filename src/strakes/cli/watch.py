@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY, SECONDS, Output, OutputType, json_option, servers_option
+from strakes.cli.options import DIRECTORY, SECONDS, NumberRange, Output, OutputType, json_option, servers_option
 from strakes.cli.say import say, say_lines
 from strakes.foreign_text import for_terminal
 from strakes.targets.command import Servers
@@ -21,7 +21,7 @@ _LEVEL_HELP = "A service level, such as 'p99 of create <= 20 ms in 99 % of minut
 
 _alarms_option = click.option(
     "--alarms-a-month",
-    type=click.FloatRange(0.001, 1000),
+    type=NumberRange(0.001, 1000),
     default=1.0,
     show_default=True,
     metavar="N",
@@ -171,7 +171,7 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 
     now_s = time.time()
     kept_levels = [parse_service_level(level) for level in levels]
-    page.write(render_watch_page(Ring(_store(store_directory)), now_s - since, now_s, kept_levels))
+    page.write(render_watch_page(Ring(_store(store_directory)), max(0.0, now_s - since), now_s, kept_levels))
     if page.path is not None:
         say(f"page: {page.path}")
     return 0

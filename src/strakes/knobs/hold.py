@@ -97,6 +97,27 @@ def orphans(store: Path) -> Iterator[tuple[Orphan, ...]]:
         yield tuple(orphan for path in _records() if (orphan := _orphan(path, store)))
 
 
+def damaged_records() -> tuple[BadInputError, ...]:
+    """Return an error for each record of this user and machine that does not say any more what is to be put back."""
+    return tuple(
+        BadInputError(
+            "the record of a changed setting is damaged",
+            where=str(path),
+            why="its setting and its original value cannot be read",
+            remedy="Look for the setting in strakes knobs list, set it by hand, then remove the file.",
+        )
+        for path in _records()
+        if _is_own(path) and not {"place", "before"} <= _read(_read_file(path, own=True)).keys()
+    )
+
+
+def _is_own(path: Path) -> bool:
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:  # it was put back meanwhile
+        return False
+
+
 def _records() -> list[Path]:
     place = Path(os.environ.get("STRAKES_RUN", "/run/strakes"), "knobs")
     try:
@@ -147,7 +168,8 @@ def give_back(place: KnobPlace, store: Path, ask: Runner) -> None:
                     board.remove(key, ask)
     with suppress(StrakesError, OSError):
         held = _on_server(place, _READ, ask, "") if place.host else _read_here(place)
-        if held and _is_of(held, store):
+        # Nobody else could take the place meanwhile: a record that nobody can read was ours.
+        if held and (_is_of(held, store) or "before" not in _read(held)):
             _remove(place, ask)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import StrakesError
-from strakes.knobs.hold import Orphan, give_back, orphans
+from strakes.knobs.hold import Orphan, damaged_records, give_back, orphans
 from strakes.knobs.journal import JournalEntry, JournalState, KnobJournal, Outcome, open_journals, sweep
 from strakes.knobs.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
@@ -239,7 +239,7 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
     """
     sweep(root)
     states, errors = open_journals(root)
-    for error in errors:
+    for error in (*errors, *damaged_records()):
         say(f"{error.what}: {error.where} ({error.why}). {error.remedy}")
     with orphans(root) as records:
         for record in records:

@@ -23,6 +23,7 @@ NOTE = ".strakes-objects-"
 _MARKER = ".strakes-marker"
 _MOST_NOTE = 65536
 _LIMIT_S = 10.0
+_MOST_USELESS = 100  # pages one after the other in which nothing is ours
 _GONE = 404
 _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
 
@@ -71,15 +72,22 @@ def _remove_below(prefix: str) -> None:
         if key.startswith(prefix):
             _ask("DELETE", key, {"uploadId": number})
     query = {"list-type": "2", "prefix": prefix}
+    marks: set[str] = set()
+    useless = 0
     while True:
+        useless += 1
         page = _ask("GET", "", query)[1]
         for item in re.findall(r"<Contents>(.*?)</Contents>", page, re.S):
             key = _text(item, "Key")
             if key.startswith(prefix) and key != marker:
                 _ask("DELETE", key)
+                useless = 0
         if _text(page, "IsTruncated") != "true":
             break
-        query["continuation-token"] = _text(page, "NextContinuationToken")
+        mark = query["continuation-token"] = _text(page, "NextContinuationToken")
+        if not mark or mark in marks or useless > _MOST_USELESS:
+            raise OSError("the server's list of objects does not end")
+        marks.add(mark)
     _ask("DELETE", marker)
 
 

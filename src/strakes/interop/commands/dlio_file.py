@@ -15,7 +15,9 @@ from typing import Any
 import yaml
 
 from strakes.errors import BadInputError, nearest_word
+from strakes.regular_file import read_regular
 
+_MOST_BYTES = 1 << 20
 # What a key without effect is said to be; "" for one that is used, QUIET for one of which nothing need be said.
 QUIET = "changes nothing here"
 _OWN = "strakes reads and writes plain files by calls of its own, with no framework"
@@ -228,10 +230,9 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
     Raises BadInputError for what is no YAML, for keys that DLIO does not know, and for what is not supported.
     """
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    except OSError as error:
-        raise BadInputError("the configuration cannot be read", where=str(path), why=error.strerror or "") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        text = read_regular(path, _MOST_BYTES, "the configuration cannot be read").decode("utf-8")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise BadInputError(
             "the configuration is not YAML", where=str(path), why=" ".join(str(error).split())
         ) from error
@@ -294,7 +295,7 @@ def _line(node: Any) -> int:
 def _plain(node: Any, path: Path) -> Any:
     try:
         return yaml.SafeLoader("").construct_object(node, deep=True)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise BadInputError("this value is not one of YAML", where=f"{path}:{_line(node)}") from error
 
 

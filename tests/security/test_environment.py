@@ -1,0 +1,115 @@
+"""What the environment, the current directory and closed or full files of the shell make of a command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import pytest
+
+from strakes.cli.options import HOSTS, NumberRange
+from strakes.cli.say import local_time
+from strakes.processes import python_module
+
+ROOT = Path(__file__).parents[2]
+
+
+def shell(line: str, place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a line in which "$@" is strakes."""
+    return subprocess.run(
+        ["sh", "-c", line, "sh", *python_module("strakes")],
+        env={**os.environ, "STRAKES_STORE": str(place / "store"), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("command", ["runs --json", "study list", "--help", "--version"])
+def test_a_full_standard_output_is_told_in_words(command: str, tmp_path: Path) -> None:
+    done = shell(f'"$@" {command} >/dev/full', tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "standard output cannot be written" in done.stderr and "No space left" in done.stderr
+    assert "internal error" not in done.stderr and "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_files_are_as_dev_null(closed: str, tmp_path: Path) -> None:
+    done = shell(f'"$@" runs {closed}', tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "internal error" not in done.stderr
+    lines = (
+        "from strakes.cli.main import _open_standard_files as f; f(); import os, sys; "
+        "sys.exit(any(os.readlink(f'/proc/self/fd/{number}') != '/dev/null' for number in (0, 1, 2)))"
+    )
+    done = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", sys.executable, "-I", "-c", lines], timeout=60)
+    assert done.returncode == 0
+
+
+def test_a_name_that_is_too_long_is_refused_in_words(tmp_path: Path) -> None:
+    for line in ("failover check $X", "predict score $X latest"):
+        done = shell(f'"$@" {line}', tmp_path, X="x" * 5000)
+        assert done.returncode == 2 and "too long" in done.stderr, done.stderr
+
+
+def test_a_time_zone_that_python_does_not_know_is_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (
+        "from datetime import UTC, datetime; from strakes.cli.say import local_time; "
+        "print(local_time(datetime(2026, 1, 1, tzinfo=UTC)).isoformat())"
+    )
+    for zone, expected in (("AAA24:59:59", "2026-01-01T00:00:00+00:00"), ("UTC-1", "2026-01-01T01:00:00+01:00")):
+        words = [sys.executable, "-I", "-c", lines]
+        done = subprocess.run(words, env={**os.environ, "TZ": zone}, capture_output=True, text=True, timeout=60)
+        assert done.stdout.strip() == expected, done.stderr
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    assert local_time(moment) == moment
+
+
+def test_a_number_that_is_none_lies_in_no_range() -> None:
+    numbers = NumberRange(0.5, 0.999)
+    assert numbers.convert("0.9", None, None) == 0.9
+    with pytest.raises(click.BadParameter, match="not a number"):
+        numbers.convert("nan", None, None)
+    for path in ROOT.glob("src/strakes/cli/*.py"):
+        assert "click.FloatRange(" not in path.read_text(), f"{path}: NumberRange refuses what is no number"
+
+
+@pytest.mark.parametrize("host", ["$(id)", "a;b", "a`b`", "a|b", "a b", "-x", "a'b", "a\nb", ""])
+def test_shell_text_is_no_host(host: str) -> None:
+    assert HOSTS.convert("n1,10.0.0.1,[fe80::1%eth0],user-2.x", None, None)
+    with pytest.raises(click.BadParameter):
+        HOSTS.convert(f"n1,{host}", None, None)
+
+
+def test_the_command_of_the_checkout_runs_nothing_of_the_environment(tmp_path: Path) -> None:
+    """Neither a shell in the current directory, nor a file or function for the shell's start, nor another Python's modules."""
+    ran = tmp_path / "planted-code-ran"
+    (tmp_path / "bash").write_text(f"#!/bin/sh\ntouch {ran}\n")
+    (tmp_path / "bash").chmod(0o755)
+    site = tmp_path / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+    (site / "strakes").mkdir(parents=True)
+    (site / "strakes" / "__init__.py").touch()
+    (site / "strakes" / "__main__.py").write_text(f"open({str(ran)!r}, 'w')\n")
+    (site / "x.pth").write_text(f"import os; open({str(ran)!r}, 'w')\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch(0o755)
+    home = os.path.dirname(os.path.realpath(sys.executable))
+    (tmp_path / "pyvenv.cfg").write_text(f"home = {home}\n")
+    hostile = {
+        "PATH": f":{os.environ['PATH']}",
+        "BASH_ENV": str(tmp_path / "bash"),
+        "ENV": str(tmp_path / "bash"),
+        "BASH_FUNC_readlink%%": f"() {{ touch {ran}; }}",
+        "BASH_FUNC_cd%%": f"() {{ touch {ran}; }}",
+        "PYTHONEXECUTABLE": str(tmp_path / "bin" / "python"),
+    }
+    words = [str(ROOT / "strakes"), "--version"]
+    done = subprocess.run(
+        words, cwd=tmp_path, env={**os.environ, **hostile}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0 and done.stdout.startswith("strakes"), done.stderr
+    assert not ran.exists()

@@ -35,6 +35,18 @@ def for_shell(line: str) -> str:
     return for_terminal(shlex.join(words))
 
 
+def escaped(text: str) -> str:
+    r"""Return the text for a document of text, with its lines; what cannot be seen is written as its number.
+
+    >>> escaped("a\x1b[31m\u202e\udcff\n")
+    'a\\x1b[31m\\u202e\\udcff\n'
+    """
+    return "".join(
+        character if character.isprintable() or character in "\n\r\t" else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
 def for_csv(value: object) -> object:
     """Return a cell that no spreadsheet runs; numbers stay numbers.
 
@@ -45,5 +57,5 @@ def for_csv(value: object) -> object:
         return value
     # White space and characters that cannot be seen are passed over by some; a name need not be UTF-8, a file is.
     seen = "".join(character for character in value if character.isprintable()).lstrip()
-    text = value.encode("utf-8", "replace").decode()
+    text = escaped(value)
     return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

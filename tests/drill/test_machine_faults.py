@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import secrets
 import subprocess
@@ -17,7 +18,7 @@ from strakes.drill.faults.fault import Ask
 from strakes.drill.faults.registry import FAULTS, make_fault
 from strakes.drill.guard import Promise
 from strakes.drill.journal import all_pending
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and networks of its own need root")
 
@@ -37,6 +38,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
+        gc.collect()  # a fault holds its directory open, and exceptions hold the fault
         done("umount", place)
 
 
@@ -91,6 +93,39 @@ def test_a_disk_that_was_filled_has_room_again_when_the_drill_ends_without_undoi
     assert len(all_pending(tmp_path / "store")) == 1
     promise.close()  # the pipe that the guard waits at is closed for a drill that is killed, too
     assert room(small) == 8 << 20 and not all_pending(tmp_path / "store")
+
+
+@needs_root
+def test_only_the_directory_that_was_looked_at_is_filled_and_emptied(small: Path, tmp_path: Path) -> None:
+    """Its owner puts a link to another one in its place, before the fault and again before it is undone."""
+    directory, elsewhere = small / "d", tmp_path / "elsewhere"
+    directory.mkdir()
+    elsewhere.mkdir()
+    fault = make_fault("disk-full", Ask(directory))
+    assert fault.undo is not None
+    directory.rename(small / "moved")
+    directory.symlink_to(elsewhere)
+    fault.strike()
+    assert not any(elsewhere.iterdir()) and room(small) < 4096
+    (made,) = (small / "moved").iterdir()
+    (elsewhere / made.name).write_text("theirs")
+    with pytest.raises(MeasurementError):
+        fault.undo.do()
+    assert fault.lacking() and [path.read_text() for path in elsewhere.iterdir()] == ["theirs"]
+    directory.unlink()
+    (small / "moved").rename(directory)
+    fault.undo.do()
+    assert not fault.lacking() and not any(directory.iterdir()) and room(small) == 8 << 20
+
+
+@needs_root
+def test_a_file_that_is_there_already_is_not_filled(small: Path, tmp_path: Path) -> None:
+    fault = make_fault("disk-full", Ask(small))
+    name = fault.text.rpartition("/")[2]
+    (small / name).symlink_to(tmp_path / "victim")
+    with pytest.raises(MeasurementError):
+        fault.strike()
+    assert not (tmp_path / "victim").exists()
 
 
 @needs_root

@@ -14,13 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.cli.main import cli, run
-from strakes.foreign_text import for_csv, for_shell, for_terminal
+from strakes.cli.options import Output
+from strakes.foreign_text import escaped, for_csv, for_shell, for_terminal
+from strakes.interop.exports.openmetrics import _escaped
 from strakes.interop.exports.rows import to_csv
 from strakes.interop.importing import import_file
 from strakes.knobs.journal import KnobJournal
 from strakes.knobs.knob_place import KnobPlace
 from strakes.portraits.build import build_portrait
 from strakes.store import Store
+from strakes.store.files import replace_text
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\nstrakes: error: forged\r\u202e"
 
@@ -115,4 +118,15 @@ def test_a_cell_whose_first_sign_that_is_seen_begins_a_formula_is_text(cell: str
 
 
 def test_a_name_that_is_not_utf8_can_be_written_to_a_csv_file() -> None:
-    assert str(for_csv("a\udcff")).encode() == b"a?"
+    assert str(for_csv("a\udcff")).encode() == rb"a\udcff"
+
+
+def test_what_cannot_be_seen_stays_out_of_documents_and_names_need_not_be_utf8(tmp_path: Path) -> None:
+    assert str(for_csv(EVIL)).replace("\n", "").replace("\r", "").isprintable()
+    name = os.fsdecode(b"/scratch/\xff\xfe") + EVIL
+    assert escaped(name).encode().startswith(rb"/scratch/\udcff\udcfe")
+    replace_text(tmp_path / "report.html", name)
+    Output(tmp_path / "asked.html").write(name)
+    for page in ("report.html", "asked.html"):
+        assert rb"\udcff" in (tmp_path / page).read_bytes()
+    assert _escaped(name).isprintable()

@@ -39,7 +39,7 @@ class Output:
             click.echo(text, nl=not text.endswith("\n"))
             return
         try:
-            write_whole(self.path, text.encode())
+            write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # a name need not be UTF-8
         except OSError as error:
             remedy = "No measurement is lost; write the report again: strakes report latest"
             raise MeasurementError(

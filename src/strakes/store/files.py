@@ -107,7 +107,7 @@ def replace_text(path: Path, text: str) -> None:
     try:
         # Command lines may say what is nobody else's business.
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
+        with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

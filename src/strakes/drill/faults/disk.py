@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import shlex
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +26,11 @@ _READERS = 8
 _MOST_S = 3600
 _BLOCK = 4096
 _FILL_S = 120.0
+# What its name leads to by now may be another directory: the number of its inode tells. "cd" holds what was looked at.
+_REMOVE = (
+    'cd -P -- "$1" && if [ "$(stat -c %i .)" = "$2" ]; then rm -f "./$3"; '
+    'else echo "$1 is another directory now: remove $3 from the one that it was" >&2; exit 1; fi'
+)
 
 
 class DiskFull(Fault):
@@ -33,18 +40,41 @@ class DiskFull(Fault):
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         self._run = run_one
-        self._free = sizes_of(str(ask.directory)).free_bytes
+        # Held: its owner may put another directory in its place, on another file system, before the fault or after it.
+        self._directory = os.open(ask.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._directory)
+        self._held = Path(f"/proc/{os.getpid()}/fd/{self._directory}")
+        self._free = sizes_of(str(self._held)).free_bytes
         self._path = ask.directory.absolute() / f"strakes-disk-full-{secrets.token_hex(3)}"
-        self.undo = RunCommand(("rm", "-f", str(self._path)))
+        place = (str(self._path.parent), str(os.fstat(self._directory).st_ino), self._path.name)
+        self.undo = RunCommand(("sh", "-c", _REMOVE, "sh", *place))
         self.text = f"fill the file system of {ask.directory} ({self._free:,} bytes are free): fallocate {self._path}"
 
     def strike(self) -> tuple[Moment, ...]:
         """Take all room. Raises MeasurementError where the file system cannot set room aside."""
-        began, size, step = time.time(), 0, self._free // _BLOCK * _BLOCK
-        failure = "there is no room left already"
+        began = time.time()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            file = os.open(self._path.name, flags, 0o600, dir_fd=self._directory)
+        except OSError as error:
+            raise MeasurementError(
+                "the file system cannot be filled", where=str(self._path), why=error.strerror or str(error)
+            ) from error
+        try:
+            size, failure = self._fill(f"/proc/{os.getpid()}/fd/{file}")
+        finally:
+            os.close(file)  # an open one would take the room after its removal
+        if not size:
+            raise MeasurementError(
+                "the file system cannot be filled", where=str(self._path), why=failure, remedy="Use --fault-command."
+            )
+        return Moment(began, "drill", f"fill {self._path}"), Moment(time.time(), "drill", f"{size:,} bytes are taken")
+
+    def _fill(self, file: str) -> tuple[int, str]:
+        """Return how much was taken, and why no more."""
+        size, step, failure = 0, self._free // _BLOCK * _BLOCK, "there is no room left already"
         while step >= _BLOCK:
-            words = ("fallocate", "--offset", str(size), "--length", str(step), str(self._path))
-            taken = self._run(words, _FILL_S)
+            taken = self._run(("fallocate", "--offset", str(size), "--length", str(step), file), _FILL_S)
             if taken.status == 0:
                 size += step
                 continue
@@ -52,15 +82,11 @@ class DiskFull(Fault):
             if "not supported" in failure:
                 break
             step = step // 2 // _BLOCK * _BLOCK
-        if not size:
-            raise MeasurementError(
-                "the file system cannot be filled", where=str(self._path), why=failure, remedy="Use --fault-command."
-            )
-        return Moment(began, "drill", f"fill {self._path}"), Moment(time.time(), "drill", f"{size:,} bytes are taken")
+        return size, failure
 
     def lacking(self) -> str:
         """Return why there is no room yet, empty when the file is gone."""
-        there = self._run(("ls", "-d", str(self._path))).status == 0
+        there = self._run(("ls", "-d", str(self._held / self._path.name))).status == 0
         return f"{self._path} takes all room" if there else ""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from strakes.analysis.held_back import held_back
 from strakes.findings.latency import latencies_by_call
 from strakes.findings.results import Measured
+from strakes.foreign_text import escaped
 from strakes.interop.exports.rows import results_of
 from strakes.portraits.build import build_portrait
 from strakes.store import Run
@@ -124,4 +125,4 @@ def _escaped(text: str) -> str:
     >>> print(_escaped('a"b'))
     a\\"b
     """
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return escaped(text).replace("\r", "\\r").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

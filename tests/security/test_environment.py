@@ -46,8 +46,8 @@ def test_closed_standard_files_are_as_dev_null(closed: str, tmp_path: Path) -> N
         "from strakes.cli.main import _open_standard_files as f; f(); import os, sys; "
         "sys.exit(any(os.readlink(f'/proc/self/fd/{number}') != '/dev/null' for number in (0, 1, 2)))"
     )
-    done = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", sys.executable, "-I", "-c", lines], timeout=60)
-    assert done.returncode == 0
+    words = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", sys.executable, "-I", "-c", lines]
+    assert subprocess.run(words, timeout=60).returncode == 0
 
 
 def test_a_name_that_is_too_long_is_refused_in_words(tmp_path: Path) -> None:

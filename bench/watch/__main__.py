@@ -28,9 +28,12 @@ def main() -> None:
     )
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep results there; those that are there stay")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="judge these detectors alone")
+    parser.add_argument("--all", action="store_true", help="plant in every series, also those used for choosing")
     chosen = parser.parse_args()
     tuned = dict(text.split(":", 1) for text in chosen.tuned)
-    series = read_series(chosen.year)
+    year = read_series(chosen.year)
+    # Every second series was used to choose how our detector works: it is judged on the others.
+    series = year if chosen.all else year[1::2]
     plants = {"level": chosen.plants, "target": chosen.target_plants}
 
     def ours(alarms_a_month: float, *, confirm: bool = False) -> Detector:
@@ -44,15 +47,15 @@ def main() -> None:
             continue
         if name == "strakes":
             settings = "one a month by chance (twice the default); slow targets: the default"
-            judged = judge(series, name, settings, ours(1 / len(series)), plants, of_equals)
+            judged = judge(series, year, name, settings, ours(1 / len(year)), plants, of_equals)
         else:
-            settings, detector = (tuned[name], GRIDS[name][tuned[name]]) if name in tuned else tune(series, name)
-            judged = judge(series, name, settings, detector, plants)
+            settings, detector = (tuned[name], GRIDS[name][tuned[name]]) if name in tuned else tune(year, name)
+            judged = judge(series, year, name, settings, detector, plants)
         contestants[name] = judged
         print(judged, flush=True)
         keep(chosen.keep, contestants.values())
     ordered = [contestants[name] for name in ("strakes", *GRIDS) if name in contestants]
-    text = render(ordered, explained_by_chance(series), len(series))
+    text = render(ordered, explained_by_chance(year), len(year), len(series))
     print(text)
     if chosen.page:
         _PAGE.write_text(text)

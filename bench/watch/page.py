@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from bench.watch.contest import Contestant
 
+_WHICH = "those that were not used to choose how strakes works (its rivals were tuned on all)"
 _NAMES = {"level": "level", "week": "a week of", "target": "a slow target,"}
 
 
-def render(contestants: Sequence[Contestant], by_chance: float, series: int) -> str:
+def render(contestants: Sequence[Contestant], by_chance: float, series: int, planted: int) -> str:
     """Return the page."""
     lines = [
         "# How well `strakes watch` finds what changed",
@@ -34,8 +35,11 @@ def render(contestants: Sequence[Contestant], by_chance: float, series: int) -> 
         "",
         "## Planted changes",
         "Found share, median delay in days, precision, and strict precision (a series' own alarms count as false).",
+        f"Planted into {planted} of the {series} series: {_WHICH if planted < series else 'all'}.",
         f"Plants of each level and week: {_counts(contestants, 'level')}.",
-        f"Of slow targets: {_counts(contestants, 'target')}.",
+        f"Of slow targets: {_counts(contestants, 'target')}."
+        if any(kind == "target" for kind, _ in contestants[0].scores)
+        else "Slow targets were not planted in this run.",
         "",
         f"| planted | {' | '.join(one.name for one in contestants)} |",
         "| --- |" + " --- |" * len(contestants),

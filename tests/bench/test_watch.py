@@ -26,7 +26,8 @@ def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
 
 
 def test_the_page_says_how_many_plants_each_had_and_what_was_found() -> None:
-    page = render([contestant("ours", 3), contestant("theirs", 9)], 0.05, 36)
+    page = render([contestant("ours", 3), contestant("theirs", 9)], 0.05, 36, 18)
+    assert "Planted into 18 of the 36 series: those that were not used to choose" in page
     assert "Plants of each level and week: 4.\nOf slow targets: 3 for ours, 9 for theirs.\n" in page
     assert "| level -10% | 50%, 2 d, 0.67 (0.40) | 50%, 2 d, 0.67 (0.40) |" in page
     assert "| ours | k=1 | 0.25 | 2 fullness |" in page and "| a slow target, -40% | 0%, 1.00 (1.00) |" in page

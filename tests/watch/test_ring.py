@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
+from strakes.watch.live import LiveWatch
+from strakes.watch.reading import CounterReading
 from strakes.watch.ring import DAY_S, Ring, RingRow
 from strakes.watch.values import WatchEvent
 
@@ -103,3 +107,32 @@ def test_a_full_store_loses_nothing_that_was_written(small: Path) -> None:
     assert 0 < len(kept) < 200 and ring.lost == 200 - len(kept) and "space" in ring.why
     ring.thin(START_S + 30 * DAY_S)
     assert len(list(Ring(small).rows())) == len(kept)
+
+
+class Away:
+    """A source that never answers."""
+
+    name, every_s = "server", 10.0
+
+    def read(self, time_s: float) -> CounterReading:
+        return CounterReading(self.name, time_s, missing=(f"no answer at {time_s:.0f}",))
+
+    def lacking(self, reading: CounterReading) -> tuple[str, ...]:
+        return ()
+
+
+def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> None:
+    with (small / "others").open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    now_s, told = START_S, list[WatchEvent]()
+    live = LiveWatch([], [Away()], Ring(small), AlertSender([]), say=told.append, clock=lambda: now_s)
+    for _ in range(3):
+        live.step()
+        now_s += 10
+    texts = [event.text for event in told]
+    assert len([text for text in texts if "the store cannot be written" in text]) == 1
+    assert len([text for text in texts if "no answer" in text]) == 3
+    (small / "others").unlink()
+    live.step()
+    assert [event.text for event in Ring(small).events()] == [told[-1].text]

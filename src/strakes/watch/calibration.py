@@ -12,7 +12,9 @@ neither a distribution nor independence is assumed, and the error of the baselin
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -57,13 +59,18 @@ class Calibration:
         return min(0.5, -math.expm1(-alarms_a_month * _HORIZON / max(self.values_a_month, 1e-9)))
 
 
-def calibrate(past: Numbers, values_a_month: float, seed: int = 0) -> Calibration:
-    """Return what chance does to a series whose past, without a change, is ``past``."""
+def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,), seed: int = 0) -> Calibration:
+    """Return what chance does to a series whose past, without a change, is ``past``.
+
+    ``begins``: where its regimes begin, whose levels have been made that of the last one.
+    """
     generator = np.random.default_rng(seed)
-    paths = _paths(past, len(past) + _HORIZON, generator)
-    sums = np.empty((_PATHS, _HORIZON, len(WINDOWS)))
-    for number, path in enumerate(paths):
-        sums[number] = window_sums(scores(np.sort(path[: len(past)]), path[len(past) :]))
+    paths = _paths(past, len(past) + _HORIZON, len(begins), generator)
+    # How badly a short regime tells its level is part of what chance does.
+    for begin, end in pairwise((*begins, len(past)) if len(begins) > 1 else ()):
+        level = np.median(paths[:, begins[-1] : len(past)], axis=1)
+        paths[:, begin:end] += (level - np.median(paths[:, begin:end], axis=1))[:, None]
+    sums = window_sums(_scores_of_paths(paths, len(past)))
     spreads = sums[:, LONGEST:].reshape(-1, len(WINDOWS)).std(axis=0)
     # A short past with little resemblance by chance may not make a window seem calmer than independent values are.
     spreads = np.maximum(spreads, np.sqrt(WINDOWS) * 0.95)
@@ -72,9 +79,9 @@ def calibrate(past: Numbers, values_a_month: float, seed: int = 0) -> Calibratio
     return Calibration(spreads, float(largest.mean()) - 0.5772 * scale, scale, values_a_month)
 
 
-def _paths(past: Numbers, length: int, generator: np.random.Generator) -> Numbers:
+def _paths(past: Numbers, length: int, regimes: int, generator: np.random.Generator) -> Numbers:
     centred = past - np.median(past)
-    owed = _resemblance(centred)
+    owed = _resemblance(centred, regimes)
     rest = centred[1:] - owed * centred[:-1]
     rest = rest - rest.mean()
     # The first values are forgotten.
@@ -87,26 +94,42 @@ def _paths(past: Numbers, length: int, generator: np.random.Generator) -> Number
     return np.asarray(paths[:, _WARM_UP:])
 
 
-def _resemblance(centred: Numbers) -> float:
-    """Return the correlation of neighbours in ranks, unbiased; 0 where it is negative."""
+def _resemblance(centred: Numbers, regimes: int) -> float:
+    """Return the correlation of neighbours in ranks, unbiased; 0 where it is negative. Each level costs as much."""
     ranks = centred.argsort(kind="stable").argsort(kind="stable") - (len(centred) - 1) / 2
     found = float(ranks[1:] @ ranks[:-1]) / float(ranks @ ranks)
-    return min(_MOST_OWED, max(0.0, found + (1 + 3 * found) / len(centred)))
+    return min(_MOST_OWED, max(0.0, found + regimes * (1 + 3 * found) / len(centred)))
 
 
 def scores(ordered: Numbers, values: Numbers) -> Numbers:
     """Return normal scores of the ranks of ``values`` among ``ordered``: no value weighs more than the past allows."""
     places = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
-    return np.asarray(_TABLE[((places + 0.5) / (len(ordered) + 1) * len(_TABLE)).astype(int)])
+    return _scores(places, len(ordered))
+
+
+def _scores(places: Numbers, count: int) -> Numbers:
+    return np.asarray(_TABLE[((places + 0.5) / (count + 1) * len(_TABLE)).astype(int)])
+
+
+def _scores_of_paths(paths: Numbers, count: int) -> Numbers:
+    """Return the scores of what follows the first ``count`` values of each path, among those, a row each."""
+    # Whole numbers that keep the order, far enough apart for all rows to be searched as one.
+    _, order = np.unique(paths, return_inverse=True)
+    keys = order.reshape(paths.shape) + np.arange(len(paths))[:, None] * paths.size
+    ordered = np.sort(keys[:, :count], axis=1).ravel()
+    later = keys[:, count:].ravel()
+    places = (np.searchsorted(ordered, later, "left") + np.searchsorted(ordered, later, "right")) / 2
+    places = places.reshape(len(paths), -1) - np.arange(len(paths))[:, None] * count
+    return _scores(places, count)
 
 
 def window_sums(of: Numbers) -> Numbers:
-    """Return, for each value and each window, the sum of the scores that end there; 0 where there are fewer."""
-    total = np.concatenate([[0.0], np.cumsum(of)])
-    sums = np.zeros((len(of), len(WINDOWS)))
+    """Return for each value and window the sum of scores that ends there, row by row; 0 where there are fewer."""
+    total = np.pad(np.cumsum(of, axis=-1), [(0, 0)] * (of.ndim - 1) + [(1, 0)])
+    sums = np.zeros((*of.shape, len(WINDOWS)))
     for column, window in enumerate(WINDOWS):
-        if len(of) >= window:
-            sums[window - 1 :, column] = total[window:] - total[:-window]
+        if of.shape[-1] >= window:
+            sums[..., window - 1 :, column] = total[..., window:] - total[..., :-window]
     return sums
 
 

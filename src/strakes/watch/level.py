@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from strakes.watch.calibration import LONGEST, WINDOWS, Calibration, calibrate, resampled_medians, scores
+from strakes.watch.regimes import SHORTEST_REGIME, aligned, regime_begins
 from strakes.watch.rhythm import Rhythm
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
@@ -33,6 +34,9 @@ _LEAST = 0.05
 _PASSED = 0.4
 # Each change that was told in a year raises the bound by this share.
 _WANDERS = 0.2
+# Where a change began, no value weighs more than so many spreads.
+_TAME = 4.0
+_WEEK_S = 7 * 86400.0
 _YEAR_S = 365.25 * 86400.0
 
 
@@ -79,6 +83,9 @@ class LevelDetector:
         self._new = 0
         self._changed: _Changed | None = None
         self._told_at: deque[float] = deque(maxlen=16)
+        # When regimes of the past began, whose levels are those of the last one by now.
+        self._begins_s: list[float] = []
+        self._rhythm_begun = False
 
     @property
     def learning(self) -> bool:
@@ -104,15 +111,15 @@ class LevelDetector:
     def _learn(self, time_s: float, rest: float) -> None:
         self._past.append((time_s, rest))
         self._new += 1
-        if len(self._past) >= LEARN // 2:
+        if self._rhythm_begun:
             self._rhythm.learn(time_s, rest + self._rhythm.expected(time_s) - self._level())
 
     def _level(self) -> float:
         return float(np.median([rest for _, rest in self._past]))
 
     def _test(self) -> LevelChange | None:
+        calibration = self._calibrated()
         past = np.array([rest for _, rest in self._past])
-        calibration = self._calibrated(past)
         recent = np.array([rest for _, rest in self._recent])
         sums = np.cumsum(scores(np.sort(past), recent)[::-1])
         reach = [window for window in WINDOWS if window <= len(recent)]
@@ -129,8 +136,10 @@ class LevelDetector:
         return self._told(past, recent, reach[best], calibration.quiet(float(abs(statistics[best]))))
 
     def _told(self, past: Numbers, recent: Numbers, window: int, sure: float) -> LevelChange | None:
-        since = _beginning(recent, float(np.median(past)), window)
-        before, after = float(np.median(past)), float(np.median(recent[since:]))
+        before = float(np.median(past))
+        spread = max(1.4826 * float(np.median(np.abs(past - before))), 1e-9)
+        since = _beginning(recent, before, spread, window)
+        after = float(np.median(recent[since:]))
         if abs(self._as_ratio(after - before) - 1) < self._least:
             return None
         differences = resampled_medians(recent[since:], 1) - resampled_medians(past, 2)
@@ -148,9 +157,8 @@ class LevelDetector:
             self._as_value(before),
             self._as_value(after),
         )
-        spread = 1.4826 * float(np.median(np.abs(past - before)))
         length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
-        self._changed = _Changed(before, after, max(spread, 1e-9), length, list(self._recent)[since:])
+        self._changed = _Changed(before, after, spread, length, list(self._recent)[since:])
         for entry in list(self._recent)[:since]:
             self._past.append(entry)
         self._recent.clear()
@@ -169,16 +177,31 @@ class LevelDetector:
             earlier = [(time, rest + size) for time, rest in self._past]
             self._past = deque([*earlier, *changed.values], maxlen=_LONGEST_PAST)
             self._told_at.append(time_s)
+            self._begins_s.append(changed.values[0][0])
             self._calibration, self._changed = None, None
         return LevelStays(time_s) if changed.stays and not stayed else None
 
-    def _calibrated(self, past: Numbers) -> Calibration:
-        grown = len(past) >= min(self._calibrated_at * _GROWN, _LONGEST_PAST) and len(past) > self._calibrated_at
+    def _calibrated(self) -> Calibration:
+        count = len(self._past)
+        grown = count >= min(self._calibrated_at * _GROWN, _LONGEST_PAST) and count > self._calibrated_at
         if self._calibration is None or grown or self._new >= _RENEWED:
-            span = self._past[-1][0] - self._past[0][0]
-            a_month = _MONTH_S * (len(past) - 1) / span if span > 0 else float(len(past))
-            self._calibration = calibrate(past, a_month)
-            self._calibrated_at, self._new = len(past), 0
+            times = np.array([time for time, _ in self._past])
+            past = np.array([rest for _, rest in self._past])
+            begins = regime_begins(past, _fewest(times))
+            past = aligned(past, begins)
+            self._past = deque(zip(times.tolist(), past.tolist(), strict=True), maxlen=_LONGEST_PAST)
+            known = [begun_s for begun_s in self._begins_s if begun_s > times[0]]
+            self._begins_s = sorted({*known, *times[begins[1:]].tolist()})
+            begins = [0, *np.searchsorted(times, self._begins_s).tolist()]
+            span = float(times[-1] - times[0])
+            if not self._rhythm_begun:
+                # A rhythm is learned once changes of level are known: it would take one for a part of itself.
+                self._rhythm_begun = True
+                for time, rest in self._past:
+                    self._rhythm.learn(time, rest - self._level())
+            a_month = _MONTH_S * (count - 1) / span if span > 0 else float(count)
+            self._calibration = calibrate(past, a_month, begins)
+            self._calibrated_at, self._new = count, 0
         return self._calibration
 
     def _calibration_spreads(self) -> Numbers:
@@ -251,17 +274,17 @@ def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool 
     return [change for change, sure in zip(changes, confirmed, strict=True) if sure]
 
 
-def _beginning(recent: Numbers, before: float, window: int) -> int:
+def _fewest(times: Numbers) -> int:
+    """Return how many values a regime has at least: those of a week, or an hour of the day would be one."""
+    return max(SHORTEST_REGIME, math.ceil(_WEEK_S / max(float(np.median(np.diff(times))), 1e-9)))
+
+
+def _beginning(recent: Numbers, before: float, spread: float, window: int) -> int:
     """Return where the change best begins (least squares), at most half a window from where the window says."""
     count = len(recent)
     first, last = max(0, count - window - window // 2), min(count - 2, count - window + window // 2)
-    clipped = recent - before
-
-    def gain(start: int) -> float:
-        part = clipped[start:]
-        return float(np.median(part)) ** 2 * len(part)
-
-    return max(range(first, last + 1), key=gain)
+    sums = np.cumsum(np.clip((recent - before) / spread, -_TAME, _TAME)[::-1])[::-1]
+    return max(range(first, last + 1), key=lambda start: float(sums[start] ** 2 / (count - start)))
 
 
 class LearnedTooLittle(Exception):

@@ -292,7 +292,7 @@ def test_a_need_that_no_number_can_hold_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "   8 0 sda " + "1" * 500 + "x",
+        "   8 0 sda " + "1" * 300 + "x",
         "   8 0 sda " + "1 " * 200_000 + "x",
         "- job_id: " + " " * 500_000 + "x\n" * 2,
         "a" + " " * 500_000 + "b",
@@ -307,3 +307,13 @@ def test_a_recording_that_is_made_to_be_slow_is_read_in_a_moment(tmp_path: Path,
     began = time.monotonic()
     assert len(list(readings([path]))) == 1
     assert time.monotonic() - began < _MOMENT_S
+
+
+@pytest.mark.parametrize("digits", [301, 200_018])
+def test_a_recording_with_a_number_that_no_counter_has_is_refused(tmp_path: Path, digits: int) -> None:
+    path = tmp_path / "recording"
+    counters = f"mdt.a-MDT0000.md_stats=\nsnapshot_time 1.5 secs.nsecs\nopen {'9' * digits} samples [reqs]\n"
+    path.write_text(f"### 1.5\n{counters}")
+    with pytest.raises(BadInputError) as refused:
+        list(readings([path]))
+    assert refused.value.where == f"{path}:4"

@@ -23,6 +23,7 @@ _MOST_LINE = 1 << 20
 # One machine's counters at one time, with what each line takes in memory; job statistics of a large one have some MB.
 _MOST_READING = 256 << 20
 _LINE_TAKES = 64
+_MANY_DIGITS = re.compile(r"\d{301}")  # nothing that is larger is a number with a fraction
 _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
 
 
@@ -72,6 +73,9 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
     for number, line in enumerate(text, 1):
         if not line.startswith(MARK):
             # Patterns with white space in them take a time that grows with the square of how much there is of it.
+            if _MANY_DIGITS.search(line):
+                why = "no counter has a number of more than 300 digits"
+                raise BadInputError("not a recording", where=f"{path}:{number}", why=why)
             lines.append(_MUCH_SPACE.sub(" ", line))
             size += len(line) + _LINE_TAKES
             if size > _MOST_READING:

@@ -1,0 +1,160 @@
+"""The journal where its system, its store or its other writers do not do what they should."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from knobs.test_journal import _HEAD, begin, place, write
+from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.knobs import journal as module
+from strakes.knobs.journal import KnobJournal, directory, locked, open_journals, read_journal
+
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def is_free(path: Path) -> bool:
+    """Whether nobody has locked the file."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def test_only_one_process_at_a_time_makes_and_closes_journals(tmp_path: Path) -> None:
+    with locked(tmp_path):
+        assert not is_free(tmp_path / "knobs" / "lock")
+    assert is_free(tmp_path / "knobs" / "lock")
+
+
+def test_of_another_container_of_this_machine_the_lock_tells_who_lives(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    head = json.loads(journal.path.read_text())
+    head["owner"]["namespace"] = "another"
+    journal.path.write_text(json.dumps(head) + "\n")  # the same file: its lock stays
+    before = open_files()
+    assert read_journal(journal.path).life() == "alive"
+    assert open_files() == before
+    journal.release()
+    state = read_journal(journal.path)
+    assert state.life() == "dead"
+    state.path.unlink()
+    assert state.life() == "dead"
+    head["owner"]["boot"] = "another"
+    journal.path.write_text(json.dumps(head) + "\n")
+    assert read_journal(journal.path).life() in ("dead", "elsewhere")
+
+
+def test_a_closed_journal_is_locked_no_more_and_its_names_are_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durable: list[Path] = []
+    monkeypatch.setattr(module, "sync_directory", durable.append)
+    before = open_files()
+    journal = begin(tmp_path)
+    assert durable == [directory(tmp_path, "open")]
+    journal.close("restored")
+    assert durable[1:] == [directory(tmp_path, "open"), directory(tmp_path, "closed")]
+    assert open_files() == before and is_free(directory(tmp_path, "closed") / journal.path.name)
+
+
+def test_a_journal_that_was_closed_but_not_put_away_has_nothing_to_be_put_back(tmp_path: Path) -> None:
+    directory(tmp_path, "open").mkdir(parents=True)
+    write(directory(tmp_path, "open") / "000001-x.jsonl", _HEAD, {"is": "closed", "how": "restored"})
+    assert open_journals(tmp_path) == ((), ())
+
+
+def test_a_store_without_journals_has_none_and_one_that_is_a_file_is_told(tmp_path: Path) -> None:
+    assert open_journals(tmp_path / "none") == ((), ())
+    (tmp_path / "knobs").mkdir()
+    (tmp_path / "knobs" / "open").touch()
+    with pytest.raises(StrakesError):
+        open_journals(tmp_path)
+
+
+def test_what_cannot_be_read_is_told_as_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_journal(tmp_path / "none.jsonl")
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    with pytest.raises(StrakesError):
+        read_journal(tmp_path / "loop.jsonl")
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(BadInputError) as refused:
+        read_journal(tmp_path / "empty.jsonl")
+    assert refused.value.why == "it has no whole line"
+
+
+@needs_root
+def test_a_journal_of_another_user_is_not_read_and_keeps_nobody_from_changing(tmp_path: Path) -> None:
+    directory(tmp_path, "open").mkdir(parents=True)
+    theirs = write(directory(tmp_path, "open") / "000001-x.jsonl", _HEAD)
+    os.chown(theirs, NOBODY, NOBODY)
+    with pytest.raises(BadInputError, match="another user"):
+        read_journal(theirs)
+    journal = begin(tmp_path)
+    assert journal.will(place(), "1", "2") == 1
+    journal.release()
+
+
+def test_a_move_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = begin(tmp_path)
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(StrakesError):
+        journal.close("restored")
+    journal.release()
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EAGAIN])
+def test_a_file_system_that_says_otherwise_that_somebody_has_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    begin(tmp_path).release()
+    (state,), _ = open_journals(tmp_path)
+
+    def refuse(_: int, how: int) -> None:
+        if how & fcntl.LOCK_NB:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert KnobJournal.claim(tmp_path, state) is None
+
+
+def test_a_file_system_without_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(EnvironmentLacksError, match="does not support locks"):
+        begin(tmp_path)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "x")])
+def test_a_journal_whose_beginning_is_interrupted_is_left_open_by_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(KnobJournal, "_append", fail)
+    before = open_files()
+    with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else StrakesError):
+        begin(tmp_path)
+    assert open_files() == before

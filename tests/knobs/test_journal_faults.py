@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ def test_only_one_process_at_a_time_makes_and_closes_journals(tmp_path: Path) ->
     with locked(tmp_path):
         assert not is_free(tmp_path / "knobs" / "lock")
     assert is_free(tmp_path / "knobs" / "lock")
+
+
+def test_who_makes_a_journal_waits_for_whoever_makes_one_just_now(tmp_path: Path) -> None:
+    begun: list[KnobJournal] = []
+    with locked(tmp_path):
+        beginning = threading.Thread(target=lambda: begun.append(begin(tmp_path)))
+        beginning.start()
+        beginning.join(0.5)
+        assert not begun and beginning.is_alive()
+    beginning.join()
+    begun[0].release()
 
 
 def test_of_another_container_of_this_machine_the_lock_tells_who_lives(tmp_path: Path) -> None:
@@ -134,7 +146,9 @@ def test_a_file_system_that_says_otherwise_that_somebody_has_the_lock(
             raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
+    before = open_files()
     assert KnobJournal.claim(tmp_path, state) is None
+    assert open_files() == before
 
 
 def test_a_file_system_without_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -298,8 +298,9 @@ def test_a_need_that_no_number_can_hold_is_refused(tmp_path: Path) -> None:
         "a" + " " * 500_000 + "b",
         "mdt.a.md_stats=\nopen" + " \t" * 200_000 + "1 samples",
         "  open: { samples: 1, unit: reqs" + "sum:" * 200_000,
+        "1" + ".a" * 200_000,
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_a_recording_that_is_made_to_be_slow_is_read_in_a_moment(tmp_path: Path, line: str) -> None:
     path = tmp_path / "recording"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from strakes.errors import MeasurementError, StrakesError
 from strakes.processes import process_start
@@ -147,6 +147,40 @@ class Continue(Undo):
 
 
 @dataclass(frozen=True)
+class FreeRoom(Undo):
+    """The room of a file without a name, which process ``pid`` holds open as ``descriptor``: gone with the process.
+
+    ``started`` tells the process from a later one of the same number.
+    """
+
+    kind: ClassVar[str] = "free-room"
+    pid: int
+    started: int
+    descriptor: int
+
+    @classmethod
+    def of_this_process(cls, descriptor: int) -> Self:
+        """Return that of a file of this process."""
+        return cls(os.getpid(), process_start(os.getpid()) or 0, descriptor)
+
+    @property
+    def path(self) -> str:
+        """Return what leads to the file, and to no other."""
+        return f"/proc/{self.pid}/fd/{self.descriptor}"
+
+    @property
+    def text(self) -> str:
+        """Say what is emptied."""
+        return f"run: truncate --size 0 {self.path} (a file without a name, gone when process {self.pid} ends)"
+
+    def do(self, ask: Runner = run) -> str:
+        """Empty the file, unless it is gone. Raises MeasurementError where it cannot be emptied."""
+        if process_start(self.pid) == self.started:
+            run_command(("truncate", "--no-create", "--size", "0", self.path), (), "", ask)
+        return ""
+
+
+@dataclass(frozen=True)
 class StartMetadataServer(Undo):
     """The start of a metadata server of a CephFS lab, unless it runs."""
 
@@ -191,7 +225,7 @@ class RestorePair(Undo):
 
 
 _KINDS: Mapping[str, type[Undo]] = {
-    kind.kind: kind for kind in (RunCommand, MountTargets, Continue, StartMetadataServer, RestorePair)
+    kind.kind: kind for kind in (RunCommand, MountTargets, Continue, FreeRoom, StartMetadataServer, RestorePair)
 }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import child
 from strakes.targets.command import CommandTimeout, Runner, run
-from strakes.targets.mountinfo import Mount, find_mount, read_mounts
+from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, read_mounts
 from strakes.targets.quota import Quota, read_quotas
 
 LIMIT_S = 10.0
@@ -208,6 +208,25 @@ def try_writing(directory: str, name: str, ask: Runner = run) -> None:
 def direct_works(directory: str, name: str, sizes: Sequence[int], ask: Runner = run) -> bool:
     """Whether O_DIRECT really works for one of the sizes, tried with a file of that name."""
     return _call(ask, "direct", directory, name, *map(str, sizes)) == "True"
+
+
+def open_directory(path: str) -> int:
+    """Open a directory, past no link in its place. Raises OSError, and ESTALE where one that is held is another now."""
+    real = real_directory(path)
+    directory = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if _held.get(path, child.inside(path, directory)) != child.inside(path, directory):
+        os.close(directory)
+        raise RefusedError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+    return directory
+
+
+def mount_of_open(descriptor: int) -> Mount:
+    """Return the mount of an open file, whatever its name means by now. Raises OSError where it is out of sight."""
+    number = mount_id_of(descriptor)
+    for mount in read_mounts():
+        if mount.mount_id == number:
+            return mount
+    raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
 def hold(path: str, directory: int) -> None:

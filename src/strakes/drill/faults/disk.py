@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shlex
 import time
 import weakref
@@ -13,10 +12,11 @@ from pathlib import Path
 
 from strakes.drill.faults.command import struck_by
 from strakes.drill.faults.fault import Ask, Fault
-from strakes.drill.undo import RunCommand
+from strakes.drill.undo import FreeRoom, RunCommand
 from strakes.errors import BadInputError, MeasurementError
 from strakes.failover.timeline import Moment
-from strakes.targets.calls import mount_of, sizes_of
+from strakes.targets import calls
+from strakes.targets.calls import mount_of
 from strakes.targets.command import Completed, Runner, run
 
 # How long each request to a slowed disk takes longer, in milliseconds.
@@ -26,68 +26,66 @@ _READERS = 8
 _MOST_S = 3600
 _BLOCK = 4096
 _FILL_S = 120.0
-# What its name leads to by now may be another directory: the number of its inode tells. "cd" holds what was looked at.
-_REMOVE = (
-    'cd -P -- "$1" && if [ "$(stat -c %i .)" = "$2" ]; then rm -f "./$3"; '
-    'else echo "$1 is another directory now: remove $3 from the one that it was" >&2; exit 1; fi'
-)
+_NAMELESS = os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
 
 
 class DiskFull(Fault):
-    """A file system without room: one file in the directory takes what is left, without being written."""
+    """A file system without room: a file without a name takes what is left, without being written.
 
-    undo: RunCommand
+    The owner of the directory may rename it, or put a link in its place, at any moment. So the file is made here, in
+    the directory that was looked at, and reached by its descriptor only; with this process it is gone.
+    """
+
+    undo: FreeRoom
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        """Make the file, still empty. Raises BadInputError where the file system has no files without a name."""
         self._run = run_one
-        # Held: its owner may put another directory in its place, on another file system, before the fault or after it.
-        self._directory = os.open(ask.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        weakref.finalize(self, os.close, self._directory)
-        self._held = Path(f"/proc/{os.getpid()}/fd/{self._directory}")
-        self._free = sizes_of(str(self._held)).free_bytes
-        self._path = ask.directory.absolute() / f"strakes-disk-full-{secrets.token_hex(3)}"
-        place = (str(self._path.parent), str(os.fstat(self._directory).st_ino), self._path.name)
-        self.undo = RunCommand(("sh", "-c", _REMOVE, "sh", *place))
-        self.text = f"fill the file system of {ask.directory} ({self._free:,} bytes are free): fallocate {self._path}"
+        directory = calls.open_directory(str(ask.directory))
+        try:
+            mount = calls.mount_of_open(directory)
+            room = os.fstatvfs(directory)
+            self._file = os.open(".", _NAMELESS, 0o600, dir_fd=directory)
+        except OSError as error:
+            raise BadInputError(
+                "this fault needs a file system that can make a file without a name (O_TMPFILE)",
+                where=str(ask.directory),
+                why=os.strerror(error.errno or 0),
+                remedy="NFS, CephFS and Lustre cannot. Give your own commands: --fault-command.",
+            ) from error
+        finally:
+            os.close(directory)
+        # Whoever holds it open keeps the file system mounted.
+        weakref.finalize(self, os.close, self._file)
+        self._free = (room.f_bfree if os.geteuid() == 0 else room.f_bavail) * room.f_frsize // _BLOCK * _BLOCK
+        self._place = f"{mount.mount_point} ({mount.file_system} from {mount.source})"
+        self.undo = FreeRoom.of_this_process(self._file)
+        self.text = f"fill {self._place}, of which {self._free:,} bytes are free, by a file without a name"
 
     def strike(self) -> tuple[Moment, ...]:
-        """Take all room. Raises MeasurementError where the file system cannot set room aside."""
-        began = time.time()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            file = os.open(self._path.name, flags, 0o600, dir_fd=self._directory)
-        except OSError as error:
-            raise MeasurementError(
-                "the file system cannot be filled", where=str(self._path), why=error.strerror or str(error)
-            ) from error
-        try:
-            size, failure = self._fill(f"/proc/{os.getpid()}/fd/{file}")
-        finally:
-            os.close(file)  # an open one would take the room after its removal
-        if not size:
-            raise MeasurementError(
-                "the file system cannot be filled", where=str(self._path), why=failure, remedy="Use --fault-command."
-            )
-        return Moment(began, "drill", f"fill {self._path}"), Moment(time.time(), "drill", f"{size:,} bytes are taken")
-
-    def _fill(self, file: str) -> tuple[int, str]:
-        """Return how much was taken, and why no more."""
-        size, step, failure = 0, self._free // _BLOCK * _BLOCK, "there is no room left already"
+        """Take all room that was free. Raises MeasurementError where the file system cannot set room aside."""
+        began, size, step = time.time(), 0, self._free
+        failure = "there is no room left already"
         while step >= _BLOCK:
-            taken = self._run(("fallocate", "--offset", str(size), "--length", str(step), file), _FILL_S)
+            words = ("fallocate", "--offset", str(size), "--length", str(step), self.undo.path)
+            taken = self._run(words, _FILL_S)
             if taken.status == 0:
                 size += step
+                step = min(step, self._free - size)
                 continue
             failure = taken.stderr.strip()
             if "not supported" in failure:
                 break
             step = step // 2 // _BLOCK * _BLOCK
-        return size, failure
+        if not size:
+            raise MeasurementError(
+                "the file system cannot be filled", where=self._place, why=failure, remedy="Use --fault-command."
+            )
+        return Moment(began, "drill", f"fill {self._place}"), Moment(time.time(), "drill", f"{size:,} bytes are taken")
 
     def lacking(self) -> str:
-        """Return why there is no room yet, empty when the file is gone."""
-        there = self._run(("ls", "-d", str(self._held / self._path.name))).status == 0
-        return f"{self._path} takes all room" if there else ""
+        """Return why there is no room yet, empty when the file is empty."""
+        return f"{self._place} has no room" if os.fstat(self._file).st_blocks else ""
 
 
 class SlowDisk(Fault):

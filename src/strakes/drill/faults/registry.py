@@ -43,7 +43,7 @@ FAULTS: Mapping[str, FaultEntry] = {
     "resource-fail": FaultEntry(FailResource, ("node", "resource", "via"), _PACEMAKER, "fail a resource"),
     "power-off": FaultEntry(PowerOff, _BMC, "server with a BMC", "cut the power of a server by its BMC"),
     "clock-step": FaultEntry(ClockStep, ("via",), "another machine", "set a server's clock five minutes ahead"),
-    "disk-full": FaultEntry(DiskFull, (), "local, DRBD; not NFS 3", "take all room of the file system of DIR"),
+    "disk-full": FaultEntry(DiskFull, (), "local, DRBD", "take all room of the file system of DIR"),
     "slow-disk": FaultEntry(SlowDisk, (), "local, DRBD", "slow the disk that DIR is on"),
     "nic-down": FaultEntry(
         CardDown, ("nic", "via"), "any network card", "switch a network card off, such as this client's"

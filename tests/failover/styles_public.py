@@ -55,6 +55,7 @@ def clusters_from_scratch() -> Files:
         element("rsc_order", id="fs-web", first="fs", then="WebSite"),
         element("rsc_colocation", id="web-ip", rsc="WebSite", with_rsc="vip", score=INFINITY),
         element("rsc_order", id="ip-web", first="vip", then="WebSite"),
+        element("rsc_location", id="web-home", rsc="WebSite", node=A, score="50"),
     ]
     heart = corosync(rings=("192.168.122",))
     return files(cib(resources, constraints, operations={"timeout": "240s"}), heart)

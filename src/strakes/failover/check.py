@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from strakes.failover.rules.rule import RuleFinding, all_rules, findings
 from strakes.failover.setup import Setup
+from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import ValidatorVerdict, verdicts
 
 
@@ -29,7 +30,8 @@ class Check:
 
 
 def check(setup: Setup) -> Check:
-    """Apply all rules to the setup, and ask the programs about their own configuration."""
+    """Apply all rules to the setup and to what the policy engine does with it, and ask the programs about their own."""
+    setup = replace(setup, behaviour=behaviour_of(setup))
     found, passed_over = findings(setup)
     return Check(setup.where, found, verdicts(setup), passed_over, len(all_rules()))
 

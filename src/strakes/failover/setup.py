@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.failover.behaviour import Behaviour
 from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.cluster import Cluster
@@ -34,7 +35,8 @@ class Setup:
     """The files that are checked.
 
     Parts that are not there are None, or empty; the rules about them are then passed over. ``root`` is where ``etc``
-    is; ``modes`` are the permissions of the files that were read.
+    is; ``modes`` are the permissions of the files that were read. ``behaviour`` is what the policy engine does,
+    where it was asked.
     """
 
     where: str
@@ -47,6 +49,7 @@ class Setup:
     fstab: str = ""
     modes: dict[str, int] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
+    behaviour: Behaviour | None = None
 
     @property
     def pacemaker(self) -> Cib:
@@ -100,6 +103,7 @@ class Setup:
             "mounting": self.texts.get("lustre/mount-clients.sh", ""),
             "heartbeat 2": [name for name in self.texts if name.startswith("etc/ha.d/")],
             "sbd": self.sbd,
+            "behaviour": self.behaviour,
             "state": PACEMAKER_STATE in self.texts,
             "link state": LINK_STATE in self.texts,
             "replication state": DRBD_STATE in self.texts,

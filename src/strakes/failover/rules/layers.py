@@ -17,14 +17,14 @@ _LOCKED = ("gfs2", "ocfs2")
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base")
 
 
-def _volume_groups(cib: Cib) -> Iterator[tuple[Primitive, str, str]]:
+def volume_groups(cib: Cib) -> Iterator[tuple[Primitive, str, str]]:
     """Yield each resource that activates volumes, with the volume group and the volume, which may be empty."""
     for one in cib.services:
         if one.agent in ("LVM-activate", "LVM"):
             yield one, one.values.get("vgname") or one.values.get("volgrpname", ""), one.values.get("lvname", "")
 
 
-def _volume_of(primitive: Primitive) -> tuple[str, str]:
+def volume_of(primitive: Primitive) -> tuple[str, str]:
     """Return the volume group and the volume that a mount or a logical unit is on; empty where it is on none.
 
     A hyphen within a name is doubled in /dev/mapper.
@@ -48,9 +48,9 @@ def _volume_of(primitive: Primitive) -> tuple[str, str]:
 def activated_first(setup: Setup) -> Iterator[str]:
     """Find mounts that do not wait for their volume group."""
     cib = setup.pacemaker
-    for activation, group, volume in _volume_groups(cib):
+    for activation, group, volume in volume_groups(cib):
         for one in cib.services:
-            used_group, used_volume = _volume_of(one)
+            used_group, used_volume = volume_of(one)
             uses = used_group == group and (not volume or used_volume == volume)
             if one.uses_disk and group and uses and not cib.starts_after(one, activation):
                 yield f"cib: {one.id} uses {group}, and does not wait for {activation.id}"
@@ -67,11 +67,11 @@ def activated_first(setup: Setup) -> Iterator[str]:
 def nobodys(setup: Setup) -> Iterator[str]:
     """Find mounts beside an activation that activates something else."""
     cib = setup.pacemaker
-    activated = {group for _, group, _ in _volume_groups(cib)}
-    used = {_volume_of(one)[0] for one in cib.services}
-    for activation, group, _ in _volume_groups(cib):
+    activated = {group for _, group, _ in volume_groups(cib)}
+    used = {volume_of(one)[0] for one in cib.services}
+    for activation, group, _ in volume_groups(cib):
         for one in cib.groups.get(activation.group, ()):
-            if one.uses_disk and group not in used and _volume_of(one)[0] not in (*activated, ""):
+            if one.uses_disk and group not in used and volume_of(one)[0] not in (*activated, ""):
                 yield f"cib: {activation.id} activates {group}, {one.id} uses {one.device}"
 
 
@@ -157,7 +157,7 @@ def _stands_on(user: Primitive, base: Primitive) -> bool:
     return any(value.startswith(beginning) for value in values for beginning in beginnings)
 
 
-def _bases(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
+def bases(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
     """Yield each service with each mount or pool that it stands on."""
     for base in cib.services:
         for user in cib.services if base.is_mount or _pool_of(base) else ():
@@ -176,7 +176,7 @@ def _bases(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 )
 def too_early(setup: Setup) -> Iterator[str]:
     """Find services that do not wait for the mount or pool that their parameters name."""
-    for user, base in _bases(setup.pacemaker):
+    for user, base in bases(setup.pacemaker):
         if not setup.pacemaker.starts_after(user, base):
             yield f"cib: {user.id} does not wait for {base.id}"
 
@@ -193,7 +193,7 @@ def too_early(setup: Setup) -> Iterator[str]:
 def elsewhere(setup: Setup) -> Iterator[str]:
     """Find services that may run on another node than the mount or pool that their parameters name."""
     cib = setup.pacemaker
-    for user, base in _bases(cib):
+    for user, base in bases(cib):
         if base.id not in cib.together(user):
             yield f"cib: {user.id} is not kept with {base.id}"
 

@@ -44,6 +44,7 @@ _MODULES = (
     "contradictions",
     "disagreements",
     "beside",
+    "behaviour",
     "state",
 )
 

@@ -1,0 +1,52 @@
+"""What Pacemaker does with a configuration, as values: what runs where after each trial, and what waited for what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# A resource, an operation and a node; pseudo operations have neither resource nor node.
+Action = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The cluster after a trial.
+
+    ``places`` gives, for each resource, the nodes on which it runs with its role there; ``fenced`` are the nodes whose
+    power was cut; ``before`` gives, for each action that was done, those that had to be over first.
+    """
+
+    places: dict[str, tuple[tuple[str, str], ...]]
+    fenced: frozenset[str] = frozenset()
+    before: dict[Action, frozenset[Action]] = field(default_factory=dict)
+
+    def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
+        """Return the nodes on which a resource runs, in this role where one is given."""
+        return frozenset(node for node, own in self.places.get(resource, ()) if role in ("", own))
+
+    def done_to(self, resource: str) -> frozenset[Action]:
+        """Return the actions that were done to a resource, but for looking at it."""
+        return frozenset(action for action in self.before if action[0] == resource and action[1] != "monitor")
+
+    def waits(self, later: Action, earlier: Action) -> bool:
+        """Tell whether an action had to wait for another one, directly or by others between."""
+        seen, waiting = set[Action](), [later]
+        while waiting:
+            for action in self.before.get(waiting.pop(), frozenset()) - seen:
+                seen.add(action)
+                waiting.append(action)
+        return earlier in seen
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What the configuration does: with all nodes up, and after each trial.
+
+    ``without`` has the death of each node, ``emptied`` what happens when a node is put into standby, ``failed`` the
+    first failure of each service.
+    """
+
+    steady: Snapshot
+    without: dict[str, Snapshot]
+    emptied: dict[str, Snapshot]
+    failed: dict[str, Snapshot]

@@ -1,0 +1,305 @@
+"""Rules about what Pacemaker does with a configuration, however that is written: its own policy engine says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.behaviour import Behaviour, Snapshot
+from strakes.failover.cib import Cib, is_true
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.layers import bases, volume_groups, volume_of
+from strakes.failover.rules.mounts import ADDRESSES
+from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.services import clone_of
+from strakes.failover.setup import Setup
+
+# What holds the address that another resource brings up.
+_NEEDS_ADDRESS = ("ip", "nfs_ip", "portals", "source_host", "ip_address")
+_SHARED = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "lustre", "tmpfs", "ceph")
+# Nobody reaches these over an address.
+_BESIDE = ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE", "SysInfo", "controld", "clvm", "lvmlockd")
+_SEEN = f"{PACEMAKER}/constraints.rst"
+_ASK = "crm_simulate --simulate --live-check, with --node-fail NODE or --op-inject, shows each step."
+
+
+def _behaviour(setup: Setup) -> Behaviour:
+    assert setup.behaviour is not None
+    return setup.behaviour
+
+
+def _wanted(cib: Cib) -> Iterator[Primitive]:
+    """Yield what is to run: all but what is told to be stopped, and fencing devices."""
+    for one in cib.services:
+        if one.meta.get("target-role") != "Stopped":
+            yield one
+
+
+def _role(cib: Cib, service: Primitive) -> str:
+    """Return the role in which one copy of a promotable clone has to be, empty for others."""
+    promotable = is_true(cib.clones.get(service.clone, {}).get("promotable", "false"))
+    return "Promoted" if promotable and service.meta.get("target-role") not in ("Unpromoted", "Started") else ""
+
+
+def _base_of(setup: Setup, service: Primitive) -> Iterator[tuple[Primitive, str, bool]]:
+    """Yield what a service needs on its node, the role which that must have, and whether it has to be there first."""
+    cib = setup.pacemaker
+    for user, base in bases(cib):
+        if user is service:
+            yield base, "", True
+    group, volume = volume_of(service) if service.uses_disk else ("", "")
+    for activation, own, part in volume_groups(cib):
+        if group and own == group and part in ("", volume):
+            yield activation, "", True
+    clone = clone_of(setup, service.device) if service.uses_disk and setup.drbd else ""
+    for base in cib.services:
+        if clone and base.clone == clone:
+            yield base, "Promoted", True
+        iqn = base.values.get("iqn") if base.agent == "iSCSITarget" else ""
+        if iqn and service.values.get("target_iqn") == iqn:
+            yield base, "", True
+        if base.agent in ADDRESSES and service.agent not in ADDRESSES and base.values.get("ip"):
+            words = (word for name in _NEEDS_ADDRESS for word in service.values.get(name, "").split())
+            if any(re.sub(r":\d+$", "", word) == base.values["ip"] for word in words):
+                yield base, "", False
+        if service.agent == "exportfs" and base.agent == "nfsserver":
+            yield base, "", False
+
+
+def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
+    yield "with all nodes up", seen.steady
+    for node, snapshot in seen.without.items():
+        yield f"without {node}", snapshot
+    for node, snapshot in seen.emptied.items():
+        yield f"with {node} in standby", snapshot
+    for name, snapshot in seen.failed.items():
+        yield f"after a failure of {name}", snapshot
+
+
+@rule(
+    "started-nowhere",
+    "error",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine leaves it stopped, or promotes no copy, although all nodes are up and nothing "
+    "has failed.",
+    remedy=f"Look for constraints that contradict each other, and for what it waits for. {_ASK}",
+    source=_SEEN,
+)
+def nowhere(setup: Setup) -> Iterator[str]:
+    """Find services that the policy engine does not start."""
+    cib, steady = setup.pacemaker, _behaviour(setup).steady
+    for one in _wanted(cib):
+        role = _role(cib, one)
+        if one.id in steady.places and not steady.nodes_of(one.id, role):
+            yield f"cib: {one.id} is {'promoted' if role else 'started'} nowhere"
+
+
+@rule(
+    "not-taken-over",
+    "error",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine starts it on no other node when its node has died: that is what the cluster "
+    "is for.",
+    remedy=f"Look for constraints that keep it from the other nodes, and for what it waits for. {_ASK}",
+    source=_SEEN,
+)
+def not_taken_over(setup: Setup) -> Iterator[str]:
+    """Find services that nobody has after their node died."""
+    cib, seen = setup.pacemaker, _behaviour(setup)
+    for one in _wanted(cib):
+        role = _role(cib, one)
+        if one.clone and not role:
+            continue
+        for node in sorted(seen.steady.nodes_of(one.id, role)):
+            if node in seen.without and not seen.without[node].nodes_of(one.id, role):
+                yield f"cib: {one.id} runs on {node}, and nowhere when {node} is dead"
+
+
+@rule(
+    "taken-over-without-power-off",
+    "error",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine starts the services of a silent node elsewhere, and does not cut its power: it "
+    "may still be writing.",
+    remedy="stonith-enabled=true, a device for each node, and no requires=nothing.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def unfenced(setup: Setup) -> Iterator[str]:
+    """Find nodes whose services are taken over while they may still run."""
+    seen = _behaviour(setup)
+    for node, snapshot in seen.without.items():
+        if snapshot.fenced != {node} and any(node in seen.steady.nodes_of(one.id) for one in setup.pacemaker.services):
+            others = ", ".join(sorted(snapshot.fenced)) or "nobody"
+            yield f"cib: when {node} is silent the power of {others} is cut"
+
+
+@rule(
+    "apart-from-what-it-needs",
+    "error",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine runs it on another node than the mount, volume, copy, address or server that its "
+    "parameters name.",
+    remedy=f"One group, or a colocation with score INFINITY. {_ASK}",
+    source=_SEEN,
+)
+def apart(setup: Setup) -> Iterator[str]:
+    """Find services that are on another node than what they need."""
+    cib = setup.pacemaker
+    for user in _wanted(cib):
+        needs = list(_base_of(setup, user))
+        for when, snapshot in _snapshots(_behaviour(setup)):
+            # Of several that would do, such as one server for each address, one is enough.
+            for base in {(base.agent, role): base for base, role, _ in needs}.values():
+                alike = [(other, role) for other, role, _ in needs if other.agent == base.agent]
+                there = frozenset[str]().union(*(snapshot.nodes_of(other.id, role) for other, role in alike))
+                lost = snapshot.nodes_of(user.id) - there
+                if lost:
+                    yield f"cib: {when} {user.id} runs on {', '.join(sorted(lost))}, and {base.id} does not"
+                    break
+            else:
+                continue
+            break
+
+
+@rule(
+    "done-before-what-it-needs",
+    "error",
+    "pacemaker",
+    "behaviour",
+    reason="When Pacemaker moves everything to another node it starts this without waiting for what it needs, or takes "
+    "that away while this still runs.",
+    remedy=f"An order (Mandatory, symmetrical), or one group with what is needed first. {_ASK}",
+    source=_SEEN,
+)
+def wrong_order(setup: Setup) -> Iterator[str]:
+    """Find services that are started before, or stopped after, what they need."""
+    cib, seen = setup.pacemaker, _behaviour(setup)
+    for user in _wanted(cib):
+        for base, role, first in _base_of(setup, user):
+            up, down = ("promote", "demote") if role else ("start", "stop")
+            for snapshot in (seen.steady, *seen.emptied.values()) if first else ():
+                for node in cib.nodes:
+                    begun, ended = (user.id, "start", node), (user.id, "stop", node)
+                    made, taken = (base.id, up, node), (base.id, down, node)
+                    if begun in snapshot.before and made in snapshot.before and not snapshot.waits(begun, made):
+                        yield f"cib: {user.id} is started on {node} without waiting for {base.id}"
+                        break
+                    if ended in snapshot.before and taken in snapshot.before and not snapshot.waits(taken, ended):
+                        yield f"cib: {base.id} is taken away from {node} while {user.id} still uses it"
+                        break
+                else:
+                    continue
+                break
+
+
+@rule(
+    "failure-left-alone",
+    "error",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine does nothing, or leaves the service stopped, after it has failed once.",
+    remedy="Remove on-fail from the monitor, and migration limits that leave no node. " + _ASK,
+    source=f"{PACEMAKER}/operations.rst",
+)
+def left_alone(setup: Setup) -> Iterator[str]:
+    """Find services that are not brought back after one failure."""
+    cib, seen = setup.pacemaker, _behaviour(setup)
+    for one in _wanted(cib):
+        snapshot, role = seen.failed.get(one.id), _role(cib, one)
+        # A node of its own is brought back with what runs on it.
+        if one.agent == "remote" or snapshot is None or not seen.steady.nodes_of(one.id, role):
+            continue
+        if not snapshot.nodes_of(one.id, role):
+            yield f"cib: {one.id} is {'promoted' if role else 'started'} nowhere after it has failed once"
+        elif not snapshot.done_to(one.id) and not snapshot.fenced:
+            yield f"cib: nothing is done when {one.id} fails"
+
+
+@rule(
+    "runs-twice",
+    "error",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine runs it on several nodes at a time; a disk file system is destroyed by that, "
+    "and an address answers twice.",
+    remedy="No clone around it, and promoted-max=1 (master-max=1).",
+    source=_SEEN,
+)
+def twice(setup: Setup) -> Iterator[str]:
+    """Find file systems and addresses on several nodes at a time."""
+    steady = _behaviour(setup).steady
+    for one in setup.pacemaker.services:
+        kind = one.values.get("fstype", "")
+        alone = one.agent == "Lustre" or one.agent == "ZFS" or (one.agent == "Filesystem" and kind not in _SHARED)
+        alone = alone and "bind" not in one.values.get("options", "")
+        hashed = one.values.get("clusterip_hash") or is_true(one.values.get("lvs_support", "false"))
+        if (alone or (one.agent in ADDRESSES and not hashed)) and len(steady.nodes_of(one.id)) > 1:
+            yield f"cib: {one.id} runs on {' and '.join(sorted(steady.nodes_of(one.id)))}"
+
+
+@rule(
+    "disturbed-by-another-node",
+    "warning",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine stops the service, or moves it, because a node died on which it did not run.",
+    remedy=f"interleave=true on clones that wait for clones; no order or colocation with what was there. {_ASK}",
+    source=_SEEN,
+)
+def disturbed(setup: Setup) -> Iterator[str]:
+    """Find services that are stopped when another node dies than their own."""
+    seen = _behaviour(setup)
+    # Where nodes are let back to their disks the engine alone does not know that they have been.
+    if any(device.meta.get("provides") == "unfencing" for device in setup.pacemaker.devices):
+        return
+    for one in _wanted(setup.pacemaker):
+        for node, snapshot in seen.without.items():
+            stopped = {action[2] for action in snapshot.before if action[:2] == (one.id, "stop")}
+            if (stopped & seen.steady.nodes_of(one.id)) - {node}:
+                yield f"cib: {one.id} is stopped on {', '.join(sorted(stopped - {node}))} when {node} dies"
+
+
+@rule(
+    "address-beside-its-service",
+    "warning",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine brings the address up on a node where nothing else runs that could answer there.",
+    remedy="The address in one group with the service that clients reach over it.",
+    source=_SEEN,
+)
+def alone(setup: Setup) -> Iterator[str]:
+    """Find addresses on nodes without any service."""
+    cib = setup.pacemaker
+    others = [one for one in cib.services if one.agent not in ADDRESSES and one.agent not in _BESIDE]
+    for one in _wanted(cib):
+        for when, snapshot in _snapshots(_behaviour(setup)) if one.agent in ADDRESSES and not one.clone else ():
+            busy = frozenset[str]().union(*(snapshot.nodes_of(other.id, _role(cib, other)) for other in others))
+            if busy and snapshot.nodes_of(one.id) - busy:
+                yield f"cib: {when} {one.id} is on {', '.join(snapshot.nodes_of(one.id))}, and no service is"
+                break
+
+
+@rule(
+    "runs-elsewhere-than-described",
+    "error",
+    "description",
+    "pacemaker",
+    "behaviour",
+    reason="With all nodes up Pacemaker's policy engine serves a target on another node than the one that cluster.toml "
+    "prefers, or on one that cannot serve it.",
+    remedy="Correct the scores of the locations, or prefers in cluster.toml.",
+    source=_SEEN,
+)
+def elsewhere(setup: Setup) -> Iterator[str]:
+    """Find targets that are served on another node than the described one."""
+    steady = _behaviour(setup).steady
+    for target in setup.described.targets:
+        for mount in setup.pacemaker.services:
+            on = steady.nodes_of(mount.id)
+            if mount.is_mount and mount.device == target.device and on and target.prefers not in on:
+                yield f"cib: {mount.id} runs on {', '.join(sorted(on))}, {target.name} prefers {target.prefers}"

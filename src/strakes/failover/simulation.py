@@ -1,0 +1,193 @@
+"""What Pacemaker's policy engine (``crm_simulate``) does with a configuration: where it puts what, and when."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.failover.behaviour import Action, Behaviour, Snapshot
+from strakes.failover.cib import Cib, is_true
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.setup import Setup
+from strakes.failover.validators import installed
+from strakes.targets.command import run
+
+_LIMIT_S = 60.0
+# One transition may need another, such as a start after a power-off; more than this would be a loop.
+_TRANSITIONS = 4
+# Old enough for every release: tools refuse what was last changed by a newer release than their own.
+_OLD_FEATURES = "3.0.14"
+# The attribute that each agent sets where nothing else is said.
+_WATCHERS = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "ethmonitor": "", "healthLUSTRE": "lustred"}
+# Each needs a call of its own; clusters of more services have many that are alike.
+_MOST_FAILURES = 40
+
+
+def behaviour_of(setup: Setup) -> Behaviour | None:
+    """Return what the policy engine does; None without a CIB or without the engine, and where it refuses the CIB."""
+    if setup.cib is None or not installed("crm_simulate"):
+        return None
+    with tempfile.TemporaryDirectory(prefix="strakes-") as name:
+        try:
+            return _Simulation(setup, setup.cib, Path(name)).behaviour()
+        except (BadInputError, EnvironmentLacksError, Xml.ParseError):
+            return None
+
+
+class _Simulation:
+    def __init__(self, setup: Setup, cib: Cib, directory: Path) -> None:
+        self._setup, self._cib, self._directory = setup, cib, directory
+        self._start = directory / "start.xml"
+        self._start.write_bytes(Xml.tostring(self._fresh()))
+
+    def behaviour(self) -> Behaviour:
+        steady = self._settled(self._start, [])
+        running = self._directory / "running.xml"
+        running.write_bytes((self._directory / "out.xml").read_bytes())
+        members = self._cib.members_of_corosync
+        services = [one for one in self._cib.services if _monitors(one) and steady.nodes_of(one.id)]
+        return Behaviour(
+            steady,
+            {node: self._settled(running, ["--node-fail", node]) for node in members},
+            {node: self._settled(self._in_standby(running, node), [], most=1) for node in members},
+            {
+                one.id: self._settled(running, ["--op-inject", self._failure(one, steady)], most=1)
+                for one in services[:_MOST_FAILURES]
+            },
+        )
+
+    def _failure(self, service: Primitive, steady: Snapshot) -> str:
+        role = "Promoted" if steady.nodes_of(service.id, "Promoted") else ""
+        monitor = next((one for one in _monitors(service) if one[1] == role), _monitors(service)[0])
+        return f"{service.id}_monitor_{monitor[0]}@{min(steady.nodes_of(service.id, role))}=1"
+
+    def _fresh(self) -> Xml.Element:
+        """Return the CIB with all nodes up, nothing started, and what agents and watchers say when all is well."""
+        root = copy.deepcopy(self._cib.root)
+        root.set("crm_feature_set", _OLD_FEATURES)
+        root.set("have-quorum", "1")
+        for status in root.findall("./status"):
+            root.remove(status)
+        status = Xml.SubElement(root, "status")
+        ids = {node.get("uname", ""): node.get("id", "") for node in root.iterfind("./configuration/nodes/node")}
+        for node in self._cib.members_of_corosync:
+            state = {"id": ids[node], "uname": node, "in_ccm": "true", "crmd": "online"}
+            up = Xml.SubElement(status, "node_state", state | {"join": "member", "expected": "member"})
+            attributes = Xml.SubElement(up, "transient_attributes", id=ids[node])
+            block = Xml.SubElement(attributes, "instance_attributes", id=f"status-{ids[node]}")
+            for name, value in (*self._promotable(node), *self._watched):
+                Xml.SubElement(block, "nvpair", id=f"status-{ids[node]}-{name}", name=name, value=value)
+        return root
+
+    def _promotable(self, node: str) -> Iterator[tuple[str, str]]:
+        """Yield what agents say on a node of the copies that may be promoted there."""
+        hosts = {resource.name: [host.name for host in resource.hosts] for resource in self._setup.drbd}
+        for one in self._cib.primitives:
+            promotable = is_true(self._cib.clones.get(one.clone, {}).get("promotable", "false"))
+            if promotable and node in hosts.get(one.values.get("drbd_resource", ""), (node,)):
+                yield f"master-{one.id}", "10000"
+
+    @cached_property
+    def _watched(self) -> tuple[tuple[str, str], ...]:
+        attributes = {}
+        for one in self._cib.primitives:
+            if one.agent in _WATCHERS:
+                name = one.values.get("name") or _WATCHERS[one.agent] or f"ethmonitor-{one.values.get('interface', '')}"
+                hosts = len(one.values.get("host_list", "x").split())
+                factor = one.values.get("multiplier", "1")
+                attributes[name] = str(hosts * int(factor) if factor.isdecimal() else hosts)
+        return tuple(attributes.items())
+
+    def _in_standby(self, file: Path, node: str) -> Path:
+        tree = Xml.parse(file)
+        for element in tree.iterfind("./configuration/nodes/node"):
+            if element.get("uname") == node:
+                block = Xml.SubElement(element, "instance_attributes", id="strakes-standby")
+                Xml.SubElement(block, "nvpair", id="strakes-standby-on", name="standby", value="on")
+        changed = self._directory / "standby.xml"
+        tree.write(changed)
+        return changed
+
+    def _settled(self, file: Path, words: Sequence[str], most: int = _TRANSITIONS) -> Snapshot:
+        """Return the state after a trial, when nothing more is to be done, or after so many transitions."""
+        fenced: set[str] = set()
+        before: dict[Action, frozenset[Action]] = {}
+        document = Xml.Element("none")
+        for number in range(most):
+            document, graph = self._simulate(file, words if number == 0 else ())
+            file = self._directory / "out.xml"
+            fenced |= {
+                action.get("target", "")
+                for action in document.findall("./transition/fencing_action")
+                if action.get("op") in ("off", "reboot")
+            }
+            for action, earlier in _waits(graph):
+                before[action] = before.get(action, frozenset()) | earlier
+            if not document.findall("./transition/*"):
+                break
+        return Snapshot(_places(document), frozenset(fenced), before)
+
+    def _simulate(self, file: Path, words: Sequence[str]) -> tuple[Xml.Element, Xml.Element]:
+        out, graph, given = (self._directory / name for name in ("out.xml", "graph.xml", "given.xml"))
+        given.write_bytes(file.read_bytes())
+        argv = ["crm_simulate", "--xml-file", str(given), "--simulate", "--save-output", str(out)]
+        done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], _LIMIT_S)
+        if done.status != 0:
+            raise BadInputError("the policy engine refuses the configuration", where=str(file), why=done.stderr[-400:])
+        return Xml.fromstring(done.stdout), Xml.parse(graph).getroot()
+
+
+def _monitors(service: Primitive) -> list[tuple[int, str]]:
+    """Return the interval in milliseconds and the role of each monitor that is repeated."""
+    return [
+        (round(one.interval_s * 1000), one.role)
+        for one in service.operations
+        if one.name == "monitor" and one.interval_s > 0
+    ]
+
+
+def _plain(identity: str) -> str:
+    """Return the id of a resource without the number of its copy."""
+    return re.sub(r":\d+$", "", identity)
+
+
+def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
+    status = document.find("./revised_cluster_status")
+    places: dict[str, tuple[tuple[str, str], ...]] = {}
+    if status is None:
+        return places
+    gone = {
+        node.get("name")
+        for node in status.iterfind("./nodes/node")
+        if node.get("online") != "true" or node.get("unclean") == "true"
+    }
+    for resource in status.iter("resource"):
+        name, role = _plain(resource.get("id", "")), resource.get("role", "")
+        role = {"Master": "Promoted", "Slave": "Unpromoted"}.get(role, role)
+        on = [node.get("name", "") for node in resource.iterfind("./node") if node.get("name") not in gone]
+        working = role in ("Started", "Promoted", "Unpromoted") and resource.get("failed") != "true"
+        places[name] = (*places.get(name, ()), *((node, role) for node in on if working))
+    return places
+
+
+def _waits(graph: Xml.Element) -> Iterator[tuple[Action, frozenset[Action]]]:
+    """Yield each action of a transition with those that it waits for."""
+    actions: dict[str, Action] = {}
+    for element in graph.iterfind("./synapse/action_set/*"):
+        part = element.find("./primitive")
+        name = _plain(part.get("id", "")) if part is not None else ""
+        operation = element.get("operation", "") if name else element.get("operation_key", element.get("id", ""))
+        # Each pseudo operation is one of its own.
+        actions[element.get("id", "")] = (name, operation, element.get("on_node", "") if name else "")
+    for synapse in graph.iterfind("./synapse"):
+        earlier = frozenset(
+            actions[one.get("id", "")] for one in synapse.iterfind("./inputs/trigger/*") if one.get("id") in actions
+        )
+        for element in synapse.iterfind("./action_set/*"):
+            yield actions[element.get("id", "")], earlier

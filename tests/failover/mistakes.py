@@ -10,6 +10,7 @@ from pathlib import Path
 from failover.clusters import EXAMPLES, planned
 from failover.styles import STYLES, write
 from failover.styles_files import FILE_STYLES
+from failover.styles_more import MORE_STYLES
 
 COROSYNC, CIB, TOML = "etc/corosync/corosync.conf", "pacemaker/cib.xml", "cluster.toml"
 TARGETS, CLIENTS = "lustre/make-targets.sh", "lustre/mount-clients.sh"
@@ -29,10 +30,10 @@ class Planted:
     def plant(self, directory: Path) -> Path:
         if self.base in EXAMPLES:
             planned(self.base, directory)
-        elif self.base in FILE_STYLES:
-            write(FILE_STYLES[self.base](), directory, 0o600)
-        else:
+        elif self.base in STYLES:
             write(STYLES[self.base](), directory)
+        else:
+            write({**FILE_STYLES, **MORE_STYLES}[self.base](), directory, 0o600)
         path = directory / self.file
         if not self.old:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,7 +157,7 @@ _ROWS: Mapping[str, tuple[str, str, str, tuple[str, str]]] = {
         (r'value="10\.9\.0\.1"((?:.|\n)*)value="10\.9\.0\.2"', r'value="10.9.0.2"\1value="10.9.0.1"'),
     ),
     "both BMCs have one address": ("one-bmc-for-two-nodes", "pcs", CIB, (r"192\.168\.30\.2", "192.168.30.1")),
-    "port of the web interface": ("port-of-another-service", "pcs", CIB, device_value("fence_alpha", "ipport", "80")),
+    "port of the web interface": ("port-of-another-protocol", "pcs", CIB, device_value("fence_alpha", "ipport", "80")),
     "port differs from the description": ("fencing-differs-from-the-description", PAIR, CIB, set_to("ipport", "624")),
     "BMC without an address": (
         "device-without-address",

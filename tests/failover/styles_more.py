@@ -448,7 +448,9 @@ def amazon() -> Files:
     )
     properties = {"stonith-timeout": "600s"}
     text = cib([fence, group("grp", volume(), mount("/dev/my_vg/my_lv"), moved)], [], properties=properties)
-    return files(text, corosync(transport="udpu", totem="token: 30000\n secauth: on", rings=("192.168.10",)), "")
+    return files(
+        text, corosync(totem="token: 30000\n crypto_cipher: aes256\n crypto_hash: sha256", rings=("192.168.10",)), ""
+    )
 
 
 def google() -> Files:

@@ -17,7 +17,8 @@ from strakes.accept.needs import needs_from_toml
 from strakes.accept.service_level import parse_service_level
 from strakes.compare.fail_on import parse_fail_on
 from strakes.errors import BadInputError, StrakesError
-from strakes.failover.cib import Cib, score, seconds
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import score, seconds
 from strakes.interop.foreign import moment_of, number, time_of
 from strakes.interop.formats import read_file
 from strakes.launch.impact import parse_impact

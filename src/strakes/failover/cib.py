@@ -9,25 +9,11 @@ from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError
+from strakes.failover.cib_values import TRUE, role_of, score, seconds
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 from strakes.failover.patterns import matches
 
-_FACTORS = {
-    "": 1.0,
-    "s": 1.0,
-    "sec": 1.0,
-    "ms": 0.001,
-    "msec": 0.001,
-    "m": 60.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "hr": 3600.0,
-}
 _MOST_ATTRIBUTES = 256
-_MOST_S = 1e12
-_TRUE = ("true", "yes", "on", "1", "y")
-# What older configurations call them.
-_ROLES = {"Master": "Promoted", "Slave": "Unpromoted"}
 # Agents that cut the power of whichever node asks, or is asked for, without a list of hosts.
 _FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 
@@ -126,7 +112,7 @@ class Cib:
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_location"):
             identity = element.get("id", "")
-            role = _role(element.get("role", ""))
+            role = role_of(element.get("role", ""))
             resources = self._resources_of(element)
             if element.get("node"):
                 found.append(
@@ -135,7 +121,9 @@ class Cib:
             for rule in element.iterfind("./rule"):
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
-                found.append(Location(identity, resources, nodes, value, _role(rule.get("role", "")) or role, certain))
+                found.append(
+                    Location(identity, resources, nodes, value, role_of(rule.get("role", "")) or role, certain)
+                )
         return tuple(found)
 
     @cached_property
@@ -147,13 +135,13 @@ class Cib:
             if element.get("rsc"):
                 pairs = [
                     (
-                        (element.get("rsc", ""), _role(element.get("rsc-role", ""))),
-                        (element.get("with-rsc", ""), _role(element.get("with-rsc-role", ""))),
+                        (element.get("rsc", ""), role_of(element.get("rsc-role", ""))),
+                        (element.get("with-rsc", ""), role_of(element.get("with-rsc-role", ""))),
                     )
                 ]
             else:
                 members = [
-                    (name, _role(one.get("role", "")))
+                    (name, role_of(one.get("role", "")))
                     for one in element.iterfind("./resource_set")
                     for name in _refs(one)
                 ]
@@ -168,7 +156,7 @@ class Cib:
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_order"):
             kind = element.get("kind") or ("Optional" if element.get("score") == "0" else "Mandatory")
-            symmetrical = element.get("symmetrical", "true").lower() in _TRUE
+            symmetrical = element.get("symmetrical", "true").lower() in TRUE
             if element.get("first"):
                 action = element.get("first-action", "start")
                 pairs = [
@@ -389,7 +377,7 @@ class Cib:
         meta = dict(self.defaults)
         for inherited in (*metas, own):
             meta |= inherited
-        meta = {key: _role(value) if key == "target-role" else value for key, value in meta.items()}
+        meta = {key: role_of(value) if key == "target-role" else value for key, value in meta.items()}
         head = element if template is None else template
         return Primitive(
             element.get("id", ""),
@@ -417,9 +405,9 @@ class Cib:
             name,
             seconds(element.get("interval", "0")),
             seconds(values.get("timeout", "")) or self._default_timeout_s,
-            _role(element.get("role", "")),
+            role_of(element.get("role", "")),
             values.get("on-fail", ""),
-            values.get("enabled", "true").lower() in _TRUE,
+            values.get("enabled", "true").lower() in TRUE,
             values.get("requires", ""),
         )
 
@@ -474,32 +462,6 @@ class Cib:
         }[expression.get("operation", "")]
 
 
-def is_true(text: str) -> bool:
-    """Read a boolean as Pacemaker does."""
-    return text.strip().lower() in _TRUE
-
-
-def seconds(text: str) -> float:
-    """Read a time as Pacemaker does, in seconds; 0 for what it does not understand.
-
-    >>> seconds("10s"), seconds("2min"), seconds("500ms"), seconds("90"), seconds("PT1M30S"), seconds("")
-    (10.0, 120.0, 0.5, 90.0, 90.0, 0.0)
-    """
-    iso = re.fullmatch(r"PT(?:(\d{1,18})H)?(?:(\d{1,18})M)?(?:(\d{1,18})S)?", text.strip())
-    if iso:
-        return sum(int(part or 0) * factor for part, factor in zip(iso.groups(), (3600.0, 60.0, 1.0), strict=True))
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([a-z]*)\s*", text)
-    return min(float(match[1]), _MOST_S) * _FACTORS.get(match[2], 0.0) if match else 0.0
-
-
-def score(text: str) -> float:
-    """Read a score; INFINITY is one too, and so is everything from a million on."""
-    if text.lstrip("+-").upper() in ("INFINITY", "INF"):
-        return float("-inf") if text.startswith("-") else float("inf")
-    value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0
-    return value if abs(value) < 1_000_000 else value * float("inf")
-
-
 def _own_host_list(device: Primitive) -> tuple[str, ...]:
     """Return the parameters by which an older agent itself says, when it is asked, which nodes it is for."""
     return ("hostlist", "hostname") if device.agent.startswith("external/") else ("hostlist",)
@@ -507,11 +469,6 @@ def _own_host_list(device: Primitive) -> tuple[str, ...]:
 
 def _number(text: str) -> int:
     return int(text) if re.fullmatch(r"\d{1,18}", text) else 0
-
-
-def _role(text: str) -> str:
-    text = text[:1].upper() + text[1:].lower()
-    return _ROLES.get(text, text)
 
 
 def _refs(resource_set: Xml.Element) -> list[str]:
@@ -523,7 +480,7 @@ def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple
     rows = [[(name, one.get("action", "start")) for name in _refs(one)] for one in sets]
     pairs = []
     for one, row in zip(sets, rows, strict=True):
-        if one.get("sequential", "true").lower() in _TRUE:
+        if one.get("sequential", "true").lower() in TRUE:
             pairs += list(pairwise(row))
     for row, following in pairwise(rows):
         pairs += [(first, then) for first in row for then in following]

@@ -22,6 +22,7 @@ _PATTERNS = {
     "score": _SCORE,
     "time": _TIME,
     "percentage": re.compile(r"\d+%?"),
+    "card": re.compile(r"[\w.@-]+"),
 }
 _WANTED = {
     "bool": "true or false",
@@ -30,6 +31,7 @@ _WANTED = {
     "score": "a score",
     "time": "a time such as 60s",
     "percentage": "a percentage",
+    "card": "the name of a network card, without an alias",
 }
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # So similar is a name that was meant to be the other one.

@@ -12,7 +12,8 @@ from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.behaviour import Action, Behaviour, Snapshot
-from strakes.failover.cib import Cib, is_true
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import is_true
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 from strakes.failover.validators import installed

@@ -9,7 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.failover.cib import Cib, is_true
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import is_true
 from strakes.failover.validators import installed
 from strakes.targets.command import run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from strakes.failover.cib import seconds
+from strakes.failover.cib_values import seconds
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.behaviour import Behaviour, Snapshot
-from strakes.failover.cib import Cib, is_true
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import is_true
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.layers import bases, volume_groups, volume_of
 from strakes.failover.rules.mounts import ADDRESSES

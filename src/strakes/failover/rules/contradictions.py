@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from strakes.failover.cib import is_true, seconds
+from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.rules.fencing_devices import is_outlet
 from strakes.failover.rules.rule import OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup

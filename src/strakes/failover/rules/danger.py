@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from strakes.failover.cib import seconds
+from strakes.failover.cib_values import seconds
 from strakes.failover.rules.rule import Severity
 
 Bad = Callable[[str], bool]

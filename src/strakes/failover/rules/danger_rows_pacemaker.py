@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from strakes.failover.cib import is_true, score, seconds
+from strakes.failover.cib_values import is_true, score, seconds
 from strakes.failover.rules.danger import Danger, above, always, below, is_off, is_one_of, more, number_in
 
 PACEMAKER_ROWS: tuple[Danger, ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from strakes.failover.cib import is_true
+from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import meant, options_of
 from strakes.failover.rules.danger import Danger, below, is_off, is_one_of, is_relative, less, more
 

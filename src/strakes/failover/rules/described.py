@@ -6,7 +6,8 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from strakes.failover.cib import Cib, is_true
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import is_true
 from strakes.failover.cluster import ServedTarget
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.planned.lustre import nids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.cib import is_true, seconds
+from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.fencing_devices import (
     POWERS_OFF,
@@ -429,21 +429,6 @@ def privilege(setup: Setup) -> Iterator[str]:
     for device in setup.pacemaker.devices:
         if device.values.get("privlvl", "administrator").lower() in ("user", "callback"):
             yield f"cib: {device.id} has privlvl={device.values['privlvl']}"
-
-
-@rule(
-    "port-of-another-service",
-    "error",
-    "pacemaker",
-    reason="IPMI is on UDP port 623; on a port of the web interface or of ssh nobody answers.",
-    remedy="Remove ipport, or ipport=623.",
-    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
-)
-def port(setup: Setup) -> Iterator[str]:
-    """Find IPMI devices on a port of another protocol."""
-    for device in setup.pacemaker.devices:
-        if device.agent == "fence_ipmilan" and device.values.get("ipport", "623") in ("22", "23", "80", "161", "443"):
-            yield f"cib: {device.id} has ipport={device.values['ipport']}"
 
 
 @rule(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from strakes.failover.cib import Cib, is_true
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import is_true
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import PACEMAKER, rule

@@ -6,7 +6,8 @@ import ipaddress
 from collections.abc import Iterator
 from contextlib import suppress
 
-from strakes.failover.cib import Cib, is_true
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import is_true
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.fencing_devices import address_of
 from strakes.failover.rules.rule import PACEMAKER, rule

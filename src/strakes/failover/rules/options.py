@@ -49,7 +49,7 @@ def _not_taken(pairs: _Pairs, known: Mapping[str, Option], where: str) -> Iterat
 def _parameters(primitive: Primitive) -> Mapping[str, Option]:
     """Return the parameters that the resource's agent knows, none where the agent is unknown."""
     if primitive.standard == "stonith":
-        return options_of(primitive.agent, "fencing", "fence") if is_known(primitive.agent) else {}
+        return options_of("fencing", "fence", primitive.agent) if is_known(primitive.agent) else {}
     name = f"{primitive.provider}:{primitive.agent}"
     return options_of(name, "ocf") if options_of(name) else {}
 
@@ -126,8 +126,8 @@ def of_another(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/resources.rst",
 )
 def missing(setup: Setup) -> Iterator[str]:
-    """Find services that lack a required parameter."""
-    for primitive in setup.pacemaker.services:
+    """Find services and fencing devices that lack a required parameter."""
+    for primitive in setup.pacemaker.primitives:
         for name, option in _parameters(primitive).items():
             if option.required and not primitive.values.get(name, "").strip():
                 yield f"cib: {primitive.id} ({primitive.agent}) has no {name}"

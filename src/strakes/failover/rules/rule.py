@@ -45,6 +45,7 @@ _MODULES = (
     "disagreements",
     "beside",
     "behaviour",
+    "inventory",
     "state",
 )
 
@@ -111,4 +112,6 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
         found += [
             RuleFinding(one.name, one.severity, where, one.reason, one.remedy, one.source) for where in one.find(setup)
         ]
+    # A resource may have one mistake twice, such as in the monitors of both its roles: that is told once.
+    found = list(dict.fromkeys(found))
     return tuple(sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))), tuple(passed)

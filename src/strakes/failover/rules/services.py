@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.cib import is_true, score, seconds
+from strakes.failover.cib_values import is_true, score, seconds
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup

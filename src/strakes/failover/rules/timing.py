@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from strakes.failover.cib import is_true, seconds
+from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Resource
 from strakes.failover.rules.rule import COROSYNC_CONF, OWN, PACEMAKER, rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from strakes.failover.cib import is_true, seconds
+from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.rules.fencing_devices import tie_breakers, watchdog_fences
 from strakes.failover.rules.heartbeat import nodes_of
 from strakes.failover.rules.rule import SBD, rule

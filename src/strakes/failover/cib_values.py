@@ -1,0 +1,57 @@
+"""Values in Pacemaker's configuration: booleans, times, scores, roles."""
+
+from __future__ import annotations
+
+import re
+
+_FACTORS = {
+    "": 1.0,
+    "s": 1.0,
+    "sec": 1.0,
+    "ms": 0.001,
+    "msec": 0.001,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "hr": 3600.0,
+}
+_MOST_S = 1e12
+TRUE = ("true", "yes", "on", "1", "y")
+# What older configurations call them.
+_ROLES = {"Master": "Promoted", "Slave": "Unpromoted"}
+
+
+def is_true(text: str) -> bool:
+    """Read a boolean as Pacemaker does."""
+    return text.strip().lower() in TRUE
+
+
+def seconds(text: str) -> float:
+    """Read a time as Pacemaker does, in seconds; 0 for what it does not understand.
+
+    >>> seconds("10s"), seconds("2min"), seconds("500ms"), seconds("90"), seconds("PT1M30S"), seconds("")
+    (10.0, 120.0, 0.5, 90.0, 90.0, 0.0)
+    """
+    iso = re.fullmatch(r"PT(?:(\d{1,18})H)?(?:(\d{1,18})M)?(?:(\d{1,18})S)?", text.strip())
+    if iso:
+        return sum(int(part or 0) * factor for part, factor in zip(iso.groups(), (3600.0, 60.0, 1.0), strict=True))
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([a-z]*)\s*", text)
+    return min(float(match[1]), _MOST_S) * _FACTORS.get(match[2], 0.0) if match else 0.0
+
+
+def score(text: str) -> float:
+    """Read a score; INFINITY is one too, and so is everything from a million on."""
+    if text.lstrip("+-").upper() in ("INFINITY", "INF"):
+        return float("-inf") if text.startswith("-") else float("inf")
+    value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0
+    return value if abs(value) < 1_000_000 else value * float("inf")
+
+
+def role_of(text: str) -> str:
+    """Return the name of a role as Pacemaker writes it today.
+
+    >>> role_of("master"), role_of("Started")
+    ('Promoted', 'Started')
+    """
+    text = text[:1].upper() + text[1:].lower()
+    return _ROLES.get(text, text)

@@ -7,17 +7,19 @@ from pathlib import Path
 
 from failover.mistakes import Planted
 
+# In place of a rule: one of the cluster's own programs refuses the file.
+REFUSED = "refused by its program"
 _HERE = Path(__file__).parent
-_LISTS = [
-    tomllib.loads((_HERE / f"mistakes_{name}.toml").read_text(encoding="utf-8"))["mistake"]
-    for name in ("fresh", "known", "later", "last")
-]
-_ROWS = [row for rows in _LISTS for row in rows]
+_LISTS = ("fresh", "known", "later", "last", "public", "services")
+_ROWS = {}
+for _name in _LISTS:
+    for _row in tomllib.loads((_HERE / f"mistakes_{_name}.toml").read_text(encoding="utf-8"))["mistake"]:
+        _ROWS[_row["name"] if _row["name"] not in _ROWS else f"{_row['name']} ({_row['base']})"] = _row
 # Each with all rules that may tell of it; the first one is the one that is asked for. Without rules: known, and missed.
-RULES = {row["name"]: tuple(row["rules"]) for row in _ROWS}
+RULES = {name: tuple(row["rules"]) for name, row in _ROWS.items()}
 MISSED = tuple(name for name, rules in RULES.items() if not rules)
 PLANTED = {
-    row["name"]: Planted(row["rules"][0], row["base"], row["file"], row["old"], row["new"])
-    for row in _ROWS
+    name: Planted(row["rules"][0], row["base"], row["file"], row["old"], row["new"])
+    for name, row in _ROWS.items()
     if row["rules"]
 }

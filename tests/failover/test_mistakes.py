@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from failover import mistakes, mistakes_dangers, mistakes_fresh, mistakes_storage, mistakes_values
-from strakes.failover.rules.rule import findings
+from failover.clusters import need
+from strakes.failover.rules.rule import all_rules, findings
 from strakes.failover.setup import read_plan
+from strakes.failover.simulation import behaviour_of
+from strakes.failover.validators import verdicts
 
 PLANTED = {
     **mistakes.PLANTED,
@@ -24,9 +28,21 @@ def test_there_are_many_of_them_and_hardly_one_is_missed() -> None:
     assert len(mistakes_fresh.MISSED) <= 0.05 * len(mistakes_fresh.RULES)
 
 
+_SIMULATED = {rule.name for rule in all_rules() if "behaviour" in rule.needs}
+
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_clear_mistake_is_found(name: str, tmp_path: Path) -> None:
     mistake = PLANTED[name]
-    rules = {finding.rule: finding.severity for finding in findings(read_plan(mistake.plant(tmp_path)))[0]}
+    wanted = {mistake.rule, *mistakes_fresh.RULES.get(name, ())}
+    setup = read_plan(mistake.plant(tmp_path))
+    if wanted & _SIMULATED:
+        need("crm_simulate")
+        setup = replace(setup, behaviour=behaviour_of(setup))
+    rules = {finding.rule: finding.severity for finding in findings(setup)[0]}
+    if mistakes_fresh.REFUSED in wanted:
+        need("corosync", "crm_verify", "drbdadm")
+        assert [verdict for verdict in verdicts(setup) if verdict.state == "refuses"]
+        return
     assert rules.get(mistake.rule) in ("error", "warning"), rules
-    assert set(mistakes_fresh.RULES.get(name, ())) <= set(rules)
+    assert wanted <= set(rules)

@@ -148,6 +148,7 @@ LIVE_ONLY = {
 }
 # Of files that a plan does not have.
 _PARTS_OF_OTHERS = {
+    "behaviour",
     "hosts",
     "exports",
     "lnet",

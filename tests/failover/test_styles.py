@@ -12,17 +12,18 @@ import pytest
 from failover.clusters import need
 from failover.styles import STYLES, write
 from failover.styles_files import FILE_STYLES
+from failover.styles_more import MORE_STYLES
 from failover.styles_public import PUBLIC_STYLES
 from strakes.errors import BadInputError
 from strakes.failover.check import check
 from strakes.failover.rules.rule import findings
 from strakes.failover.setup import read_plan
 
-ALL = {**STYLES, **PUBLIC_STYLES, **FILE_STYLES}
+ALL = {**STYLES, **PUBLIC_STYLES, **FILE_STYLES, **MORE_STYLES}
 
 
 def test_there_are_many_of_them() -> None:
-    assert len(ALL) >= 50
+    assert len(ALL) >= 90
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -93,7 +93,7 @@ def nowhere(setup: Setup) -> Iterator[str]:
     for one in _wanted(cib):
         role = _role(cib, one)
         if one.id in steady.places and not steady.nodes_of(one.id, role):
-            yield f"cib: {one.id} is {'promoted' if role else 'started'} nowhere"
+            yield f"cib: no copy of {one.id} is promoted" if role else f"cib: {one.id} is started nowhere"
 
 
 @rule(
@@ -215,7 +215,7 @@ def left_alone(setup: Setup) -> Iterator[str]:
         if one.agent == "remote" or snapshot is None or not seen.steady.nodes_of(one.id, role):
             continue
         if not snapshot.nodes_of(one.id, role):
-            yield f"cib: {one.id} is {'promoted' if role else 'started'} nowhere after it has failed once"
+            yield f"cib: {one.id} is not brought back after it has failed once"
         elif not snapshot.done_to(one.id) and not snapshot.fenced:
             yield f"cib: nothing is done when {one.id} fails"
 

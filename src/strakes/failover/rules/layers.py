@@ -77,6 +77,27 @@ def nobodys(setup: Setup) -> Iterator[str]:
 
 
 @rule(
+    "disk-of-nobody",
+    "error",
+    "pacemaker",
+    reason="The array is assembled, or the pool imported, by no resource: on the node that takes over the disk does "
+    "not exist.",
+    remedy="The device of the mount, and what assembles or imports it, with one name.",
+    source=f"{_AGENTS}/mdraid",
+)
+def of_nobody(setup: Setup) -> Iterator[str]:
+    """Find mounts of arrays and datasets that no resource gives, in clusters where others are given."""
+    cib = setup.pacemaker
+    arrays, pools = ({get(one) for one in cib.services} - {""} for get in (_array_of, _pool_of))
+    for one in cib.services:
+        if arrays and re.fullmatch(r"/dev/md/?\w+", one.device) and one.uses_disk and one.device not in arrays:
+            yield f"cib: {one.id} uses {one.device}, which no resource assembles"
+        pool = one.device.partition("/")[0] if one.is_lustre and "/" in one.device else ""
+        if pools and pool and pool not in pools:
+            yield f"cib: {one.id} uses {one.device}, and no resource imports {pool}"
+
+
+@rule(
     "exclusive-in-a-clone",
     "error",
     "pacemaker",
@@ -87,7 +108,8 @@ def nobodys(setup: Setup) -> Iterator[str]:
 def exclusive(setup: Setup) -> Iterator[str]:
     """Find clones that activate a volume exclusively."""
     for one in setup.pacemaker.services:
-        if one.agent == "LVM-activate" and one.clone and one.values.get("activation_mode", "exclusive") == "exclusive":
+        alone = one.values.get("activation_mode", "exclusive") == "exclusive"
+        if one.agent == "LVM-activate" and one.clone and (alone or one.values.get("vg_access_mode") == "system_id"):
             yield f"cib: {one.id} is in the clone {one.clone}"
 
 
@@ -150,8 +172,15 @@ def _pool_of(primitive: Primitive) -> str:
     return primitive.values.get("pool", "") if "zfs" in primitive.agent.lower() or primitive.agent == "zpool" else ""
 
 
+def _array_of(primitive: Primitive) -> str:
+    """Return the device that a resource assembles of others, empty for any other resource."""
+    return primitive.values.get("md_dev") or primitive.values.get("raiddev", "")
+
+
 def _stands_on(user: Primitive, base: Primitive) -> bool:
-    """Tell whether a parameter of the user names what the base mounts or imports: a path, or a dataset."""
+    """Tell whether a parameter of the user names what the base gives: a path, a dataset, or an array of disks."""
+    if array := _array_of(base):
+        return user.device == array
     pool, place = _pool_of(base), base.mount_point if base.is_mount else ""
     beginnings = [f"{place}/"] if place else [f"{pool}/", f"/{pool}/"] if pool else []
     values = [f"{value.rstrip('/')}/" for value in user.values.values()]
@@ -161,7 +190,7 @@ def _stands_on(user: Primitive, base: Primitive) -> bool:
 def bases(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
     """Yield each service with each mount or pool that it stands on."""
     for base in cib.services:
-        for user in cib.services if base.is_mount or _pool_of(base) else ():
+        for user in cib.services if base.is_mount or _pool_of(base) or _array_of(base) else ():
             if user.id != base.id and not user.mount_point == base.mount_point != "" and _stands_on(user, base):
                 yield user, base
 

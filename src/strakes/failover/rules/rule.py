@@ -46,6 +46,7 @@ _MODULES = (
     "beside",
     "behaviour",
     "inventory",
+    "promotable",
     "state",
 )
 

@@ -1,0 +1,240 @@
+"""Rules about services that promote one of their copies themselves, other than DRBD: databases and the like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import is_true
+from strakes.failover.known_options import options_of
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.mounts import ADDRESSES
+from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.setup import Setup
+
+_AGENTS = "https://github.com/ClusterLabs/resource-agents/tree/main/heartbeat"
+# Parameters that hold the names of nodes, whatever stands around them.
+_NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
+# Parameters that hold an address which another resource brings up.
+_HELD = ("master_ip", "replication_ip", "public_ip", "db_ip", "listen_ip", "bind_ip")
+_NUMBERS_OF_PORTS = re.compile(r"(.*_)?port|portno|ipport")
+
+
+def _promotable(cib: Cib) -> Iterator[Primitive]:
+    for one in cib.services:
+        if not one.is_drbd and is_true(cib.clones.get(one.clone, {}).get("promotable", "false")):
+            yield one
+
+
+def _most(cib: Cib, one: Primitive) -> str:
+    meta = cib.clones.get(one.clone, {})
+    return meta.get("promoted-max") or meta.get("master-max", "1")
+
+
+@rule(
+    "copies-not-told-of-each-other",
+    "error",
+    "pacemaker",
+    reason="The agent learns from notifications which copy is promoted where; without them no copy is promoted, or the "
+    "wrong one.",
+    remedy="notify=true on the promotable clone.",
+    source="https://clusterlabs.github.io/PAF/configuration.html",
+)
+def untold(setup: Setup) -> Iterator[str]:
+    """Find promotable clones without notifications whose agent needs them."""
+    cib = setup.pacemaker
+    for one in _promotable(cib):
+        needs = one.agent in options_of("agents that are notified")
+        if needs and not is_true(cib.clones[one.clone].get("notify", "false")):
+            yield f"cib: {one.clone} ({one.agent}) has no notify=true"
+
+
+@rule(
+    "number-of-promoted-copies-wrong",
+    "error",
+    "pacemaker",
+    reason="Of two copies that are promoted at a time each takes writes that the other never sees; of Galera each copy "
+    "has to be promoted.",
+    remedy="promoted-max=1; for Galera the number of nodes.",
+    source=_AGENTS,
+)
+def promoted(setup: Setup) -> Iterator[str]:
+    """Find clones that promote more, or fewer, copies than their agent can have."""
+    cib = setup.pacemaker
+    for one in cib.services:
+        alone = one.agent in options_of("agents with one promoted copy")
+        clone = cib.clones.get(one.clone, {})
+        if alone and one in tuple(_promotable(cib)) and _most(cib, one) != "1":
+            yield f"cib: {one.clone} ({one.agent}) promotes {_most(cib, one)} copies"
+        if one.agent == "galera" and one.clone and int_of(_most(cib, one)) < len(cib.members_of_corosync):
+            yield f"cib: {one.clone} promotes {_most(cib, one)} of {len(cib.members_of_corosync)} copies of Galera"
+        modes = one.agent == "pgsqlms" or one.values.get("rep_mode", "none") not in ("none", "slave")
+        if modes and alone and not is_true(clone.get("promotable", "false")):
+            yield f"cib: {one.id} ({one.agent}) replicates, and is not promotable"
+        if one.agent == "pgsql" and not modes and one in tuple(_promotable(cib)):
+            yield f"cib: {one.clone} is promotable, {one.id} has no rep_mode"
+
+
+def int_of(text: str) -> int:
+    """Return a number, 0 for what is none."""
+    return int(text) if re.fullmatch(r"\d{1,9}", text) else 0
+
+
+@rule(
+    "with-any-copy",
+    "error",
+    "pacemaker",
+    reason="Only the promoted copy takes writes. What is kept with any copy, or waits only until one is started, may "
+    "be on a standby.",
+    remedy="Colocation with the role Promoted, and an order: promote the clone, then start.",
+    source="https://github.com/ClusterLabs/PAF/issues/199",
+)
+def any_copy(setup: Setup) -> Iterator[str]:
+    """Find addresses and the like that are tied to a promotable clone, and not to its promoted copy."""
+    cib = setup.pacemaker
+    clones = {one.clone for one in _promotable(cib) if _most(cib, one) == "1"}
+    with_promoted: dict[str, set[str]] = {}
+    for tie in cib.colocations:
+        if tie.resources[1][0] in clones and tie.resources[1][1] == "Promoted" and tie.score > 0:
+            with_promoted.setdefault(tie.resources[1][0], set()).add(tie.resources[0][0])
+    for tie in cib.colocations:
+        (one, _), (clone, role) = tie.resources
+        carries = any(member.agent in ADDRESSES for member in cib.members(one))
+        if clone in clones and carries and tie.score > 0 and role != "Promoted" and clone not in with_promoted:
+            yield f"cib: {tie.id} keeps {one} with {clone}, and not with its promoted copy"
+    for order in cib.orders:
+        ours = with_promoted.get(order.first, set())
+        if order.then in ours and order.mandatory and order.first_action == "start":
+            yield f"cib: {order.id} lets {order.then} wait until {order.first} is started, and not promoted"
+
+
+@rule(
+    "address-that-follows-nothing",
+    "error",
+    "pacemaker",
+    reason="Nothing keeps the address with a service: it may be on one node, and what clients look for on the other.",
+    remedy="The address in the group of its service, or a colocation with the service, or with its promoted copy.",
+    source="https://github.com/ClusterLabs/PAF/issues/199",
+)
+def follows_nothing(setup: Setup) -> Iterator[str]:
+    """Find addresses that are kept with nothing, in a cluster with services."""
+    cib = setup.pacemaker
+    watchers = ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE", "SysInfo", "remote")
+    serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *watchers)]
+    tied = {name for tie in cib.colocations for name, _ in tie.resources if tie.score > 0}
+    for one in cib.services if serving else ():
+        mates = cib.groups.get(one.group, (one,))
+        names = {one.id, one.group, *(mate.id for mate in mates)} - {""}
+        only_addresses = all(mate.agent in ADDRESSES for mate in mates)
+        if one.agent in ADDRESSES and not one.clone and only_addresses and not names & tied:
+            yield f"cib: {one.id} is kept with nothing"
+
+
+@rule(
+    "list-of-nodes-differs",
+    "error",
+    "pacemaker",
+    reason="The agent compares the list with the names of the nodes: a node that is not in it is never promoted or "
+    "joined, and a name that is no node is waited for.",
+    remedy="The names as crm_node --list writes them, all of them.",
+    source="https://github.com/ClusterLabs/resource-agents/issues/1846",
+)
+def node_lists(setup: Setup) -> Iterator[str]:
+    """Find lists of nodes in parameters that are not the nodes on which the service runs."""
+    cib = setup.pacemaker
+    for one in cib.services:
+        for name in _NODE_LISTS:
+            words = set(re.split(r"[\s,;]+|\w+://", one.values.get(name, ""))) - {""}
+            given = {re.sub(r":\d+$", "", word) for word in words}
+            # Addresses and names of another network may be meant.
+            mapped = one.values.get("cluster_host_map") or one.values.get("pgconn")
+            strange = sorted(word for word in given - set(cib.nodes) if not re.search(r"[.:]", word))
+            if strange and not mapped:
+                yield f"cib: {one.id} has {', '.join(strange)} in {name}, which are no nodes"
+            missing = sorted(set(cib.members_of_corosync) - given)
+            if given and not strange and missing and len(given) < int_of(_copies(cib, one)):
+                yield f"cib: {one.id} has no {', '.join(missing)} in {name}"
+
+
+def _copies(cib: Cib, one: Primitive) -> str:
+    return cib.clones.get(one.clone, {}).get("clone-max") or str(len(cib.members_of_corosync))
+
+
+@rule(
+    "address-held-by-nobody",
+    "error",
+    "pacemaker",
+    reason="The copies look for the promoted one at an address that no resource brings up and no node has.",
+    remedy="The ip of the IPaddr2 that is kept with the promoted copy.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/pgsql",
+)
+def held(setup: Setup) -> Iterator[str]:
+    """Find addresses in parameters that no resource has."""
+    cib = setup.pacemaker
+    brought = {one.values.get("ip", "") for one in cib.services if one.agent in ADDRESSES}
+    for one in cib.services:
+        for name in _HELD:
+            address = one.values.get(name, "")
+            if address and brought and re.fullmatch(r"[\d.]+|[\da-fA-F:]+", address) and address not in brought:
+                yield f"cib: {one.id} has {name}={address}"
+
+
+@rule(
+    "no-such-port",
+    "error",
+    "pacemaker",
+    reason="Ports are numbers from 1 to 65535.",
+    remedy="Write the port on which the service listens.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def ports(setup: Setup) -> Iterator[str]:
+    """Find parameters that are called a port and are none."""
+    for one in setup.pacemaker.primitives:
+        for name, value in one.values.items():
+            # An outlet of a power strip is called a port, too; a list of ports has commas.
+            for word in value.split(",") if _NUMBERS_OF_PORTS.fullmatch(name) and (one.standard != "stonith") else ():
+                if re.fullmatch(r"\d+", word.strip()) and not 0 < int(word) < 65536:
+                    yield f"cib: {one.id} has {name}={value}"
+
+
+@rule(
+    "promoted-for-nobody",
+    "error",
+    "pacemaker",
+    reason="A copy of DRBD is promoted for what uses its device. Nothing is kept with the promoted copy, or waits for "
+    "it: what uses the device may be on the other node, or come too early.",
+    remedy="A colocation with the role Promoted, and an order: promote the clone, then start.",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+)
+def for_nobody(setup: Setup) -> Iterator[str]:
+    """Find promotable clones of DRBD with which nothing is kept, or for which nothing waits."""
+    cib = setup.pacemaker
+    users = [one for one in cib.services if not one.is_drbd and one.agent not in ADDRESSES]
+    near = {name for tie in cib.colocations for name, role in tie.resources if role == "Promoted"}
+    first = {order.first for order in cib.orders if order.first_action == "promote"}
+    for one in cib.services if users else ():
+        names = {one.id, one.clone}
+        if one.is_drbd and one.clone and _most(cib, one) == "1" and not names & near:
+            yield f"cib: nothing is kept with the promoted copy of {one.clone}"
+        if one.is_drbd and one.clone and _most(cib, one) == "1" and not names & first:
+            yield f"cib: nothing waits for the promotion of {one.clone}"
+
+
+@rule(
+    "machine-of-the-other-node",
+    "error",
+    "pacemaker",
+    reason="The device cuts the power of a machine that has the name of another node: the healthy one is lost, and the "
+    "silent one goes on.",
+    remedy="port (plug) with the machine of the node in pcmk_host_list.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def other_machine(setup: Setup) -> Iterator[str]:
+    """Find fencing devices for one node with the name of another one as their machine."""
+    cib = setup.pacemaker
+    for device in cib.devices:
+        machine = device.values.get("plug") or device.values.get("port", "")
+        targets = cib.fences(device)
+        if machine in cib.nodes and len(targets) == 1 and machine not in targets:
+            yield f"cib: {device.id} is for {targets[0]}, and cuts the power of {machine}"

@@ -301,29 +301,11 @@ _ROWS: Mapping[str, tuple[str, str, str, tuple[str, str]]] = {
         (r'power_feeds = \["feed-1", "feed-2"\]', 'power_feeds = ["feed-1", "feed-2", "feed-3"]'),
     ),
     # What the policy engine does with it
-    "a failure that is ignored": (
-        "failure-left-alone",
-        "pcs",
-        CIB,
-        (r'(<op id="export-\d+" name="monitor")', r'\1 on-fail="ignore"'),
-    ),
     "taken over from a node that may still run": (
         "taken-over-without-power-off",
         "pcs",
         CIB,
         set_to("stonith-enabled", "false"),
-    ),
-    "served by the other node than described": (
-        "runs-elsewhere-than-described",
-        BUSY,
-        TOML,
-        ('prefers = "mds1"', 'prefers = "mds2"'),
-    ),
-    "two mounts of one disk, in a clone": (
-        "runs-twice",
-        "pcs",
-        CIB,
-        (r'(?s)<primitive id="fs" (.*?)</primitive>', r'<clone id="planted"><primitive id="fs" \1</primitive></clone>'),
     ),
     "an address on its own": (
         "address-beside-its-service",

@@ -198,29 +198,6 @@ def wrong_order(setup: Setup) -> Iterator[str]:
 
 
 @rule(
-    "failure-left-alone",
-    "error",
-    "pacemaker",
-    "behaviour",
-    reason="Pacemaker's policy engine does nothing, or leaves the service stopped, after it has failed once.",
-    remedy="Remove on-fail from the monitor, and migration limits that leave no node. " + _ASK,
-    source=f"{PACEMAKER}/operations.rst",
-)
-def left_alone(setup: Setup) -> Iterator[str]:
-    """Find services that are not brought back after one failure."""
-    cib, seen = setup.pacemaker, _behaviour(setup)
-    for one in _wanted(cib):
-        snapshot, role = seen.failed.get(one.id), _role(cib, one)
-        # A node of its own is brought back with what runs on it.
-        if one.agent == "remote" or snapshot is None or not seen.steady.nodes_of(one.id, role):
-            continue
-        if not snapshot.nodes_of(one.id, role):
-            yield f"cib: {one.id} is not brought back after it has failed once"
-        elif not snapshot.done_to(one.id) and not snapshot.fenced:
-            yield f"cib: nothing is done when {one.id} fails"
-
-
-@rule(
     "runs-twice",
     "error",
     "pacemaker",
@@ -283,24 +260,3 @@ def alone(setup: Setup) -> Iterator[str]:
             if busy and snapshot.nodes_of(one.id) - busy:
                 yield f"cib: {when} {one.id} is on {', '.join(snapshot.nodes_of(one.id))}, and no service is"
                 break
-
-
-@rule(
-    "runs-elsewhere-than-described",
-    "error",
-    "description",
-    "pacemaker",
-    "behaviour",
-    reason="With all nodes up Pacemaker's policy engine serves a target on another node than the one that cluster.toml "
-    "prefers, or on one that cannot serve it.",
-    remedy="Correct the scores of the locations, or prefers in cluster.toml.",
-    source=_SEEN,
-)
-def elsewhere(setup: Setup) -> Iterator[str]:
-    """Find targets that are served on another node than the described one."""
-    steady = _behaviour(setup).steady
-    for target in setup.described.targets:
-        for mount in setup.pacemaker.services:
-            on = steady.nodes_of(mount.id)
-            if mount.is_mount and mount.device == target.device and on and target.prefers not in on:
-                yield f"cib: {mount.id} runs on {', '.join(sorted(on))}, {target.name} prefers {target.prefers}"

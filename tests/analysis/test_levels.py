@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -90,7 +91,6 @@ def test_a_neighbour_who_comes_and_goes_is_told_as_two_levels_that_take_turns(pe
     (turns,) = levels.turns
     assert levels.shifts == ()
     assert turns.factor == pytest.approx(0.5, rel=0.15)
-    assert turns.lasting_s == pytest.approx(period_s / 2, rel=0.3)
     assert turns.share == pytest.approx(0.5, abs=0.15)
 
 
@@ -131,3 +131,76 @@ def test_a_survey_that_slowed_creating_before_its_first_block_says_so(pilot: flo
     shifts = since_pilot(visits, Results((measured(0, runs),), 0.9, {}))
     assert [(shift.what, shift.cells) for shift in shifts] == ([("create", ("cell0:phase",))] if told else [])
     assert since_pilot([], Results((measured(0, runs),), 0.9, {})) == ()
+
+
+@pytest.mark.parametrize("factor", [0.4, 0.5, 0.7, 1.6])
+def test_what_only_some_work_does_is_not_said_of_all(factor: float) -> None:
+    """A step is found each time, a neighbour often; both with the right work and size."""
+    told = 0
+    for seed in range(4):
+        stepped = levels_of(results(lambda what, at_s: factor if what == "read" and at_s >= 25 else 1.0, seed=seed))
+        assert [shift.what for shift in stepped.shifts] == ["read"]
+        assert stepped.shifts[0].factor == pytest.approx(factor, rel=0.15)
+        turning = levels_of(results(lambda what, at_s: factor if what == "read" and at_s % 12 < 6 else 1.0, seed=seed))
+        slower = min(factor, 1 / factor)
+        for turns in turning.turns:
+            assert turns.what == "read"
+            assert turns.factor == pytest.approx(slower, rel=0.15)
+        told += bool(turning.turns)
+    assert told >= 1
+
+
+def test_one_step_of_a_few_cells_takes_no_turns() -> None:
+    def of_cells(seed: int) -> Results:
+        made = results(steady, 0.03, seed)
+        slow = {"cell0:phase", "cell2:phase"}
+        return replace(
+            made,
+            measured=tuple(
+                measured(
+                    number,
+                    [
+                        replace(run, value=run.value * (0.4 if run.at_s >= START_S + 20 else 1.0))
+                        for run in cell.observations
+                    ],
+                )
+                if cell.id in slow
+                else cell
+                for number, cell in enumerate(made.measured)
+            ),
+        )
+
+    assert [levels_of(of_cells(seed)).turns for seed in range(10)] == [()] * 10
+
+
+def test_cells_that_wander_by_themselves_hardly_ever_change() -> None:
+    changed = 0
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        level = generator.standard_normal(CELLS)
+        made: dict[int, list[Observation]] = {cell: [] for cell in range(CELLS)}
+        at_s = START_S
+        for block in range(1, BLOCKS + 1):
+            level = 0.8 * level + 0.6 * generator.standard_normal(CELLS)
+            for cell in generator.permutation(CELLS).tolist():
+                value = float(np.exp(0.1 * level[cell]))
+                made[cell].append(Observation(block, "measure", value, 1, Sample("phase"), at_s=at_s))
+                at_s += EACH_S
+        found = Results(tuple(measured(cell, runs) for cell, runs in made.items()), 0.9, {})
+        changed += bool(levels_of(found).changed)
+    assert changed <= 3
+
+
+def test_steps_of_a_clock_are_no_levels() -> None:
+    """Times of two and three ticks of a clock, whatever made them."""
+    changed = 0
+    for seed in range(20):
+        exact = results(steady, 0.05, seed)
+        stepped = []
+        for number, cell in enumerate(exact.measured):
+            generator = np.random.default_rng([seed, number])
+            ticks = [int(250 * (number + 1) / run.value + generator.random()) for run in cell.observations]
+            runs = [replace(run, value=100.0 / tick) for run, tick in zip(cell.observations, ticks, strict=True)]
+            stepped.append(replace(measured(number, runs), step=1 / float(np.median(ticks))))
+        changed += bool(levels_of(replace(exact, measured=tuple(stepped))).turns)
+    assert changed == 0

@@ -102,7 +102,7 @@ FIGURES = st.one_of(
 )
 MESSAGES = [
     "After {0} runs the interval is ±{1}, not ±{2} (stopped by {3}){4}.",
-    "{0} of {1} cells were not measured because the budget of {2} was spent.",
+    "{0} of {1} cells were not measured: by an estimate, what was left of the budget of {2} was too short for them.",
     "the budget was too short for {0} runs",
     "{0} ranks need {1}, and strakes uses at most {2}",
     "Reads of newly written data ({0} per rank) are {1} times as fast as after dropping the cache.",

@@ -13,6 +13,7 @@ from strakes.statistics.comparison import between_runs, judge, within_blocks
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.dependence import dependent_interval, pooled_correlation, stretched
 from strakes.statistics.interval import median_interval
+from strakes.statistics.stopping import StoppingRule
 
 
 def autoregressions(correlation: float, rows: int, runs: int, seed: int = 1) -> NDArray[np.float64]:
@@ -111,3 +112,30 @@ def test_few_and_many_dependent_runs_have_an_interval_that_is_no_narrower(
     assert interval is not None
     assert interval.low <= independent.low + 1e-9
     assert interval.high >= independent.high - 1e-9
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.8, 0.9])
+def test_few_runs_of_many_cells_leave_intervals_that_hold_or_none(correlation: float) -> None:
+    """Coverage of what a survey of a dozen blocks gives, whose cells all wander."""
+    missed = total = 0
+    for seed in range(40):
+        series = autoregressions(correlation, 14, 12, seed).tolist()
+        rule = StoppingRule(confidence=stretched(0.9, pooled_correlation(series)))
+        intervals = [rule.estimate(values).interval for values in series]
+        missed += sum(not interval.contains(0.0) for interval in intervals if interval is not None)
+        total += len(intervals)
+    assert missed <= 0.03 * total
+
+
+def test_independent_runs_keep_their_intervals() -> None:
+    """As wide as before in all but a few surveys, and there is one in all."""
+    wider = []
+    for seed in range(100):
+        series = autoregressions(0.0, 14, 12, seed).tolist()
+        own, plain = StoppingRule(confidence=stretched(0.9, pooled_correlation(series))), StoppingRule()
+        for values in series:
+            interval, independent = own.estimate(values).interval, plain.estimate(values).interval
+            assert interval is not None
+            assert independent is not None
+            wider.append((interval.high - interval.low) / (independent.high - independent.low))
+    assert np.mean(wider) < 1.1

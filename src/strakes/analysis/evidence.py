@@ -196,13 +196,14 @@ def interval_not_reached(
 
     ``foreseen``: more runs of the same kind would make it narrower; not where each resembles the one before.
     """
-    if estimate.interval is None or estimate.relative_half_width <= wanted:
+    # What is written as reached counts as reached.
+    width, target = estimate.relative_half_width, _percent(wanted)
+    if estimate.interval is None or width <= wanted or _percent(width) == target:
         return []
     needed = runs_for(estimate, wanted) if foreseen else None
     guess = f"; about {needed} runs would be enough" if needed else ""
     text = (
-        f"After {estimate.runs} runs the interval is ±{_percent(estimate.relative_half_width)}, not "
-        f"±{_percent(wanted)} "
+        f"After {estimate.runs} runs the interval is ±{_percent(width)}, not ±{target} "
         f"(stopped by {stopped_because}){guess}."
     )
     return [_warning("interval-not-reached", text, cells)]
@@ -237,12 +238,13 @@ def drifting(trend: Trend, cells: Sequence[str] = ()) -> list[RunWarning]:
 
     For many cells give the pooled trend: one test, not hundreds.
     """
-    if trend.p_value > DRIFT_ERROR or abs(trend.change) < DRIFT_CHANGE:
+    change = trend.change if trend.direction == "up" else -trend.change
+    if trend.p_value > DRIFT_ERROR or change < DRIFT_CHANGE:
         return []
     way = "rose" if trend.direction == "up" else "fell"
     text = (
-        f"The values {way} by about {_percent(abs(trend.change))} while {trend.runs} runs were made (p = "
-        f"{trend.p_value:.2g})."
+        f"From the first third of {trend.runs} runs to the last, half of the figures {way} by "
+        f"{_percent(change)} or more (p = {trend.p_value:.2g})."
     )
     return [_warning("drift", text, cells)]
 
@@ -251,10 +253,10 @@ def not_stationary(what: str, after_s: float, factor: float, p_value: float, cel
     """`not-stationary` where a kind of work changed its level during the run.
 
     >>> not_stationary("create", 3.1, 0.11, 0.0005, ["a:create"])[0].text
-    'The level of create changed 3.10 s after the first run: from then on 0.11 times as fast (p = 0.0005).'
+    'The level of create changed 3.10 s after the first run: then it was 0.11 times as fast (p = 0.0005).'
     """
     text = (
-        f"The level of {what} changed {format_seconds(after_s)} after the first run: from then on {factor:.2g} times "
+        f"The level of {what} changed {format_seconds(after_s)} after the first run: then it was {factor:.2g} times "
         f"as fast (p = {p_value:.2g})."
     )
     return [_warning("not-stationary", text, cells)]
@@ -276,16 +278,15 @@ def slowed_by_survey(what: str, fresh: float, factor: float, p_value: float, cel
     return [_warning("not-stationary", text, cells)]
 
 
-def taking_turns(what: str, factor: float, share: float, lasting_s: float, cells: Sequence[str]) -> list[RunWarning]:
+def taking_turns(what: str, factor: float, share: float, cells: Sequence[str]) -> list[RunWarning]:
     """`not-stationary` where two levels of a kind of work take turns.
 
-    >>> taking_turns("all that was measured", 0.4, 0.5, 5.0, [])[0].text  # doctest: +NORMALIZE_WHITESPACE
-    'Two levels of all that was measured take turns, each for about 5.00 s: 0.4 times as fast in 50 % of the runs as in
-    the others.'
+    >>> taking_turns("all that was measured", 0.4, 0.5, [])[0].text
+    'Two levels of all that was measured take turns: 0.4 times as fast in 50 % of the runs as in the others.'
     """
     text = (
-        f"Two levels of {what} take turns, each for about {format_seconds(lasting_s)}: {factor:.2g} times as fast in "
-        f"{_percent(share)} of the runs as in the others."
+        f"Two levels of {what} take turns: {factor:.2g} times as fast in {_percent(share)} of the runs as in the "
+        f"others."
     )
     return [_warning("not-stationary", text, cells)]
 
@@ -369,7 +370,10 @@ def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarni
     """`budget-skipped` where cells were never measured for lack of time."""
     if skipped <= 0:
         return []
-    text = f"{skipped} of {planned} cells were not measured because the budget of {format_seconds(budget_s)} was spent."
+    text = (
+        f"{skipped} of {planned} cells were not measured: by an estimate, what was left of the budget of "
+        f"{format_seconds(budget_s)} was too short for them."
+    )
     return [_warning("budget-skipped", text)]
 
 

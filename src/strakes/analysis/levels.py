@@ -16,6 +16,8 @@ from itertools import pairwise
 from strakes.findings.results import Measured, Observation, Results
 from strakes.statistics.bimodality import two_groups
 from strakes.statistics.change_points import change_points, correlation_of
+from strakes.statistics.contrast import independent_ratio
+from strakes.statistics.dependence import pooled_correlation
 from strakes.statistics.interval import in_order, median
 from strakes.store.records import Visit
 from strakes.studies.registry import study_named
@@ -38,6 +40,14 @@ _FEWEST_LATER = 20
 _FAR_BEYOND = 3.0
 # The faster of two levels that take turns: of each measure, what a fifth of its runs beat.
 _FAST_SHARE = 0.8
+# How sure it is that a kind of work did not change with all others.
+_SURE = 0.98
+# The middle of fewer cells is mostly one of them.
+_CELLS_TO_PART = 3
+# A clock that steps makes groups of runs that are one step apart.
+_STEPS_APART = 1.5
+# Two levels that take turns come back: a cell that only went from one to the other has two spells.
+_SPELLS = 3
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
 _KINDS = ("create", "remove", "rename", "stat", "open", "write", "read")
 _ALL = "all that was measured"
@@ -45,7 +55,7 @@ _ALL = "all that was measured"
 
 @dataclass(frozen=True)
 class Shift:
-    """From ``after_s`` into the run on ``what`` was ``factor`` times as fast as before.
+    """At ``after_s`` into the run ``what`` became ``factor`` times as fast, up to the next change of it.
 
     ``cells`` are the measures it shows in, or that were not run often enough to tell. ``fresh``: the rate of the pilot,
     where it is that which was faster, in operations a second.
@@ -61,15 +71,11 @@ class Shift:
 
 @dataclass(frozen=True)
 class Turns:
-    """Two levels of ``what`` that take turns, each for ``lasting_s`` seconds.
-
-    For a ``share`` of the runs it is ``factor`` times as fast as else.
-    """
+    """Two levels of ``what`` that take turns: for a ``share`` of the runs it is ``factor`` times as fast as else."""
 
     what: str
     factor: float
     share: float
-    lasting_s: float
     cells: tuple[str, ...]
 
 
@@ -125,15 +131,28 @@ def levels_of(results: Results) -> Levels:
     error = (1 - results.confidence) * LEVELS_SHARE / len(groups)
     shifts: list[Shift] = []
     turns: list[Turns] = []
+    wandering = _wandering(runs, kinds)
+    settled: set[str] = set()
     for what, group in groups.items():
         series = _by_visit(group)
-        if len(series) < 2 * _SHORTEST or _ALL in Levels(tuple(shifts), 0.0, tuple(turns)).changed.values():
+        if len(series) < 2 * _SHORTEST or what in settled:
             continue
-        own = _correlation_within(series, visits, correlation)
+        own = max(wandering, _correlation_within(series, visits, correlation))
         changes = list(_shifts(what, group, series, kinds, error, own))
-        taking_turns = _turns(what, group, series, [shift.after_s for shift in changes])
+        step = median([measured.step for measured in measures if what in (_ALL, kinds[measured.id])])
+        taking_turns = _turns(what, group, series, [shift.after_s for shift in changes], step)
+        if what == _ALL and not all(_of_all(found, runs, kinds) for found in taking_turns or changes):
+            # What all runs showed holds for those kinds of work that may have changed so; the others tell their own.
+            taking_turns = [told for found in taking_turns for told in _turns_narrowed(found, runs, kinds)]
+            changes = [narrowed for change in changes if (narrowed := _narrowed(change, runs, kinds)).cells]
+            settled = {kinds[cell] for found in (*taking_turns, *changes) for cell in found.cells}
+            turns += taking_turns
+            shifts += [] if taking_turns else changes
+            continue
         turns += taking_turns
         shifts += [] if taking_turns else changes
+        if what == _ALL and (taking_turns or changes):
+            break
     start_s = runs[0].at_s
     return Levels(tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts), correlation, tuple(turns))
 
@@ -180,6 +199,86 @@ def _correlation_within(series: Sequence[_Visit], visits: Sequence[_Visit], corr
     return min(_MOST_ALIKE, by_distance + 1 / math.sqrt(len(series)))
 
 
+def _wandering(runs: Sequence[_Run], kinds: Mapping[str, str]) -> float:
+    """Return how much visits of a cell resemble its visit before, beyond what all cells of that kind of work do.
+
+    A change of level is in all cells of a kind; what each does by itself is none.
+    """
+    rest: list[list[float]] = []
+    for kind in set(kinds.values()):
+        cells: dict[str, list[float]] = {}
+        for visit in _by_visit([run for run in runs if kinds[run.measure] == kind]):
+            cells.setdefault(visit.cell, []).append(visit.better)
+        if len(cells) < _CELLS_TO_PART:
+            continue
+        longest = max(map(len, cells.values()))
+        common = [median([own[turn] for own in cells.values() if turn < len(own)]) for turn in range(longest)]
+        rest += [[better - common[turn] for turn, better in enumerate(own)] for own in cells.values()]
+    return pooled_correlation(rest)
+
+
+def _of_all(change: Shift | Turns, runs: Sequence[_Run], kinds: Mapping[str, str]) -> bool:
+    """Whether no kind of work is surely less than half as far from staying as it was."""
+    return not any(
+        _surely_less(change, [run for run in runs if kinds[run.measure] == kind]) for kind in set(kinds.values())
+    )
+
+
+def _narrowed(change: Shift, runs: Sequence[_Run], kinds: Mapping[str, str]) -> Shift:
+    """Return the change as one of the kinds of work that did change, with its size in these."""
+    shown = {kinds[cell] for cell in change.cells}
+    changed = [kind for kind in _changed_kinds(change, runs, kinds) if kind in shown]
+    difference = _difference([run for run in runs if kinds[run.measure] in changed], change.after_s)
+    cells = tuple(cell for cell in change.cells if kinds[cell] in changed)
+    factor = change.factor if difference is None else math.exp(difference)
+    return replace(change, what=" and ".join(filter(None, changed)), factor=factor, cells=cells)
+
+
+def _turns_narrowed(turns: Turns, runs: Sequence[_Run], kinds: Mapping[str, str]) -> list[Turns]:
+    """Return the turns as those of the kinds of work that take them, with their size; all runs showed that there are.
+
+    None where the two levels of these cannot be told apart.
+    """
+    changed = _changed_kinds(turns, runs, kinds)
+    group = [run for run in runs if kinds[run.measure] in changed]
+    series = _by_visit(group)
+    return _turns(" and ".join(filter(None, changed)), group, series, (), 0.0, shown=True) if changed else []
+
+
+def _changed_kinds(change: Shift | Turns, runs: Sequence[_Run], kinds: Mapping[str, str]) -> list[str]:
+    return [
+        name
+        for name in dict.fromkeys(kinds.values())
+        if not _surely_less(change, [run for run in runs if kinds[run.measure] == name])
+    ]
+
+
+def _surely_less(change: Shift | Turns, runs: Sequence[_Run]) -> bool:
+    if isinstance(change, Shift):
+        parts = _beside(runs, change.after_s)
+    else:
+        ordered = in_order([run.better for run in runs]) if runs else []
+        slow = round(change.share * len(ordered))
+        parts = (ordered[slow:], ordered[:slow])
+    if min(map(len, parts)) < _ENOUGH:
+        return False
+    ratio = independent_ratio([math.exp(value) for value in parts[1]], [math.exp(value) for value in parts[0]], _SURE)
+    half = math.sqrt(change.factor)
+    return ratio.interval is not None and (ratio.interval.low > half if half < 1 else ratio.interval.high < half)
+
+
+def _beside(runs: Sequence[_Run], at_s: float) -> tuple[list[float], list[float]]:
+    """Return the runs before and from ``at_s`` on, each held against the early runs of its measure."""
+    sides: dict[str, tuple[list[float], list[float]]] = {}
+    for run in runs:
+        sides.setdefault(run.measure, ([], []))[run.at_s >= at_s].append(run.better)
+    both = [(early, late, median(early)) for early, late in sides.values() if early and late]
+    return (
+        [value - middle for early, _, middle in both for value in early],
+        [value - middle for _, late, middle in both for value in late],
+    )
+
+
 def _runs(measured: Measured) -> Iterator[_Run]:
     values: Sequence[Observation] = [seen for seen in measured.observations if seen.value > 0]
     if not values:
@@ -209,9 +308,11 @@ def _shifts(
     correlation: float,
 ) -> Iterator[Shift]:
     values, cells = [visit.better for visit in series], [visit.cell for visit in series]
-    for change in change_points(values, error, shortest=_SHORTEST, correlation=correlation, groups=cells):
-        at_s = series[change.index].at_s
-        factor = math.exp(_difference(group, at_s) or change.after - change.before)
+    changes = change_points(values, error, shortest=_SHORTEST, correlation=correlation, groups=cells)
+    moments = [-math.inf, *(series[change.index].at_s for change in changes), math.inf]
+    for change, since_s, at_s, until_s in zip(changes, moments, moments[1:], moments[2:], strict=False):
+        beside = [run for run in group if since_s <= run.at_s < until_s]
+        factor = math.exp(_difference(beside, at_s) or change.after - change.before)
         if 1 / _LEAST_CHANGE < factor < _LEAST_CHANGE:
             continue
         touched = tuple(
@@ -247,8 +348,19 @@ def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: 
     return difference is None or (difference * math.log(factor) > 0 and abs(difference) >= math.log(_LEAST_CHANGE))
 
 
-def _turns(what: str, group: Sequence[_Run], series: Sequence[_Visit], moments: Sequence[float]) -> list[Turns]:
-    """Two groups of runs: far apart, or with neighbours in time mostly in the same one, between changes of level."""
+def _turns(
+    what: str,
+    group: Sequence[_Run],
+    series: Sequence[_Visit],
+    moments: Sequence[float],
+    step: float,
+    *,
+    shown: bool = False,
+) -> list[Turns]:
+    """Two groups of runs: far apart, or with neighbours in time mostly in the same one, between changes of level.
+
+    ``step``: of the clock, relative to a run. ``shown``: that runs resemble their neighbours is no doubt of it.
+    """
     parts: dict[int, list[float]] = {}
     for visit in series:
         parts.setdefault(sum(moment <= visit.at_s for moment in moments), []).append(visit.better)
@@ -257,20 +369,22 @@ def _turns(what: str, group: Sequence[_Run], series: Sequence[_Visit], moments: 
     alike = correlation_of(rest)
     fast = _fast_levels([(visit.cell, visit.better) for visit in series])
     below = [visit.better - fast[visit.cell] for visit in series if visit.cell in fast]
-    groups = two_groups([math.exp(better) for better in below], alike) if below else None
+    groups = two_groups([math.exp(better) for better in below], 0.0 if shown else alike) if below else None
     # Far apart no median of a kind of work describes both, in whatever order they come.
     apart = groups is not None and what != _ALL and not moments and groups.low <= _FAR_APART * groups.high
     if groups is None or not (apart or alike >= _STILL_ALIKE):
         return []
     border = (math.log(groups.low) + math.log(groups.high)) / 2
-    slow = [visit.better - fast[visit.cell] < border for visit in series if visit.cell in fast]
-    spells = 1 + sum(before != after for before, after in pairwise(slow))
+    slow = [(visit.cell, visit.better - fast[visit.cell] < border) for visit in series if visit.cell in fast]
+    own = [[is_slow for cell, is_slow in slow if cell == name] for name in fast]
+    spells = [1 + sum(before != after for before, after in pairwise(flags)) for flags in own if len(set(flags)) > 1]
+    if median(spells) < _SPELLS or groups.high / groups.low - 1 <= _STEPS_APART * step:
+        return []
     return [
         Turns(
             what,
             groups.low / groups.high,
-            sum(slow) / len(slow),
-            (series[-1].at_s - series[0].at_s) / spells,
+            sum(is_slow for _, is_slow in slow) / len(slow),
             tuple(dict.fromkeys(run.measure for run in group)),
         )
     ]
@@ -307,4 +421,9 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
         moments = sorted(start_s + shift.after_s for shift in levels.shifts if measured.id in shift.cells)
         for seen in measured.observations:
             parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
-    return tuple(median(parts[part]) for part in sorted(parts)) if measured.id in levels.changed else ()
+    if measured.id not in levels.changed:
+        return ()
+    # What the pilot met, where that is a rate of the same kind, comes before all others.
+    fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.cells]
+    own = [] if measured.unit != "op/s" or "dir" in str(measured.settings.get("operation", "")) else fresh
+    return (*own, *(median(parts[part]) for part in sorted(parts)))

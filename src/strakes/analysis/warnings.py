@@ -38,7 +38,12 @@ from strakes.studies.registry import study_named
 from strakes.targets.description import Layout
 
 _SURE_OF_SERVERS = 0.98
-_STOPPED_BY = {"budget-spent": "the end of the budget", "max-runs": "the most runs allowed"}
+_STOPPED_BY = {
+    "budget-spent": "the end of the budget",
+    "max-runs": "the most runs allowed",
+    # Wider since all runs are known: for runs that resemble each other, or steps of the clock.
+    "interval-reached": "an interval that was narrow enough without what dependent runs and steps of the clock add",
+}
 
 
 def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]:
@@ -48,10 +53,10 @@ def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]
         *evidence.memory_file_system(str(results.facts.get("file_system", ""))),
         *_direct_refused(results),
         *_limits(run, results),
+        *_levels(levels, results.correlation),
         *_cache(results),
         *amount_warnings(results),
         *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
-        *_levels(levels, results.correlation),
         *_intervals(results, float(options["relative_half_width"]), levels),
         *_stonewalled(results),
         *_hints(results),
@@ -190,7 +195,7 @@ def _levels(levels: Levels, correlation: float) -> list[RunWarning]:
         else:
             warnings += evidence.not_stationary(shift.what, shift.after_s, shift.factor, shift.p_value, shift.cells)
     for turns in levels.turns:
-        warnings += evidence.taking_turns(turns.what, turns.factor, turns.share, turns.lasting_s, turns.cells)
+        warnings += evidence.taking_turns(turns.what, turns.factor, turns.share, turns.cells)
     return warnings
 
 

@@ -177,8 +177,8 @@ def _of_held_back(judgement: Judged) -> Judged:
 
 
 def not_claimed(judgement: Judged) -> Judged:
-    """Withhold a verdict that would stand on disturbed runs."""
-    if judgement.verdict is Verdict.INCONCLUSIVE:
+    """Withhold a verdict that would stand on disturbed runs; where there is none, more such runs give none either."""
+    if judgement.ratio.interval is None:
         return judgement
     needs = (
         "runs without drift on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR "

@@ -67,8 +67,6 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
     # Parts of a run differ less than runs do where each of its values resembles the one before.
     alike = pooled_correlation([first, second])
-    # Of few values it is known to a standard error only, and too small a one would call differences that are none.
-    alike = min(0.95, alike + 1 / math.sqrt(min(len(first), len(second)))) if alike else 0.0
     stretch = math.sqrt((1 + alike) / (1 - alike))
 
     def ratio(confidence: float) -> Estimate:

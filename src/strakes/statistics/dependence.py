@@ -12,17 +12,28 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 from strakes.statistics.interval import Interval, coverage, interpolated_interval, median, smallest_runs
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 # Shorter series say nothing about it.
 FEWEST = 6
-# Standard errors beyond which it counts as shown: an error of 5 % only makes intervals wider.
-_SHOWN = 1.645
-# The standard error of a median, in those of a mean.
-_OF_MEDIANS = math.sqrt(math.pi / 2)
+# Of independent series, so many are called dependent (more of an even number of them): their intervals become wider.
+_CALLED = 0.03
+# Of dependent ones, so many are taken to depend on each other less than they do.
+_UNDERRATED = 0.05
+# Autoregressions that series are held against, and how many of each.
+_CORRELATIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_SERIES = 2000
+# Longer series are held against those of this length, which scatter more: that is the safe side.
+_LONGEST = 200
 _MOST = 0.95
 # Of some fifty values the range covers the median all but certainly; a normal quantile needs what is below 1.
 _MOST_CONFIDENCE = 1 - 1e-12
@@ -32,10 +43,12 @@ UNKNOWN = 0.9
 
 
 def pooled_correlation(series: Sequence[Sequence[float]]) -> float:
-    """Return how much each value resembles the one before it in its own series; 0 where that is not shown.
+    """Return how much each value may resemble the one before it in its own series; 0 where it is not shown to.
 
-    The correlation of neighbours in ranks, with its bias of -(1 + 4 r) / n put right (Kendall, Biometrika 41 (1954)
-    403). The median over the series: a change of level in some of them is none of all.
+    The correlation of neighbours in ranks, held against that of simulated autoregressions of the same length: of few
+    values it is far too small, the more so the larger it is in truth, and how far it scatters no formula tells. The
+    median over the series counts: a change of level in some of them is none of all. What is returned is a bound that
+    is too small in one case of twenty, since intervals and ratios that are too narrow say what is not so.
 
     >>> pooled_correlation([[1.0, 2.0, 3.0, 4.0, 5.0, 4.5, 3.5, 2.5, 1.5, 0.5]] * 5)
     0.95
@@ -45,11 +58,60 @@ def pooled_correlation(series: Sequence[Sequence[float]]) -> float:
     known = [(len(values), correlation) for values in series if (correlation := _of_neighbours(values)) is not None]
     if not known:
         return 0.0
-    # Of independent values each has a mean of -1 / n and a variance of about 1 / n.
-    scores = [(runs * correlation + 1) / math.sqrt(runs) for runs, correlation in known]
-    if median(scores) < _SHOWN * (_OF_MEDIANS if len(scores) > 2 else 1.0) / math.sqrt(len(scores)):
+    low, high = _share_below(_CALLED, len(known)), _share_below(_UNDERRATED, len(known))
+    if median([_held_against(runs, correlation, 1 - low) for runs, correlation in known]) <= 0:
         return 0.0
-    return min(_MOST, max(0.0, median([(runs * correlation + 1) / (runs - 4) for runs, correlation in known])))
+    return min(_MOST, max(0.0, median([_held_against(runs, correlation, high) for runs, correlation in known])))
+
+
+@lru_cache(maxsize=256)
+def _share_below(error: float, series: int) -> float:
+    """Return the quantile of one series that the median of so many falls below with a chance of ``error``."""
+    needed = series // 2 + 1
+    below, above = 0.0, 0.5
+    for _ in range(40):
+        share = (below + above) / 2
+        chance = sum(
+            math.comb(series, number) * share**number * (1 - share) ** (series - number)
+            for number in range(needed, series + 1)
+        )
+        below, above = (share, above) if chance < error else (below, share)
+    return below
+
+
+def _held_against(runs: int, correlation: float, share: float) -> float:
+    """Return which autoregression shows less than ``correlation`` in that share of its series of so many values.
+
+    Beyond those simulated, on a straight line.
+    """
+    shown = _quantiles(min(runs, _LONGEST), share)
+    place = min(max(bisect_left(shown, correlation), 1), len(_CORRELATIONS) - 1)
+    early, late = shown[place - 1], shown[place]
+    step = _CORRELATIONS[place] - _CORRELATIONS[place - 1]
+    return _CORRELATIONS[place - 1] + step * (correlation - early) / max(late - early, 1e-9)
+
+
+@lru_cache(maxsize=1024)
+def _quantiles(runs: int, share: float) -> tuple[float, ...]:
+    import numpy as np
+
+    return tuple(np.quantile(_shown_by(runs), share, axis=1).tolist())
+
+
+@lru_cache(maxsize=256)
+def _shown_by(runs: int) -> NDArray[np.float64]:
+    """Return for each autoregression what its series show: the correlation of neighbours in ranks."""
+    import numpy as np
+
+    fresh = np.random.default_rng(runs).standard_normal((_SERIES, runs))
+    rows = []
+    for correlation in _CORRELATIONS:
+        series = fresh.copy()
+        for run in range(1, runs):
+            series[:, run] = correlation * series[:, run - 1] + math.sqrt(1 - correlation**2) * fresh[:, run]
+        ranks = series.argsort(axis=1).argsort(axis=1) - (runs - 1) / 2
+        rows.append((ranks[:, 1:] * ranks[:, :-1]).sum(axis=1) / (ranks**2).sum(axis=1))
+    return np.array(rows)
 
 
 def _of_neighbours(values: Sequence[float]) -> float | None:

@@ -145,9 +145,9 @@ def levels_of(results: Results) -> Levels:
             # What all runs showed holds for those kinds of work that may have changed so; the others tell their own.
             taking_turns = [told for found in taking_turns for told in _turns_narrowed(found, runs, kinds)]
             changes = [narrowed for change in changes if (narrowed := _narrowed(change, runs, kinds)).cells]
-            settled = {kinds[cell] for found in (*taking_turns, *changes) for cell in found.cells}
             turns += taking_turns
             shifts += [] if taking_turns else changes
+            settled = {kinds[cell] for cell in Levels(tuple(shifts), 0.0, tuple(turns)).changed}
             continue
         turns += taking_turns
         shifts += [] if taking_turns else changes

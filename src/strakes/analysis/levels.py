@@ -231,7 +231,7 @@ def _narrowed(change: Shift, runs: Sequence[_Run], kinds: Mapping[str, str]) -> 
     difference = _difference([run for run in runs if kinds[run.measure] in changed], change.after_s)
     cells = tuple(cell for cell in change.cells if kinds[cell] in changed)
     factor = change.factor if difference is None else math.exp(difference)
-    return replace(change, what=" and ".join(filter(None, changed)), factor=factor, cells=cells)
+    return replace(change, what=", ".join(filter(None, changed)), factor=factor, cells=cells)
 
 
 def _turns_narrowed(turns: Turns, runs: Sequence[_Run], kinds: Mapping[str, str]) -> list[Turns]:
@@ -242,7 +242,7 @@ def _turns_narrowed(turns: Turns, runs: Sequence[_Run], kinds: Mapping[str, str]
     changed = _changed_kinds(turns, runs, kinds)
     group = [run for run in runs if kinds[run.measure] in changed]
     series = _by_visit(group)
-    return _turns(" and ".join(filter(None, changed)), group, series, (), 0.0, shown=True) if changed else []
+    return _turns(", ".join(filter(None, changed)), group, series, (), 0.0, shown=True) if changed else []
 
 
 def _changed_kinds(change: Shift | Turns, runs: Sequence[_Run], kinds: Mapping[str, str]) -> list[str]:

@@ -75,7 +75,7 @@ class _Parts:
     knows_parts = True
 
     def __init__(self, name: str, bends: Sequence[tuple[float, float]], *, dearer: bool) -> None:
-        self.name = f"{name}, dearer when shared" if dearer else name
+        self.name = "dearer-" + name if dearer else name
         self._dearer = dearer
         parameters = [*(_DEMANDS[part] for part in PARTS), *([_DEARER] if dearer else []), *bends]
         self.means = np.array([mean for mean, _ in parameters])

@@ -53,6 +53,8 @@ Absence absence_of_cephfs() {
 Absence absence_of_s3() {
 #ifdef STRAKES_S3
     const std::string lacking = S3Access::lacking();
+    const std::string wrong = lacking.empty() ? S3Access::wrong() : "";
+    if (!wrong.empty()) return {wrong, "Set AWS_ENDPOINT_URL and STRAKES_S3_BUCKET as your object store has them."};
     if (lacking.empty()) return {};
     return {"the environment does not say which object store to use: " + lacking,
             "Set AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and STRAKES_S3_BUCKET (and AWS_REGION)."};

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <regex>
+#include <utility>
 
 #include "backend/s3_text.hpp"
 
@@ -108,6 +110,24 @@ std::string S3Access::lacking() {
     for (const char* name : {"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET"})
         if (variable(name).empty()) names.append(names.empty() ? "" : ", ").append(name);
     return names;
+}
+
+std::string S3Access::wrong() {
+    // S3's own rules of names, and the older ones that object gateways still take.
+    static const std::regex kAddress(R"(https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?)");
+    static const std::regex kBucket("[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]");
+    constexpr std::size_t kMostAddress = 300, kLeastBucket = 3, kMostBucket = 63;
+    constexpr unsigned long kMostPort = 65535;
+    const S3Access access = of_environment();
+    std::smatch parts;
+    if (access.endpoint.size() > kMostAddress || !std::regex_match(access.endpoint, parts, kAddress) ||
+        (parts[2].matched && std::stoul(parts[2].str().substr(1)) > kMostPort))
+        return "AWS_ENDPOINT_URL is no address such as https://s3.example.org:8443";
+    const std::string& bucket = access.bucket;
+    if (bucket.size() < kLeastBucket || bucket.size() > kMostBucket || !std::regex_match(bucket, kBucket) ||
+        bucket.find("..") != std::string::npos)
+        return "STRAKES_S3_BUCKET is no name of a bucket: 3 to 63 letters, digits, dots and hyphens";
+    return {};
 }
 
 struct S3Connection::Curl {
@@ -218,10 +238,15 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
     NamedTexts query{{"list-type", "2"}, {"prefix", prefix}, {"max-keys", std::to_string(most)}};
     if (!mark.empty()) query.emplace_back("continuation-token", mark);
     S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query)});
-    mark.clear();
+    const std::string before = std::exchange(mark, {});
     if (answer.error != 0) return answer;
     for (const std::string_view object : xml_elements(answer.text, "Contents")) keys.push_back(xml_text(object, "Key"));
-    if (xml_text(answer.text, "IsTruncated") == "true") mark = xml_text(answer.text, "NextContinuationToken");
+    if (xml_text(answer.text, "IsTruncated") != "true") return answer;
+    mark = xml_text(answer.text, "NextContinuationToken");
+    if (mark.empty() || mark == before) {
+        words_ = kEndless;
+        answer.error = EPROTO;
+    }
     return answer;
 }
 

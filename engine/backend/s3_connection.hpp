@@ -21,6 +21,8 @@ struct S3Access {
     [[nodiscard]] static S3Access of_environment();
     // The variables that are missing, with commas between them; empty where there is all.
     [[nodiscard]] static std::string lacking();
+    // Why the address or the bucket is none, empty where they may be.
+    [[nodiscard]] static std::string wrong();
 };
 
 struct S3Answer {
@@ -30,6 +32,8 @@ struct S3Answer {
     std::string text;       // what else was received
     std::string tag;        // of the object or part (ETag)
 };
+
+inline constexpr const char* kEndless = "the server's list does not end";
 
 class S3Connection {
   public:
@@ -58,6 +62,7 @@ class S3Connection {
 
     [[nodiscard]] S3Answer put(const std::string& key, std::span<const std::byte> body);
     // The keys below a prefix from a mark on, one page of them; `mark` is then where the next begins, empty at the end.
+    // A server that says that there is more, but not where, or where we have been already, has failed.
     [[nodiscard]] S3Answer list(const std::string& prefix, std::string& mark, std::vector<std::string>& keys,
                                 std::uint32_t most = 1000);
 

@@ -16,6 +16,9 @@ namespace strakes {
 namespace {
 
 constexpr const char* kMarkerName = ".strakes-marker";
+// Pages one after the other in which nothing is ours, and rounds of uploads of which a plan has at most some thousand:
+// a server that goes on for longer does not end.
+constexpr unsigned kMostUseless = 100, kMostRounds = 1000;
 
 std::string& plan_prefix() {
     static std::string prefix;
@@ -73,8 +76,14 @@ int remove_keys(S3Connection& connection, const std::vector<std::string>& keys) 
     return 0;
 }
 
+Failure endless(const char* call, const S3Connection& connection, const std::string& prefix, std::string what) {
+    Failure failure = failure_of(call, connection, EPROTO, prefix, std::move(what));
+    failure.why = kEndless;
+    return failure;
+}
+
 std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix) {
-    for (;;) {
+    for (unsigned round = 0; round < kMostRounds; ++round) {
         const S3Answer answer =
             connection.ask({.method = "GET", .key = {}, .query = {{"uploads", ""}, {"prefix", prefix}}});
         if (answer.error != 0)
@@ -90,6 +99,7 @@ std::optional<Failure> end_uploads(S3Connection& connection, const std::string& 
         }
         if (uploads.empty() || xml_text(answer.text, "IsTruncated") != "true") return std::nullopt;
     }
+    return endless("ListMultipartUploads", connection, prefix, "uploads cannot be listed");
 }
 
 }  // namespace
@@ -143,6 +153,7 @@ std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
     if (there.error == ENOENT) return std::nullopt;
     if (there.error != 0) return failure_of("HEAD", connection, there.error, prefix, kWhat);
     if (auto failure = end_uploads(connection, prefix)) return failure;
+    unsigned useless = 0;
     for (std::string mark;;) {
         std::vector<std::string> keys;
         if (const S3Answer answer = connection.list(prefix, mark, keys); answer.error != 0)
@@ -153,6 +164,8 @@ std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
                 return failure_of("DELETE", connection, error, prefix, kWhat);
         removed.fetch_add(keys.size(), std::memory_order_relaxed);
         if (mark.empty()) break;
+        useless = keys.empty() ? useless + 1 : 0;
+        if (useless > kMostUseless) return endless("ListObjectsV2", connection, prefix, kWhat);
     }
     if (const S3Answer answer = connection.ask({.method = "DELETE", .key = marker()}); answer.error != 0)
         return failure_of("DELETE", connection, answer.error, marker(), kWhat);

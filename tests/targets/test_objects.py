@@ -13,6 +13,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from conftest import StrakesRunner
+from strakes.launch.local import LocalEngine
+from strakes.plan import MetadataPhase, Plan
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.objects import NOTE, authorization
 from strakes.targets.removal import Left, remove_workspace
@@ -57,6 +60,13 @@ class Handler(BaseHTTPRequestHandler):
         assert "secret" not in str(self.headers)
         if self.server.refuses and self.command == self.server.refuses:
             return self.answer(403, "<Error><Code>AccessDenied</Code><Message>not you</Message></Error>")
+        if self.command == "PUT":
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.server.keys.add(key)
+            return self.answer(200)
+        if self.command == "POST":
+            self.rfile.read(int(self.headers["Content-Length"]))
+            return self.answer(501)
         if self.command == "HEAD":
             return self.answer(200 if key in self.server.keys else 404)
         if self.command == "DELETE":
@@ -77,13 +87,13 @@ class Handler(BaseHTTPRequestHandler):
         page = "".join(f"<Contents><Key>{key.replace('&', '&amp;')}</Key></Contents>" for key in found[:PAGE])
         if self.server.endless:
             self.server.pages += 1
-            mark = self.server.pages if self.server.endless == "other marks" else 1
+            mark = {"other marks": self.server.pages, "no mark": ""}.get(self.server.endless, 1)
             page = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{mark}</NextContinuationToken>"
         elif len(found) > PAGE:
             page += f"<IsTruncated>true</IsTruncated><NextContinuationToken>{found[PAGE - 1]}</NextContinuationToken>"
         return self.answer(200, page)
 
-    do_GET = do_HEAD = do_DELETE = handle_any  # noqa: N815 - as the base class asks for them
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815 - as the base class asks for them
 
 
 @pytest.fixture
@@ -178,8 +188,68 @@ def test_another_store_and_a_prefix_that_strakes_does_not_make_are_left_alone(st
     assert len(store.keys) == 12
 
 
-@pytest.mark.parametrize("endless", ["one mark", "other marks"])
+@pytest.mark.parametrize("endless", ["one mark", "other marks", "no mark"])
 def test_a_list_that_does_not_end_is_given_up(store: Store, workspace: Path, endless: str) -> None:
     store.endless = endless
     (left,) = remove(workspace)
     assert "does not end" in left.why and store.pages <= 200
+
+
+OBJECTS = Plan(
+    ranks=1,
+    phases=(
+        MetadataPhase("objects", "file-create", "shared", items=4, depth=0, branch=1, backend="s3", file_bytes=100),
+    ),
+)
+
+
+@pytest.fixture
+def engine() -> Iterator[LocalEngine]:
+    """One that could use the store of the environment if it were well."""
+    with LocalEngine() as engine:
+        if "built without" in engine.start().absent.get("s3", {}).get("why", ""):
+            pytest.skip("the engine was built without libcurl")
+        yield engine
+
+
+@pytest.mark.parametrize("endless", ["", "one mark", "other marks", "no mark"])
+def test_the_engine_gives_up_a_list_that_does_not_end(
+    store: Store, engine: LocalEngine, tmp_path: Path, endless: str
+) -> None:
+    (tmp_path / MARKER_NAME).write_text("{}")
+    store.endless = endless
+    result = engine.run(OBJECTS, tmp_path, "p", limit_s=60)
+    assert store.pages <= 400  # it is tried twice
+    if endless:
+        assert result.ended == "failed" and "does not end" in f"{result.errors} {result.left}"
+    else:
+        assert result.ended == "ok" and result.cleaned and not store.keys
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AWS_ENDPOINT_URL", value)
+        for value in (
+            "javascript:1",
+            "-x",
+            "http://",
+            "http://127.0.0.1:99999",
+            "http://a\r\nb",
+            f"http://{'a' * 100_000}",
+        )
+    ]
+    + [("STRAKES_S3_BUCKET", value) for value in ("../x", "a/b", "..", "b?x", "ab", "b" * 64, "a..b", "-abc")],
+)
+def test_an_address_or_a_bucket_that_is_none_is_refused_and_nothing_is_asked(
+    store: Store, engine: LocalEngine, strakes: StrakesRunner, tmp_path: Path, name: str, value: str
+) -> None:
+    plan, place = tmp_path / "plan.toml", tmp_path / "place"
+    plan.write_text(
+        'title = "Objects"\nranks = 1\n[[phase]]\nkind = "metadata"\nname = "objects"\nbackend = "s3"\n'
+        'operation = "file-create"\ndirectory = "shared"\nitems = 4\n'
+    )
+    place.mkdir()
+    done = strakes("run", plan, place, "--budget", "2s", "-q", environment={name: value})
+    assert done.returncode == 3 and name in done.stderr, done.stderr
+    assert not any(place.iterdir()) and not store.keys and "visits" not in done.stderr

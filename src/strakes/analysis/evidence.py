@@ -307,11 +307,11 @@ def dependent_cells(correlation: float) -> list[RunWarning]:
     """`dependent-runs` where runs of one cell resemble the one before.
 
     >>> dependent_cells(0.5)[0].text
-    'Runs of one cell resemble the one before (correlation 0.5): its intervals are wider for it, or there are none.'
+    'Runs of one cell resemble the one before (correlation up to 0.5): its intervals are wider for it, or there are none.'
     """
     if correlation <= 0:
         return []
-    text = f"Runs of one cell resemble the one before (correlation {correlation:.2g})"
+    text = f"Runs of one cell resemble the one before (correlation up to {correlation:.2g})"
     return [_warning("dependent-runs", f"{text}: its intervals are wider for it, or there are none.")]
 
 

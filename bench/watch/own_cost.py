@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import random
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ import numpy as np
 
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.probe import Probe
+from strakes.processes import python_module
 from strakes.statistics.contrast import paired_ratio
 from strakes.statistics.interval import Estimate
 from strakes.targets.workspace import Workspace
@@ -71,9 +71,8 @@ def verdict(ratio: Estimate) -> Verdict:
 
 @contextmanager
 def _watch(directory: Path, store: Path) -> Iterator[None]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "strakes", "watch", str(directory), "--store", str(store)], stdout=subprocess.DEVNULL
-    )
+    words = [*python_module("strakes"), "watch", str(directory), "--store", str(store)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     try:
         yield
         if process.poll() is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 from strakes.errors import EnvironmentLacksError
 from strakes.findings.portrait import CellEstimate, Finding, Portrait, Recommendation, RunWarning
 from strakes.store import Run, Store
-from strakes.store.published import PublishedRun
+from strakes.store.published import PublishedRun, told_as_a_mistake_of_its_file
 
 if TYPE_CHECKING:
     import pandas
@@ -105,7 +105,8 @@ class OpenedRun:
         """Each measured value, as ``strakes export --format csv`` writes them: times in seconds, sizes in bytes."""
         from strakes.interop.exports.rows import rows
 
-        return Table(list(rows(self._run)), lambda row: row)
+        with told_as_a_mistake_of_its_file(self._run):
+            return Table(list(rows(self._run)), lambda row: row)
 
 
 def open_run(run: str, store: str | Path | None) -> OpenedRun:

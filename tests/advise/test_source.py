@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from conftest import ROOT, StrakesRunner
 from strakes.advise.source import published_places, run_to_advise_from
 from strakes.errors import BadInputError
+from strakes.opened import open_run
 from strakes.store.published import PublishedRun
 
 APP = ROOT / "examples" / "apps" / "restart-dump.toml"
@@ -91,3 +94,44 @@ def test_the_newest_run_that_answers_something_is_taken_and_none_is_said(
     assert run_to_advise_from(None).manifest["name"] == "open-close"
     nothing = strakes("advise", "--app", APP, "--from", "latest")
     assert nothing.returncode == 0 and "answers nothing about this application" in nothing.stdout
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("cells", 0, "plan", "phases", 0, "block_bytes"), {}),
+        (("manifest", "options"), {"relative_half_width": -0.0}),
+        (("manifest", "options"), []),
+        (("visits", 0, "samples", 0, "ranks"), [[]]),
+        (("visits", 0, "samples"), [{}]),
+        (("visits", 0, "samples", 0, "histograms"), {"write": {"buckets": [["x", 1]]}}),
+    ],
+    ids=lambda each: ".".join(map(str, each)) if isinstance(each, tuple) else "",
+)
+def test_a_run_of_others_whose_values_have_other_types_is_refused_in_words(
+    strakes: StrakesRunner, published: Path, place: tuple[str | int, ...], value: object
+) -> None:
+    document = json.loads(published.read_text())
+    inner = document
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    published.write_text(json.dumps(document))
+    opened = open_run(str(published), None)
+    for look in (lambda: opened.portrait, lambda: opened.samples):
+        with suppress(BadInputError):
+            look()
+    advised = strakes("advise", "--app", APP, "--from", published)
+    assert advised.returncode in (0, 2) and "internal error" not in advised.stderr, advised.stderr
+    assert advised.returncode == 0 or "not a run exported by strakes" in advised.stderr or "damaged" in advised.stderr
+
+
+def test_a_run_of_others_that_the_report_cannot_calculate_with_names_its_file(published: Path) -> None:
+    document = json.loads(published.read_text())
+    for cell in document["cells"]:
+        for phase in cell["plan"]["phases"]:
+            phase["block_bytes"] = {}
+    published.write_text(json.dumps(document))
+    with pytest.raises(BadInputError) as refused:
+        _ = open_run(str(published), None).portrait
+    assert str(published) in refused.value.where

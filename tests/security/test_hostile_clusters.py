@@ -11,7 +11,9 @@ from strakes.errors import BadInputError
 from strakes.failover.blocks import read_corosync
 from strakes.failover.cib import Cib
 from strakes.failover.rules.rule import findings
-from strakes.failover.setup import Setup, read_plan
+from strakes.failover.setup import Setup, read_plan, setup_of
+from strakes.failover.simulation import behaviour_of
+from strakes.failover.validators import verdicts
 
 _MOMENT_S = 5.0
 _CIB = (
@@ -63,3 +65,43 @@ def test_open_quotes_take_a_time_like_their_length() -> None:
     began = time.monotonic()
     assert read_corosync('"\\' * 500_000, "corosync.conf").blocks == []
     assert time.monotonic() - began < _MOMENT_S
+
+
+@pytest.mark.parametrize(
+    ("constraints", "resources"),
+    [
+        ("", "<primitive/>" * 5000),
+        ("<rsc_order/>" * 50_000, ""),
+        (f"<rsc_order><resource_set>{'<resource_ref/>' * 3000}</resource_set></rsc_order>", ""),
+        ("", "<group>" * 2000 + "</group>" * 2000),
+        (f"<rsc_location>{'<rule>' * 1500}{'</rule>' * 1500}</rsc_location>", ""),
+    ],
+    ids=["resources", "constraints", "members of a set", "groups in groups", "rules in rules"],
+)
+def test_more_than_any_cluster_has_is_refused_in_a_moment(constraints: str, resources: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(BadInputError, match="no CIB that can be checked") as refused:
+        Cib(cib(constraints).replace("</resources>", f"{resources}</resources>"), "cib.xml")
+    assert "more than" in refused.value.why and time.monotonic() - began < _MOMENT_S
+
+
+def test_programs_are_not_asked_about_what_takes_them_minutes(tmp_path: Path) -> None:
+    many = "".join(f'<primitive id="p{number}" class="ocf" type="Dummy"/>' for number in range(500))
+    setup = plan(tmp_path, cib().replace("</resources>", f"{many}</resources>"))
+    assert behaviour_of(setup) is None
+    told = {verdict.program: verdict for verdict in verdicts(setup)}["crm_verify"]
+    assert told.state == "absent" or (told.state == "unable" and "more than" in told.text)
+
+
+def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_refused(tmp_path: Path) -> None:
+    setup = plan(tmp_path, cib())
+    one = "resource r{} {{ on a {{ device /dev/drbd{} minor {}; address 10.0.0.1:7789; }} }}\n"
+    text = "".join(one.format(number, number, max(number, 1)) for number in range(1000))
+    began = time.monotonic()
+    found = findings(setup_of("", tmp_path, {"etc/drbd.d/r.res": text}, setup.cluster))[0]
+    assert [one.where for one in found if one.rule == "minor-differs-from-the-device"] == [
+        "drbd: r0 has device /dev/drbd0 minor 1"
+    ]
+    assert time.monotonic() - began < 2 * _MOMENT_S
+    with pytest.raises(BadInputError, match="no configuration that can be checked"):
+        setup_of("", tmp_path, {"etc/drbd.d/r.res": text + one.format(1000, 0, 0)}, setup.cluster)

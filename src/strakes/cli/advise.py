@@ -58,13 +58,15 @@ def command(app_path: Path | None, darshan: Path | None, run: str | None, json: 
     from strakes.advise.paste import pastes
     from strakes.advise.source import run_to_advise_from
     from strakes.analysis.build import results_of
+    from strakes.store.published import told_as_a_mistake_of_its_file
 
     app = read_app(app_path)
     stored = run_to_advise_from(run, lambda candidate: bool(choose(app, results_of(candidate)).choices))
-    results = results_of(stored)
-    chosen = choose(app, results)
-    file_system = str(results.facts.get("file_system", ""))
-    snippets = pastes(app, chosen, file_system)
+    with told_as_a_mistake_of_its_file(stored):
+        results = results_of(stored)
+        chosen = choose(app, results)
+        file_system = str(results.facts.get("file_system", ""))
+        snippets = pastes(app, chosen, file_system)
     if write_json(json, _document(app, stored, file_system, chosen, snippets)):
         _print(app, stored, file_system, chosen, snippets)
     return 0

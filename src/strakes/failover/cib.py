@@ -10,6 +10,7 @@ from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError
 from strakes.failover.cib_values import TRUE, role_of, score, seconds
+from strakes.failover.limits import too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 from strakes.failover.patterns import matches
 
@@ -26,6 +27,8 @@ class Cib:
             self.root = Xml.fromstring(text)
         except Xml.ParseError as error:
             raise BadInputError("the CIB is not valid XML", where=where, why=str(error)) from error
+        if why := too_much(self.root):
+            raise BadInputError("this is no CIB that can be checked", where=where, why=why)
         many = next((each for each in self.root.iter() if len(each.attrib) > _MOST_ATTRIBUTES), None)
         if many is not None:
             # Pacemaker's own tools, which get this text too, need a time that grows with their square.

@@ -13,6 +13,7 @@ from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.cluster import Cluster
 from strakes.failover.description import read_description
+from strakes.failover.limits import MOST_DRBD
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
 from strakes.regular_file import read_regular
@@ -182,12 +183,19 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     corosync = texts.get("etc/corosync/corosync.conf")
     cib = texts.get("pacemaker/cib.xml")
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
+    resources = resources_of(drbd)
+    if len(resources) > MOST_DRBD:
+        raise BadInputError(
+            "this is no configuration that can be checked",
+            where=str(root / "etc/drbd.d"),
+            why=f"it has more than {MOST_DRBD} resources",
+        )
     return Setup(
         where=where,
         root=root,
         cluster=cluster,
         corosync=read_corosync(corosync, str(root / "etc/corosync/corosync.conf")) if corosync is not None else None,
-        drbd=resources_of(drbd),
+        drbd=resources,
         cib=Cib(cib, str(root / "pacemaker/cib.xml")) if cib is not None else None,
         lustre=texts.get("lustre/make-targets.sh", ""),
         fstab=texts.get("etc/fstab", ""),

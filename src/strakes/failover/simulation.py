@@ -14,12 +14,13 @@ from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.behaviour import Action, Behaviour, Snapshot
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
+from strakes.failover.limits import too_much_to_ask
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
-from strakes.targets.command import run
+from strakes.targets.command import CommandTimeout, run
 
-_LIMIT_S = 60.0
+_LIMIT_S = 20.0
 # One transition may need another, such as a start after a power-off; more than this would be a loop.
 _TRANSITIONS = 4
 # Old enough for every release: tools refuse what was last changed by a newer release than their own.
@@ -31,13 +32,16 @@ _MOST_FAILURES = 40
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return what the policy engine does; None without a CIB or without the engine, and where it refuses the CIB."""
-    if setup.cib is None or not installed("crm_simulate"):
+    """Return what the policy engine does; None without a CIB or without the engine, and where it refuses the CIB.
+
+    None also where it takes too long, and for more resources than it can be asked about in a moment.
+    """
+    if setup.cib is None or not installed("crm_simulate") or too_much_to_ask(setup.cib.root):
         return None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         try:
             return _Simulation(setup, setup.cib, Path(name)).behaviour()
-        except (BadInputError, EnvironmentLacksError, Xml.ParseError):
+        except (BadInputError, EnvironmentLacksError, CommandTimeout, Xml.ParseError):
             return None
 
 

@@ -14,13 +14,14 @@ from typing import Literal
 
 from strakes.errors import EnvironmentLacksError
 from strakes.failover.blocks import read_corosync
+from strakes.failover.limits import too_much_to_ask
 from strakes.failover.rules.heartbeat import links_of
 from strakes.failover.setup import Setup
-from strakes.targets.command import Completed, run
+from strakes.targets.command import CommandTimeout, Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
-_LIMIT_S = 60.0
+_LIMIT_S = 20.0
 # What drbdadm says of kernels and machines that have nothing to do with the files.
 _NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|^\s*$")
 _PACKAGES = {
@@ -66,7 +67,7 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
         return ValidatorVerdict(program, "absent", f"install {_PACKAGES[program]}")
     try:
         return ask()
-    except EnvironmentLacksError as error:
+    except (EnvironmentLacksError, CommandTimeout) as error:
         return ValidatorVerdict(program, "unable", error.why or error.what)
 
 
@@ -123,6 +124,8 @@ def _resolved(text: str) -> str:
 def _crm_verify(setup: Setup) -> ValidatorVerdict:
     """Ask crm_verify first as it is, for what does not even load, then with all nodes up, for it complains of those."""
     assert setup.cib is not None
+    if why := too_much_to_ask(setup.cib.root):
+        return ValidatorVerdict("crm_verify", "unable", f"{why}; run it yourself, it takes a while")
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         planned, running = Path(name, "planned.xml"), Path(name, "running.xml")
         planned.write_text(setup.texts["pacemaker/cib.xml"], encoding="utf-8")

@@ -6,6 +6,8 @@ import gzip
 import io
 import json
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -70,6 +72,25 @@ class PublishedRun(Run):
             raise BadInputError("this is not a run exported by strakes", where=where, why=error.message, remedy=_REMEDY)
         whole: dict[str, Any] = document
         return whole
+
+
+@contextmanager
+def told_as_a_mistake_of_its_file(run: Run) -> Iterator[None]:
+    """Raise BadInputError where a value of a file of others is none that can be calculated with.
+
+    The schema describes what every run has, not each setting of each plan.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if not isinstance(run, PublishedRun):
+            raise
+        raise BadInputError(
+            "this is not a run exported by strakes",
+            where=str(run.path),
+            why=f"one of its values has a type or a size that strakes does not write: {error}",
+            remedy=_REMEDY,
+        ) from error
 
 
 def _read(path: Path) -> Any:

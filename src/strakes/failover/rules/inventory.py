@@ -15,6 +15,7 @@ from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, SBD, rule
 from strakes.failover.setup import Setup
 
+_RESOURCE_OR_MINOR = re.compile(r'\bresource\s+"?([^\s"{]+)"?\s*\{|\bdevice\s+"?/dev/drbd(\d+)"?\s+minor\s+(\d+)')
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
 # Below this no program is even started; a work day is longer than anything that a cluster waits for.
 _SHORTEST_S, _LONGEST_S = 1.0, 8 * 3600.0
@@ -273,12 +274,9 @@ def cards(setup: Setup) -> Iterator[str]:
 )
 def minors(setup: Setup) -> Iterator[str]:
     """Find devices whose name has another number than their minor."""
-    for resource in setup.drbd:
-        for text in re.findall(r"\bdevice\s+\"?/dev/drbd(\d+)\"?\s+minor\s+(\d+)", _text_of(setup, resource.name)):
-            if text[0] != text[1]:
-                yield f"drbd: {resource.name} has device /dev/drbd{text[0]} minor {text[1]}"
-
-
-def _text_of(setup: Setup, name: str) -> str:
-    texts = [text for file, text in setup.texts.items() if file.startswith("etc/drbd")]
-    return "\n".join(text for text in texts if re.search(rf'resource\s+"?{re.escape(name)}"?\s*\{{', text))
+    for file, text in setup.texts.items():
+        name = ""
+        for opened, number, minor in _RESOURCE_OR_MINOR.findall(text) if file.startswith("etc/drbd") else ():
+            name = opened or name
+            if number != minor:
+                yield f"drbd: {name} has device /dev/drbd{number} minor {minor}"

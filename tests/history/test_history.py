@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -136,3 +137,37 @@ def test_the_first_night_is_no_failure_but_for_who_asks_for_one(
     assert strakes(["history", "--fail-on", "inconclusive"]) == 1
     assert strakes(["history", "absent"]) == 2
     assert strakes(["history", "--fail-on", "sloer"]) == 2
+
+
+@pytest.mark.parametrize("resemblance", [0.0, 0.5])
+@pytest.mark.parametrize("runs", [14, 20])
+def test_the_change_that_would_have_been_seen_is_seen_in_other_series_of_the_kind(
+    runs: int, resemblance: float
+) -> None:
+    chance = random.Random(runs)
+
+    def of_the_kind(late: float) -> list[float]:
+        off, values = chance.gauss(0, 1), []
+        for run in range(runs):
+            values.append(1000 * math.exp(0.05 * off) * (late if run >= runs - runs // 2 else 1))
+            off = resemblance * off + math.sqrt(1 - resemblance**2) * chance.gauss(0, 1)
+        return values
+
+    promised = [judge_one(series(of_the_kind(1.0))).seen_from for _ in range(40)]
+    told = [share for share in promised if share is not None]
+    risen = sum(judge_one(series(of_the_kind(1 + share))).verdict == "FASTER" for share in told)
+    fallen = sum(judge_one(series(of_the_kind(1 / (1 + share)))).verdict == "SLOWER" for share in told)
+    assert len(told) > 30
+    assert min(risen, fallen) >= 0.8 * len(told)
+
+
+def test_a_store_of_many_figures_needs_runs_enough_for_any_change_to_show() -> None:
+    """Ten runs have too few orders for a change in one of 50 figures: nothing is then said to be seen."""
+    many = tuple(series(noisy([1000.0], 10, seed=index), cell=f"c{index}:write") for index in range(50))
+    steady = judged([History("f", "study", "s", "/t", (), many)])[0].series
+    assert {(one.verdict, one.seen_from) for one in steady} == {("INCONCLUSIVE", None)}
+    told = int(steady[0].needs.split()[0])
+    halves = tuple(
+        series(noisy([1000.0, 10.0], (10 + told + 1) // 2, seed=index), cell=f"c{index}:write") for index in range(50)
+    )
+    assert {one.verdict for one in judged([History("f", "study", "s", "/t", (), halves)])[0].series} == {"SLOWER"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from strakes.findings.cell import Cell
 from strakes.statistics.stopping import StoppingRule
 from strakes.studies.processes_per_node import ProcessesPerNode
@@ -78,3 +80,36 @@ def test_cells_that_cannot_get_enough_runs_are_dropped_least_important_first() -
 
 def test_nothing_is_dropped_while_there_is_time() -> None:
     assert schedule(cells()).fit(remaining_s=1000.0) == []
+
+
+@pytest.mark.parametrize("seconds", [5.0, 8.0, 15.0, 40.0])
+@pytest.mark.parametrize("visit_s", [0.02, 0.05, 0.2])
+def test_no_cell_stays_dropped_for_a_guess_while_time_is_left_to_measure_it(seconds: float, visit_s: float) -> None:
+    """Runs the schedule on a clock of its own: what it leaves out would not have fitted into what it leaves over."""
+    some = [replace(cell, priority=2) for cell in cells()]
+    plan = schedule(some)
+    left_s = seconds
+    blocks: dict[str, set[int]] = {cell.key: set() for cell in some}
+    while left_s > 0:
+        plan.take_back(left_s)
+        plan.fit(left_s)
+        block = plan.next_block()
+        if not block:
+            break
+        for cell in block:
+            (visit,) = stored(visits_of([cell], flat, 1, 0.001))
+            plan.record(replace(visit, block=plan.block, elapsed_s=visit_s))
+            blocks[cell.key].add(plan.block)
+            left_s -= visit_s
+    measured = [key for key, seen in blocks.items() if len(seen) >= 5]
+    if len(measured) < len(some):
+        assert left_s < 5 * visit_s * len(some)
+    else:
+        # They are compared in blocks that measured both.
+        assert len(set.intersection(*blocks.values())) >= 5
+
+
+def test_cells_are_not_taken_back_before_any_visit_tells_how_long_they_take() -> None:
+    plan = schedule([replace(cell, priority=2) for cell in cells()])
+    assert plan.fit(remaining_s=0.1)
+    assert plan.take_back(remaining_s=0.1) == []

@@ -50,10 +50,7 @@ def failures(histories: Sequence[History], conditions: Sequence[Condition]) -> l
 
 def _judged(series: HistorySeries, error: float, since: datetime | None) -> HistorySeries:
     if len(series.points) < FEWEST:
-        missing = FEWEST - len(series.points)
-        return replace(
-            series, verdict="INCONCLUSIVE", needs=f"{missing} more run{'s' if missing > 1 else ''} of this measurement"
-        )
+        return _undecided(series, error)
     values = [point.median for point in series.points]
     if min(values) <= 0:
         return replace(series, verdict="INCONCLUSIVE", needs="figures above zero")
@@ -67,8 +64,28 @@ def _judged(series: HistorySeries, error: float, since: datetime | None) -> Hist
     if recent:
         verdict: Verdict = "SLOWER" if recent[-1].ratio < 1 else "FASTER"
         return replace(series, changes=tuple(changes), verdict=verdict)
+    if _missing(len(values), error):
+        return _undecided(series, error)
     seen_from = math.expm1(seen_change([math.log(value) for value in values], error, SHORTEST))
     return replace(series, changes=tuple(changes), verdict=NO_CHANGE, seen_from=seen_from)
+
+
+def _undecided(series: HistorySeries, error: float) -> HistorySeries:
+    missing = _missing(len(series.points), error)
+    needs = f"{missing} more run{'s' if missing > 1 else ''} of this measurement"
+    return replace(series, verdict="INCONCLUSIVE", needs=needs)
+
+
+def _missing(runs: int, error: float) -> int:
+    """Return how many more runs it takes before a change can show: fewer have too few orders to be beyond chance.
+
+    >>> _missing(3, 0.05), _missing(10, 0.05), _missing(10, 0.001)
+    (7, 0, 4)
+    """
+    enough = max(runs, FEWEST)
+    while 2 / math.comb(enough, enough // 2) > error:
+        enough += 1
+    return enough - runs
 
 
 def _meets(condition: Condition, verdict: Verdict, ratio: float) -> bool:

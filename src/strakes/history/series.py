@@ -44,8 +44,8 @@ class HistorySeries:
     """One cell over time.
 
     ``plans``: how many different amounts of work there were, where the amount is chosen anew for each run.
-    ``seen_from``: a lasting change by this share of the level, half of the runs ago, would have been seen in four of
-    five such series.
+    ``seen_from``: a lasting rise by this share of the level, or a fall back from there, half of the runs ago, would
+    have been seen in four of five such series at least, were its scatter that of logarithms of normal ones.
     """
 
     cell: str

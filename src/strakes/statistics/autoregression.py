@@ -22,8 +22,11 @@ MOST_ALIKE = max(CORRELATIONS)
 SERIES = 4000
 # Beyond this p-value too few simulated series are left; the tail is taken to fall as between these two.
 _NEAR, _FAR = 0.05, 0.005
-# A change this many standard deviations above what is just seen is seen in four of five series.
-_FOUR_OF_FIVE = 0.84
+# What is said to be seen is seen with this chance; the change that is, is searched for up to so many standard errors.
+POWER = 0.8
+POWER_SERIES = 2000
+MOST_UNITS = 200.0
+BISECTIONS = 14
 
 
 def p_value_of_change(values: Sequence[float], shortest: int) -> float:
@@ -44,7 +47,9 @@ def p_value_of_change(values: Sequence[float], shortest: int) -> float:
 
 
 def seen_change(values: Sequence[float], error: float, shortest: int) -> float:
-    """Return the difference of levels in the middle of so many runs like these that would mostly have been seen.
+    """Return the difference of levels in the middle of so many runs like these that is seen in four of five series.
+
+    How much runs scatter and resemble each other is known from these few only, which the simulation allows for.
 
     >>> level = [100.0, 102.0, 99.0, 101.0, 98.0, 103.0, 100.0, 99.0]
     >>> 5 < seen_change(level + level, 0.05, 5) < 20
@@ -52,14 +57,58 @@ def seen_change(values: Sequence[float], error: float, shortest: int) -> float:
     """
     import numpy as np
 
-    series = np.asarray(values, dtype=float)[None, :]
-    runs = len(values)
-    needed = max(_where(error, near, far) for near, far in _quantiles(runs, shortest))
+    unit = float(_units(np.asarray(values, dtype=float)[None, :], shortest)[0])
+    return unit * _seen_units(len(values), error, shortest)
+
+
+def _units(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
+    """Return for each row what it shows of the standard error of a difference of levels."""
+    import numpy as np
+
     _, _, rest = _split(series, shortest)
-    scatter = float(np.sqrt((rest**2).sum() / max(1, runs - 2)))
-    correlation = float(_correlations(rest)[0])
-    stretch = math.sqrt((1 + correlation) / (1 - correlation))
-    return scatter * stretch * (needed + _FOUR_OF_FIVE) * 2 / math.sqrt(runs)
+    runs = series.shape[1]
+    scatter = np.sqrt((rest**2).sum(axis=1) / max(1, runs - 2))
+    correlation = _correlations(rest)
+    return np.asarray(scatter * np.sqrt((1 + correlation) / (1 - correlation)) * 2 / math.sqrt(runs))
+
+
+@lru_cache(maxsize=256)
+def _seen_units(runs: int, error: float, shortest: int) -> float:
+    """Return the change, in units of what one series shows, that is seen in four of five others of its kind.
+
+    Of the correlations the one at which it takes most.
+    """
+    import numpy as np
+
+    generator = np.random.default_rng(runs)
+    needed = max(_where(error, near, far) for near, far in _quantiles(runs, shortest))
+    late = np.arange(runs) >= runs - runs // 2
+    greatest = 0.0
+    for correlation in CORRELATIONS:
+        shown = _series(runs, correlation, POWER_SERIES, generator)
+        others = _series(runs, correlation, POWER_SERIES, generator)
+        # Only of series without a change is it said what would have been seen.
+        quiet = _statistics(shown, shortest) < needed
+        units = _units(shown[quiet], shortest)[:, None] * late
+        low, high = 0.0, MOST_UNITS
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            power = float((_statistics(others[quiet] + middle * units, shortest) >= needed).mean())
+            low, high = (middle, high) if power < POWER else (low, middle)
+        greatest = max(greatest, high)
+    return greatest
+
+
+def _series(runs: int, correlation: float, number: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    """Return so many autoregressions, one a row, with a variance of 1."""
+    import numpy as np
+
+    series = np.empty((number, runs))
+    series[:, 0] = generator.standard_normal(number)
+    for run in range(1, runs):
+        fresh = generator.standard_normal(number) * math.sqrt(1 - correlation**2)
+        series[:, run] = correlation * series[:, run - 1] + fresh
+    return series
 
 
 @lru_cache(maxsize=256)
@@ -70,11 +119,7 @@ def _quantiles(runs: int, shortest: int) -> tuple[tuple[float, float], ...]:
     generator = np.random.default_rng(runs)
     thresholds = []
     for correlation in CORRELATIONS:
-        series = np.empty((SERIES, runs))
-        series[:, 0] = generator.standard_normal(SERIES)
-        for run in range(1, runs):
-            fresh = generator.standard_normal(SERIES) * math.sqrt(1 - correlation**2)
-            series[:, run] = correlation * series[:, run - 1] + fresh
+        series = _series(runs, correlation, SERIES, generator)
         near, far = np.quantile(_statistics(series, shortest), (1 - _NEAR, 1 - _FAR)).tolist()
         thresholds.append((near, far))
     return tuple(thresholds)

@@ -26,6 +26,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
     schedule.under(session.engine.impact, session.visits)
     # One cell is measured whatever the preparations have taken; a first block goes on until the whole budget is spent.
     while session.left_s(share := _share(session, schedule)) > 0 or schedule.block == 0:
+        schedule.take_back(session.left_s(share))
         for cell in schedule.fit(session.left_s(share)):
             reason = f"the budget was too short for {fewest} runs"
             session.writer.append_event(CellDropped(cell.key, reason, schedule.runs(cell.key)))

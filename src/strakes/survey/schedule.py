@@ -46,6 +46,9 @@ class Schedule:
         self._phase_s = phase_s
         self._min_runs = min_runs
         self._dropped: set[str] = set()
+        # Blocks that went by without a cell of a study that was taken back: its others make as many runs more with it.
+        self._missed: dict[str, int] = {}
+        self._late: set[str] = set()
         self._visited: set[tuple[int, str]] = set()
         self.limit = UNLIMITED
         self.block = 0
@@ -110,7 +113,7 @@ class Schedule:
     def finished(self, key: str) -> bool:
         """Every measure of the cell has its interval (or as many runs as the rule allows)."""
         state = self._states[key]
-        if state.runs() < max(self._min_runs, state.cell.least_runs):
+        if state.runs() < self._fewest(state.cell):
             return False
         judgements = [self.judge(key, measure.suffix) for measure in state.cell.measures if not measure.is_side]
         return all(judgement is not None and judgement.stop for judgement in judgements)
@@ -128,8 +131,25 @@ class Schedule:
     def expected_s(self, cell: Cell) -> float:
         """How long one visit of the cell takes, from its visits so far."""
         state = self._states[cell.key]
-        guess_s = max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share
-        return median(state.durations_s) if state.durations_s else guess_s
+        return median(state.durations_s) if state.durations_s else self._guess_s(cell) * self._pace()
+
+    def _guess_s(self, cell: Cell) -> float:
+        return max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share
+
+    def _pace(self) -> float:
+        """Return how many times as long as guessed visits of those cells took that have some."""
+        paces = [
+            median(state.durations_s) / self._guess_s(state.cell)
+            for state in self._states.values()
+            if state.durations_s and self._guess_s(state.cell) > 0
+        ]
+        return median(paces) if paces else 1.0
+
+    def _fewest(self, cell: Cell) -> int:
+        return max(self._min_runs, cell.least_runs) + self._extra(cell)
+
+    def _extra(self, cell: Cell) -> int:
+        return 0 if cell.key in self._late else self._missed.get(cell.study, 0)
 
     def next_block(self) -> list[Cell]:
         """Return the rest of the running block, else a new one, in its random order; empty when nothing is open."""
@@ -165,8 +185,32 @@ class Schedule:
             dropped.append(worst)
         return dropped
 
+    def take_back(self, remaining_s: float) -> list[Cell]:
+        """Take dropped cells in again, the most important first, that have time after all; returns these.
+
+        Before the first block it was a guess how long a cell takes. Cells that are compared are measured in the same
+        blocks, so the others of the study are open again for as many runs.
+        """
+        taken: list[Cell] = []
+        if not any(state.durations_s for state in self._states.values()):
+            return taken
+        dropped = [self._states[key].cell for key in self._states if key in self._dropped]
+        for cell in sorted(dropped, key=lambda cell: (cell.priority, self.expected_s(cell))):
+            missed = self._missed.get(cell.study, 0)
+            self._dropped.remove(cell.key)
+            self._late.add(cell.key)
+            self._missed[cell.study] = max(missed, self.block)
+            if self.needed_s() <= remaining_s:
+                taken.append(cell)
+                continue
+            self._dropped.add(cell.key)
+            self._late.remove(cell.key)
+            self._missed[cell.study] = missed
+        return taken
+
     def needed_s(self) -> float:
         """Return how long the runs take that open cells lack of the smallest number."""
         return sum(
-            max(0, self._min_runs - self._states[cell.key].runs()) * self.expected_s(cell) for cell in self.open_cells()
+            max(0, self._min_runs + self._extra(cell) - self._states[cell.key].runs()) * self.expected_s(cell)
+            for cell in self.open_cells()
         )

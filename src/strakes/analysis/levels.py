@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from strakes.findings.results import Measured, Observation, Results
-from strakes.statistics.bimodality import two_groups
+from strakes.statistics.bimodality import steps_apart, two_groups
 from strakes.statistics.change_points import change_points, correlation_of
 from strakes.statistics.contrast import independent_ratio
 from strakes.statistics.dependence import pooled_correlation
@@ -44,8 +44,6 @@ _FAST_SHARE = 0.8
 _SURE = 0.98
 # The middle of fewer cells is mostly one of them.
 _CELLS_TO_PART = 3
-# A clock that steps makes groups of runs that are one step apart.
-_STEPS_APART = 1.5
 # Two levels that take turns come back: a cell that only went from one to the other has two spells.
 _SPELLS = 3
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
@@ -378,7 +376,7 @@ def _turns(
     slow = [(visit.cell, visit.better - fast[visit.cell] < border) for visit in series if visit.cell in fast]
     own = [[is_slow for cell, is_slow in slow if cell == name] for name in fast]
     spells = [1 + sum(before != after for before, after in pairwise(flags)) for flags in own if len(set(flags)) > 1]
-    if median(spells) < _SPELLS or groups.high / groups.low - 1 <= _STEPS_APART * step:
+    if median(spells) < _SPELLS or steps_apart(groups, step):
         return []
     return [
         Turns(

@@ -18,7 +18,7 @@ from strakes.findings.record import to_record
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample
 from strakes.launch.impact import UNLIMITED
-from strakes.statistics.bimodality import two_groups
+from strakes.statistics.bimodality import steps_apart, two_groups
 from strakes.statistics.drift import pooled_trend
 from strakes.statistics.interval import Estimate, Interval, median
 from strakes.store import Run
@@ -242,7 +242,9 @@ def _hints(results: Results) -> list[RunWarning]:
 def _shape(results: Results) -> list[RunWarning]:
     warnings: list[RunWarning] = []
     for cell in _measured(results):
-        warnings += evidence.bimodal(two_groups([seen.value for seen in _regular(cell)]), cell.unit, (cell.id,))
+        groups = two_groups([seen.value for seen in _regular(cell)])
+        if groups is not None and not steps_apart(groups, cell.step):
+            warnings += evidence.bimodal(groups, cell.unit, (cell.id,))
     return warnings
 
 

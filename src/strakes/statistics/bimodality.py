@@ -22,6 +22,8 @@ MINIMUM_RUNS = 12
 MINIMUM_DISTANCE = 0.1
 
 WIDEST_STEP = math.log(2)
+# A clock that steps makes groups of runs that are one step apart.
+STEPS_APART = 1.5
 
 # The dip times the root of the runs that 1 % of uniform samples exceed: simulated, 40,000 samples of 500 values to
 # 400,000 of 12.
@@ -62,6 +64,18 @@ def two_groups(values: Sequence[float], correlation: float = 0.0) -> TwoGroups |
     split = max(range(fifth, runs - fifth + 1), key=lambda count: ordered[count] / ordered[count - 1])
     low, high = median(ordered[:split]), median(ordered[split:])
     return TwoGroups(low, high, split / runs, runs) if high >= low * (1 + MINIMUM_DISTANCE) else None
+
+
+def steps_apart(groups: TwoGroups, step: float) -> bool:
+    """Return whether a clock may have made groups of rates: ``step`` is what one of its steps is of a run's time.
+
+    The times are held against the longer ones: 10 and 20 ms are one step of 10 ms apart.
+
+    >>> groups = TwoGroups(50.0, 100.0, 0.5, 20)
+    >>> steps_apart(groups, 0.5), steps_apart(groups, 0.1), steps_apart(groups, 0.0)
+    (True, False, False)
+    """
+    return 1 - groups.low / groups.high <= STEPS_APART * step
 
 
 def _spread(ordered: Sequence[float]) -> list[float]:

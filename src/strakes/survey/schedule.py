@@ -18,6 +18,8 @@ from strakes.store.records import Visit
 
 # Until its first visit a cell is expected to take as long as its phases were sized for, times this.
 _FIRST_GUESS = 2.0
+# Runs more of every cell where dropped ones are taken back.
+_MORE_RUNS = 6
 
 
 @dataclass
@@ -206,6 +208,12 @@ class Schedule:
             self._dropped.add(cell.key)
             self._late.remove(cell.key)
             self._missed[cell.study] = missed
+        # More cells mean more statements that share the error, and each then takes more runs: as many as time allows.
+        for _ in range(_MORE_RUNS if taken else 0):
+            self._min_runs += 1
+            if self.needed_s() > remaining_s:
+                self._min_runs -= 1
+                break
         return taken
 
     def needed_s(self) -> float:

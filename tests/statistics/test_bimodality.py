@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from strakes.statistics.bimodality import CRITICAL, critical_value, dip, two_groups
+from strakes.statistics.bimodality import CRITICAL, TwoGroups, critical_value, dip, steps_apart, two_groups
 
 TRIES = 1000
 ONE_MODE = (normal(0.1), log_normal(1.0), heavy_tailed(0.2), slowed_down(0.4))
@@ -137,3 +137,11 @@ def test_two_groups_are_found_through_a_coarse_clock() -> None:
     groups = two_groups((1 / (0.001 * np.round(seconds / 0.001))).tolist())
     assert groups is not None
     assert groups.high / groups.low == pytest.approx(2.0, rel=0.1)
+
+
+@pytest.mark.parametrize("ticks", range(1, 30))
+def test_rates_one_step_of_a_clock_apart_are_no_groups_and_three_steps_apart_they_are(ticks: int) -> None:
+    """Whichever of both times the median is that a step is told relative to."""
+    for middle in (ticks, ticks + 1):
+        assert steps_apart(TwoGroups(1 / (ticks + 1), 1 / ticks, 0.5, 20), 1 / middle)
+    assert not steps_apart(TwoGroups(1 / (ticks + 3), 1 / ticks, 0.5, 20), 1 / (ticks + 3))

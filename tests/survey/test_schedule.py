@@ -113,3 +113,17 @@ def test_cells_are_not_taken_back_before_any_visit_tells_how_long_they_take() ->
     plan = schedule([replace(cell, priority=2) for cell in cells()])
     assert plan.fit(remaining_s=0.1)
     assert plan.take_back(remaining_s=0.1) == []
+
+
+def test_cells_that_are_taken_back_give_every_cell_more_runs_as_time_allows() -> None:
+    """More statements share the error: with the same runs as before fewer of them could be decided."""
+    some = [replace(cell, priority=2) for cell in cells()]
+    plan = schedule(some)
+    assert plan.fit(remaining_s=5.0)
+    for visit in stored(visits_of(plan.next_block(), flat, 1, 0.001)):
+        plan.record(replace(visit, block=1, elapsed_s=0.001))
+    before_s = plan.needed_s()
+    assert plan.take_back(remaining_s=100.0)
+    runs = plan.needed_s() / sum(plan.expected_s(cell) for cell in plan.open_cells())
+    assert before_s < plan.needed_s() <= 100.0
+    assert runs > 5

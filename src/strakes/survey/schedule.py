@@ -133,7 +133,10 @@ class Schedule:
     def expected_s(self, cell: Cell) -> float:
         """How long one visit of the cell takes, from its visits so far."""
         state = self._states[cell.key]
-        return median(state.durations_s) if state.durations_s else self._guess_s(cell) * self._pace()
+        if state.durations_s:
+            return median(state.durations_s)
+        was_dropped = cell.key in self._dropped or cell.key in self._late
+        return self._guess_s(cell) * (self._pace() if was_dropped else 1.0)
 
     def _guess_s(self, cell: Cell) -> float:
         return max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share

@@ -1,0 +1,314 @@
+"""The hub by itself: who answers as which node, what it waits for, and what it measures. Nodes are threads here."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from strakes.errors import EnvironmentLacksError
+from strakes.launch import mpi, slurm
+from strakes.launch.choice import Launch
+from strakes.launch.nodes import hub as hub_module
+from strakes.launch.nodes.agent import SECRET
+from strakes.launch.nodes.channel import Channel
+from strakes.launch.nodes.hub import Hub, NodeAgent, starts
+
+LIMIT_S = 20.0
+
+
+def connect(hub: Hub) -> socket.socket:
+    address, _, port = hub.where.split(",")[0].rpartition(":")
+    return socket.create_connection((address, int(port)), LIMIT_S)
+
+
+def answer_as(hub: Hub, first: Mapping[str, object]) -> Channel:
+    """A node that proves itself and says the first thing."""
+    channel = Channel(connect(hub), hub._secret, asks=False, limit_s=LIMIT_S)
+    channel.send(first, LIMIT_S)
+    return channel
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Hub]]:
+    """Makes hubs whose launchers are the given commands, one for each node."""
+    hubs: list[Hub] = []
+
+    def make(*wanted: tuple[list[str], list[str]]) -> Hub:
+        monkeypatch.setattr(hub_module, "starts", lambda launch, where: list(wanted))
+        monkeypatch.setattr(hub_module, "_LEAVE_S", 0.05)
+        hubs.append(Hub(Launch("mpi", hosts=("localhost",))))
+        return hubs[-1]
+
+    yield make
+    for hub in hubs:
+        hub.close()
+
+
+STAYS = ["sleep", "100"]
+
+
+def test_nodes_are_in_the_order_they_were_named_in_whoever_answers_first(waiting: Callable[..., Hub]) -> None:
+    hub = waiting((STAYS, ["b"]), (STAYS, ["a"]), (STAYS, ["c"]))
+    address, _, port = hub.where.rpartition(":")
+    channels = [answer_as_later(hub, name) for name in ("c", "a", "b")]
+    with hub:
+        assert [agent.host for agent in hub.agents] == ["b", "a", "c"]
+        assert hub._unproved._connections == {}
+        for agent in hub.agents:
+            assert agent.channel._connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert all(os.getpgid(process.pid) == process.pid for process in hub._started)
+    assert [process.poll() for process in hub._started] == [-9] * 3
+    for thread, ended in channels:
+        thread.join()
+        assert ended == ["end"]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((address, int(port)), LIMIT_S)
+
+
+def answer_as_later(hub: Hub, name: str) -> tuple[threading.Thread, list[str]]:
+    """A node in a thread; it notes the end of its connection."""
+    ended: list[str] = []
+
+    def answer() -> None:
+        channel = answer_as(hub, {"host": name})
+        try:
+            channel.receive(LIMIT_S)
+        except EOFError:
+            ended.append("end")
+        channel.close()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    return thread, ended
+
+
+def test_two_that_answer_as_one_node_are_refused(waiting: Callable[..., Hub]) -> None:
+    hub = waiting((STAYS, ["", ""]))
+    for _ in range(2):
+        answer_as_later(hub, "a")
+    with pytest.raises(EnvironmentLacksError, match="several processes on one node") as refused:
+        hub.__enter__()
+    assert refused.value.where == "a, a"
+
+
+def test_of_nodes_that_do_not_answer_the_names_and_the_last_words_are_told(waiting: Callable[..., Hub]) -> None:
+    hub = waiting((STAYS, ["a"]), (["sh", "-c", "for line in 1 2 3 '' 4 5; do echo $line >&2; done"], ["b"]))
+    answer_as_later(hub, "a")
+    with pytest.raises(EnvironmentLacksError, match="not all nodes answer") as refused:
+        hub.__enter__()
+    assert refused.value.where == "b" and refused.value.why == "2 | 3 | 4 | 5"
+    assert hub._words.closed and all(process.poll() is not None for process in hub._started)
+
+
+def test_nodes_without_names_that_do_not_answer_are_counted(waiting: Callable[..., Hub]) -> None:
+    with pytest.raises(EnvironmentLacksError) as refused:
+        waiting((["true"], ["", ""])).__enter__()
+    assert refused.value.where == "0 of 2 nodes" and refused.value.why == "nothing was heard of them"
+
+
+def test_a_launcher_that_is_none_is_told(waiting: Callable[..., Hub], tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentLacksError, match="the launcher cannot be started") as refused:
+        waiting(([str(tmp_path / "none")], ["a"])).__enter__()
+    assert refused.value.where == str(tmp_path / "none") and "No such file" in refused.value.why
+
+
+def test_whoever_proves_himself_and_does_not_say_which_node_he_is_is_sent_away(waiting: Callable[..., Hub]) -> None:
+    hub = waiting((STAYS, ["a"]))
+    threading.Thread(target=hub._accept, args=(hub._listeners[0],), daemon=True).start()
+    channel = answer_as(hub, {"name": "a"})
+    with pytest.raises(EOFError):
+        channel.receive(LIMIT_S)
+    channel.close()
+    assert not hub._take_one() and hub._unproved._connections == {}
+
+
+def test_the_secret_is_long_its_own_and_goes_both_ways(waiting: Callable[..., Hub], tmp_path: Path) -> None:
+    hub, other = waiting(), waiting()
+    assert len(hub._secret) == 32 and hub._secret != other._secret
+    place = tmp_path / "ways"
+    process = hub._start_agent(["sh", "-c", f'read line; echo "$line ${SECRET}" >{place}'])
+    assert process.wait(LIMIT_S) == 0
+    assert place.read_text().split() == [hub._secret.hex()] * 2
+
+
+def test_threads_of_the_hub_keep_no_program_from_its_end(waiting: Callable[..., Hub]) -> None:
+    before = set(threading.enumerate())
+    hub = waiting((STAYS, ["a"]), (["true"], ["b"]))
+    silent = connect(hub)
+    node = answer_as_later(hub, "a")[0]
+    with pytest.raises(EnvironmentLacksError):
+        hub._start()
+    own = set(threading.enumerate()) - before - {node}
+    assert own and all(thread.daemon for thread in own)
+    silent.close()
+
+
+def test_a_hub_for_hosts_it_does_not_know_listens_at_one_port_of_all_its_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hub_module, "own_addresses", lambda: ["192.0.2.1", "192.0.2.2"])
+    hub = Hub(Launch("command", hosts=("no such host.invalid",)))
+    port = hub._listeners[0].getsockname()[1]
+    assert hub.where == f"192.0.2.1:{port},192.0.2.2:{port}"
+    hub.close()
+    assert hub_module._addresses_towards(["127.0.0.1", "localhost"]) == ["127.0.0.1"]
+
+
+class FakeNode:
+    """Stands for an agent: what it was told, and what it will say."""
+
+    def __init__(self, host: str, log: list[str], says: Callable[[], Mapping[str, Any]]) -> None:
+        self.host, self.log, self.says = host, log, says
+        self.facts = {"places": [[host, 1]]}
+        self.told: list[Mapping[str, Any]] = []
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        self.log.append(f"tell {self.host}")
+        self.told.append(message)
+
+    def hear(self) -> Mapping[str, Any]:
+        self.log.append(f"hear {self.host}")
+        return self.says()
+
+    def ask(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.tell(message)
+        return self.hear()
+
+
+def with_nodes(hub: Hub, count: int, says: Callable[[], Mapping[str, Any]]) -> tuple[list[FakeNode], list[str]]:
+    log: list[str] = []
+    nodes = [FakeNode(f"n{number}", log, says) for number in range(count)]
+    hub.agents = cast("list[NodeAgent]", nodes)
+    return nodes, log
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 9, 10])
+def test_every_link_is_measured_as_often_and_none_disturbs_another_where_there_are_few(count: int) -> None:
+    hub = Hub(Launch("mpi", hosts=("localhost",)))
+    nodes, log = with_nodes(hub, count, lambda: {"bytes": 30, "seconds": 2})
+    rates = hub.links()
+    assert rates == {(f"n{at}", f"n{(at + 1) % count}"): [15.0] * 6 for at in range(count)}
+    for at, node in enumerate(nodes):
+        assert all(message["to"] == [[f"n{(at + 1) % count}", 1]] for message in node.told)
+        assert all((message["do"], message["streams"], message["seconds"]) == ("send", 4, 0.1) for message in node.told)
+    asked, most = 0, 0
+    for words in log:
+        asked += 1 if words.startswith("tell") else -1
+        most = max(most, asked)
+    assert most == (1 if count <= 8 else (count + 1) // 2)
+    hub.agents = []
+    hub.close()
+
+
+def test_one_node_has_no_link_and_nodes_that_cannot_reach_each_other_are_named() -> None:
+    hub = Hub(Launch("mpi", hosts=("localhost",)))
+    with_nodes(hub, 1, dict)
+    assert hub.links() == {}
+    with_nodes(hub, 2, lambda: {"why": "no route"})
+    with pytest.raises(EnvironmentLacksError, match="cannot reach each other") as refused:
+        hub.links()
+    assert refused.value.where == "n0 to n1" and refused.value.why == "no route"
+    hub.agents = []
+    hub.close()
+
+
+def test_all_nodes_look_at_once() -> None:
+    hub = Hub(Launch("mpi", hosts=("localhost",)))
+    nodes, log = with_nodes(hub, 2, lambda: {"content": "x"})
+    assert hub.look("/d", "f") == {"n0": {"content": "x"}, "n1": {"content": "x"}}
+    assert log == ["tell n0", "tell n1", "hear n0", "hear n1"]
+    assert nodes[0].told == [{"do": "look", "directory": "/d", "file": "f"}]
+    hub.agents = []
+    hub.close()
+
+
+def test_of_readings_of_a_clock_that_with_the_shortest_way_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = Hub(Launch("mpi", hosts=("localhost",)))
+    now = [1_000_000]
+    ways = iter([8_000_000, 2_000_000, 4_000_000] + [5_000_000] * 29)
+
+    def says() -> Mapping[str, Any]:
+        ours = now[0]
+        way = next(ways)
+        now[0] += way
+        return {"wall_ns": ours + way // 2 + 3_000_000_000 + (0 if way == 2_000_000 else 9)}
+
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now[0])
+    monkeypatch.setattr(time, "time_ns", lambda: now[0])
+    nodes, _ = with_nodes(hub, 1, says)
+    reading = hub.clock(cast("NodeAgent", nodes[0]))
+    assert reading.ahead_s == pytest.approx(3.0, abs=1e-12) and reading.uncertainty_s == pytest.approx(0.001)
+    assert nodes[0].told == [{"do": "clock"}] * 32
+    hub.agents = []
+    hub.close()
+
+
+class BrokenChannel:
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def send(self, message: object, limit_s: float) -> None:
+        raise self.error
+
+    def receive(self, limit_s: float) -> Mapping[str, Any]:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [TimeoutError("late"), ConnectionResetError("late"), EOFError("late")])
+def test_a_node_whose_connection_is_lost_is_named(error: Exception) -> None:
+    agent = NodeAgent("n1", {}, cast("Channel", BrokenChannel(error)))
+    calls: Sequence[Callable[[], object]] = [agent.hear]
+    if not isinstance(error, EOFError):
+        calls = [agent.hear, lambda: agent.tell({}), lambda: agent.ask({})]
+    for call in calls:
+        with pytest.raises(EnvironmentLacksError, match="does not answer") as refused:
+            call()
+        assert (refused.value.where, refused.value.why) == ("n1", "late")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "per_node", "hosts", "nodes", "names"),
+    [
+        (5, 2, (), "3", ["", "", ""]),
+        (4, 2, (), "2", ["", ""]),
+        (None, None, (), "1", [""]),
+        (3, None, (), "3", ["", "", ""]),
+        (8, 2, ("a", "b"), "2", ["a", "b"]),
+    ],
+)
+def test_another_launcher_starts_one_agent_on_each_node(
+    ranks: int | None, per_node: int | None, hosts: tuple[str, ...], nodes: str, names: list[str]
+) -> None:
+    launch = Launch("command", ranks, hosts, per_node, command="x {nodes} {ranks_per_node} {engine}")
+    if hosts:
+        launch = Launch("command", ranks, hosts, per_node, command="x {nodes} {ranks_per_node} {hosts} {engine}")
+    ((command, found_names),) = starts(launch, "here:1")
+    assert command[:3] == ["x", nodes, "1"] and command[-1] == "here:1" and found_names == names
+
+
+def test_mpi_starts_each_node_by_itself_and_slurm_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mpi, "find_mpiexec", lambda given: Path("/mpiexec"))
+    monkeypatch.setattr(mpi, "placed", lambda mpiexec, ranks, hosts, per: [str(mpiexec), str(ranks), *hosts, str(per)])
+    commands = starts(Launch("mpi", hosts=("a", "b"), options=("-x",)), "here:1")
+    assert [hosts for _, hosts in commands] == [["a"], ["b"]]
+    assert all(words[:5] == ["/mpiexec", "1", host, "1", "-x"] and words[-1] == host for words, (host,) in commands)
+    monkeypatch.setattr(slurm, "find_srun", lambda: Path("/srun"))
+    monkeypatch.setattr(slurm, "placed", lambda srun, ranks, hosts, per: [str(srun), str(ranks), *hosts, str(per)])
+    ((words, hosts),) = starts(Launch("slurm", hosts=("a", "b")), "here:1")
+    assert words[:6] == ["/srun", "2", "a", "b", "1", "--nodes=2"] and hosts == ["a", "b"]
+
+
+def test_a_launcher_that_does_not_end_is_killed_and_one_that_ends_is_waited_for(waiting: Callable[..., Hub]) -> None:
+    hub = waiting()
+    hub._started = [subprocess.Popen(["true"]), subprocess.Popen(STAYS)]
+    hub._started[0].wait()
+    hub.close()
+    assert [process.returncode for process in hub._started] == [0, -9]

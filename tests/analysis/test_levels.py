@@ -204,3 +204,15 @@ def test_steps_of_a_clock_are_no_levels() -> None:
             stepped.append(replace(measured(number, runs), step=1 / float(np.median(ticks))))
         changed += bool(levels_of(replace(exact, measured=tuple(stepped))).turns)
     assert changed == 0
+
+
+def test_the_size_of_what_was_slow_for_a_while_is_not_diluted_by_what_was_before() -> None:
+    """Where only its end is found, the runs before it are slow ones and others."""
+    wrong = found = 0
+    for seed in range(10):
+        slow = results(lambda _, at_s: 0.3 if 9 <= at_s < 20 else 1.0, 0.03, seed)
+        factors = [shift.factor for shift in levels_of(slow).shifts]
+        found += len(factors)
+        wrong += any(abs(abs(np.log(factor)) - np.log(1 / 0.3)) > 0.15 for factor in factors)
+    assert found >= 5
+    assert wrong <= 1

@@ -35,6 +35,9 @@ _MOST_ALIKE = 0.95
 _FAR_APART = 0.5
 # Fewer runs on one side of a change do not tell: its moment is not known to a run or two.
 _ENOUGH = 5
+# So many runs of each measure next to a change tell its size where all others make it this much smaller.
+_NEXT = 2
+_DILUTED = 1.15
 # The pilot against all later runs: so many of them, and so many times as fast.
 _FEWEST_LATER = 20
 _FAR_BEYOND = 3.0
@@ -226,7 +229,7 @@ def _narrowed(change: Shift, runs: Sequence[_Run], kinds: Mapping[str, str]) -> 
     """Return the change as one of the kinds of work that did change, with its size in these."""
     shown = {kinds[cell] for cell in change.cells}
     changed = [kind for kind in _changed_kinds(change, runs, kinds) if kind in shown]
-    difference = _difference([run for run in runs if kinds[run.measure] in changed], change.after_s)
+    difference = _jump([run for run in runs if kinds[run.measure] in changed], change.after_s)
     cells = tuple(cell for cell in change.cells if kinds[cell] in changed)
     factor = change.factor if difference is None else math.exp(difference)
     return replace(change, what=", ".join(filter(None, changed)), factor=factor, cells=cells)
@@ -310,7 +313,7 @@ def _shifts(
     moments = [-math.inf, *(series[change.index].at_s for change in changes), math.inf]
     for change, since_s, at_s, until_s in zip(changes, moments, moments[1:], moments[2:], strict=False):
         beside = [run for run in group if since_s <= run.at_s < until_s]
-        factor = math.exp(_difference(beside, at_s) or change.after - change.before)
+        factor = math.exp(_jump(beside, at_s) or change.after - change.before)
         if 1 / _LEAST_CHANGE < factor < _LEAST_CHANGE:
             continue
         touched = tuple(
@@ -335,6 +338,24 @@ def _difference(runs: Sequence[_Run], at_s: float) -> float | None:
     if any(sum(len(pair[side]) for pair in both) < _ENOUGH for side in (0, 1)):
         return None
     return median([median(late) - median(early) for early, late in both for _ in range(min(len(early), len(late)))])
+
+
+def _jump(runs: Sequence[_Run], at_s: float) -> float | None:
+    """Return by how much better measures were from ``at_s`` on; None without any run on both sides.
+
+    The runs next to that moment count alone where they differ by more: what went down before and came back unseen is
+    among the others.
+    """
+    whole = _difference(runs, at_s)
+    near: list[_Run] = []
+    for measure in dict.fromkeys(run.measure for run in runs):
+        own = [run for run in runs if run.measure == measure]
+        early = [run for run in own if run.at_s < at_s]
+        near += [*early[-_NEXT:], *(run for run in own[len(early) : len(early) + _NEXT])]
+    if whole is None or sum(run.at_s < at_s for run in near) < _NEXT * _ENOUGH:
+        return whole
+    jump = _difference(near, at_s)
+    return jump if jump is not None and jump * whole > 0 and abs(jump) > _DILUTED * abs(whole) else whole
 
 
 def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: float, factor: float) -> bool:

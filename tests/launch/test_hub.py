@@ -162,6 +162,16 @@ def test_a_hub_for_hosts_it_does_not_know_listens_at_one_port_of_all_its_address
     assert hub_module._addresses_towards(["127.0.0.1", "localhost"]) == ["127.0.0.1"]
 
 
+def test_a_hub_that_listens_at_several_addresses_says_the_port_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_module, "_addresses_towards", lambda hosts: ["127.0.0.1", "127.0.0.2"])
+    hub = Hub(Launch("mpi", hosts=("a", "b")))
+    for place in hub.where.split(","):
+        address, _, port = place.rpartition(":")
+        socket.create_connection((address, int(port)), LIMIT_S).close()
+    assert len(set(hub.where.split(","))) == 2
+    hub.close()
+
+
 class FakeNode:
     """Stands for an agent: what it was told, and what it will say."""
 

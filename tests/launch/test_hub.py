@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -112,6 +113,9 @@ def test_nodes_without_names_that_do_not_answer_are_counted(waiting: Callable[..
     with pytest.raises(EnvironmentLacksError) as refused:
         waiting((["true"], ["", ""])).__enter__()
     assert refused.value.where == "0 of 2 nodes" and refused.value.why == "nothing was heard of them"
+    with pytest.raises(EnvironmentLacksError) as refused:
+        waiting((["sh", "-c", "echo no such node >&2"], [""])).__enter__()
+    assert refused.value.why == "no such node"
 
 
 def test_a_launcher_that_is_none_is_told(waiting: Callable[..., Hub], tmp_path: Path) -> None:
@@ -243,7 +247,7 @@ def test_all_nodes_look_at_once() -> None:
 def test_of_readings_of_a_clock_that_with_the_shortest_way_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     hub = Hub(Launch("mpi", hosts=("localhost",)))
     now = [1_000_000]
-    ways = iter([8_000_000, 2_000_000, 4_000_000] + [5_000_000] * 29)
+    ways = iter([8_000_000, 2_000_000, 2_500_000] + [5_000_000] * 29)
 
     def says() -> Mapping[str, Any]:
         ours = now[0]
@@ -314,6 +318,8 @@ def test_mpi_starts_each_node_by_itself_and_slurm_all_at_once(monkeypatch: pytes
     monkeypatch.setattr(slurm, "placed", lambda srun, ranks, hosts, per: [str(srun), str(ranks), *hosts, str(per)])
     ((words, hosts),) = starts(Launch("slurm", hosts=("a", "b")), "here:1")
     assert words[:6] == ["/srun", "2", "a", "b", "1", "--nodes=2"] and hosts == ["a", "b"]
+    monkeypatch.setattr(slurm, "allocation", lambda: SimpleNamespace(nodes=3))
+    assert starts(Launch("slurm"), "here:1")[0][1] == ["", "", ""]
 
 
 def test_a_launcher_that_does_not_end_is_killed_and_one_that_ends_is_waited_for(waiting: Callable[..., Hub]) -> None:

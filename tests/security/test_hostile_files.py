@@ -106,6 +106,15 @@ def test_a_table_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pyte
     assert "too large" in refuse(lambda path: read_series(path, Columns("time", "value")), path).what
 
 
+@pytest.mark.parametrize("row", ["2,1e308,1", "2,-1e308,1", "1e308,2,1", "2,2,-1e308"])
+def test_a_table_with_a_number_beyond_every_counter_is_refused_with_its_line(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"time,value,cause\n1,2,3\n{row}\n")
+    refusal = refuse(lambda path: read_series(path, Columns("time", "value", causes=("cause",))), path)
+    assert "too large" in refusal.what
+    assert refusal.where == f"{path}:3"
+
+
 @pytest.mark.parametrize("text", ["time,value\n1," + "x" * 200_000, "", "time\n", "### nan\n### 2\n", "### 1e999\n"])
 def test_a_table_or_recording_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "table"

@@ -21,6 +21,8 @@ from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, level_event
 
 # A value a minute of four series for a year.
 _MOST_ROWS = 2_000_000
+# No counter holds more; powers and sums of such values stay finite.
+_MOST_VALUE = 2.0**64
 # Changes to the worse of one file that began within three days are one alarm.
 ONE_ALARM_S = 3 * 86400.0
 _UNCONFIRMED = "not confirmed yet"
@@ -88,8 +90,12 @@ def _series_of(rows: Iterator[list[str]], path: Path, columns: Columns) -> tuple
         if not math.isfinite(time_s) or not math.isfinite(value):
             passed_over += 1
             continue
+        explained = [_number(row[places[column]]) for column in explaining]
+        if any(abs(amount) > _MOST_VALUE for amount in (time_s, value, *explained)):
+            why = "a time or a value is beyond 2^64"
+            raise BadInputError("the file has a number that is too large", where=f"{path}:{number + 1}", why=why)
         name = " ".join(row[places[column]].rpartition("/")[2] or "-" for column in columns.by) or columns.value
-        groups.setdefault(name, []).append((time_s, value, [_number(row[places[column]]) for column in explaining]))
+        groups.setdefault(name, []).append((time_s, value, explained))
     return [_series(name, kept, explaining) for name, kept in sorted(groups.items())], passed_over
 
 

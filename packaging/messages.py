@@ -22,6 +22,7 @@ CATALOGUES = PACKAGE / "language" / "zh"
 WORDS = "words"
 
 TEMPLATES = {
+    "compare": ("report/templates/comparison.html.j2",),
     "report": ("report/templates/report.html.j2",),
     "predict": ("report/templates/forecast.html.j2",),
     "watch": ("report/templates/watch.html.j2",),

@@ -11,6 +11,7 @@ import pytest
 
 from strakes.cli import progress as progress_module
 from strakes.cli.progress import LiveProgress
+from strakes.language import choose
 
 
 def work(progress: LiveProgress) -> None:
@@ -104,3 +105,19 @@ def test_a_terminal_shows_how_intervals_narrow(monkeypatch: pytest.MonkeyPatch) 
     assert "±40 %" in shown
     assert "±12 %" in shown
     assert "c/3" not in shown
+
+
+def test_progress_is_told_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
+    stream = io.StringIO()
+    choose("zh")
+    try:
+        with LiveProgress(stream=stream) as progress:
+            progress.start(total_s=120.0)
+            progress.cells(3, 9, {})
+            progress.update("open-close", 0.25)
+    finally:
+        choose("en")
+    (line,) = stream.getvalue().splitlines()
+    assert "left" not in line and "cells done" not in line
+    assert all(figure in line for figure in ("25 %", "0:00", "2:00", "3", "9"))

@@ -10,6 +10,7 @@ import click
 
 from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
 
 if TYPE_CHECKING:
     from strakes.drill.outcome import DrillOutcome
@@ -51,7 +52,10 @@ def print_rules() -> None:
     from strakes.failover.rules.rule import all_rules
 
     for rule in all_rules():
-        click.echo(f"{rule.name} ({rule.severity})\n  {rule.reason}\n  {rule.remedy}\n  {rule.source}\n")
+        click.echo(f"{rule.name} ({translate(rule.severity)})")
+        for text in (rule.reason, rule.remedy, rule.source):
+            say(f"  {translate(text)}")
+        say()
 
 
 def print_rehearsal(result: Rehearsal, *, every: bool) -> None:

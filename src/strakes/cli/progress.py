@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -69,20 +70,20 @@ class LiveProgress:
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:
         """Show what is measured now, how much is done (0 to 1), and what is known so far. Cheap: call it often."""
-        self._text, self._detail = text, detail
+        self._text, self._detail = translate(text), translate(detail)
         self._fraction = min(max(fraction, 0.0), 1.0)
         now = time.monotonic()
         if not self._quiet and self._live is None and now - self._last_line >= PLAIN_LINE_EVERY_S:
             self._last_line = now
-            told = "  ".join(filter(None, (self._cells, detail)))
-            self._print(plain_line(text, self._fraction, told, now - self._started, self._total_s))
+            told = "  ".join(filter(None, (self._cells, self._detail)))
+            self._print(plain_line(self._text, self._fraction, told, now - self._started, self._total_s))
 
     def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None:
         """Show how many cells are done, and of those that are open how wide their intervals are.
 
         ``widths``: relative half-widths, None where there are too few runs for an interval.
         """
-        self._cells = f"{done} of {total} cells done"
+        self._cells = translate(f"{done} of {total} cells done")
         for key, width in widths.items():
             if width is not None:
                 self._first_widths.setdefault(key, width)
@@ -93,6 +94,7 @@ class LiveProgress:
         """Print a line that stays, such as a warning or a finished study."""
         if self._quiet:
             return
+        text = translate(text)
         if self._console is not None:
             self._console.print(text, markup=False, highlight=False)
         else:
@@ -124,8 +126,9 @@ class LiveProgress:
         if self._detail:
             lines.append(Text(self._detail, overflow="ellipsis", no_wrap=True))
         if self._cells:
-            few = f", {self._without} with too few runs for an interval" if self._without else ""
-            lines.append(Text(f"{self._cells}{few}", overflow="ellipsis", no_wrap=True))
+            few = f"{self._without} with too few runs for an interval" if self._without else ""
+            told = ", ".join(filter(None, (self._cells, translate(few))))
+            lines.append(Text(told, overflow="ellipsis", no_wrap=True))
         if self._widths:
             lines.append(self._intervals())
         return Group(*lines, bar)
@@ -134,7 +137,7 @@ class LiveProgress:
         """Show how the widest intervals have narrowed so far."""
         from rich.table import Table
 
-        table = Table("interval of", "first", "now", box=None, padding=(0, 2, 0, 0))
+        table = Table(*map(translate, ("interval of", "first", "now")), box=None, padding=(0, 2, 0, 0))
         widest = sorted(self._widths.items(), key=lambda pair: -pair[1])[:MOST_INTERVALS]
         for key, width in widest:
             table.add_row(for_terminal(key), f"±{100 * self._first_widths[key]:.0f} %", f"±{100 * width:.0f} %")
@@ -156,7 +159,7 @@ def _clock(elapsed_s: float, fraction: float, total_s: float) -> str:
     if total_s <= 0:
         return _minutes(elapsed_s)
     left = max(total_s - elapsed_s, 0.0) if fraction < 1 else 0.0
-    return f"{_minutes(elapsed_s)} of {_minutes(total_s)}, {_minutes(left)} left"
+    return translate(f"{_minutes(elapsed_s)} of {_minutes(total_s)}, {_minutes(left)} left")
 
 
 def _minutes(seconds: float) -> str:

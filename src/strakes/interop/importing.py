@@ -39,8 +39,7 @@ def import_file(path: Path, store: Store, target: str = "") -> Run:
         cells, visits = cells_and_visits(foreign)
         writer.append_event(FactsFound({"path": str(place), "stated": list(foreign.stated)}))
         writer.write_cells(cells)
-        for visit in visits:
-            writer.append_visit(visit)
+        writer.append_visit(*visits)
         writer.finish("complete")
     return store.open(writer.id)
 

@@ -64,10 +64,10 @@ class RunWriter:
         named = (replace(cell, fingerprint=cell.fingerprint or cell.plan.fingerprint()) for cell in cells)
         write_json_lines(self.path / "cells.jsonl", map(to_record, named))
 
-    def append_visit(self, visit: Visit) -> None:
-        """One finished visit; durable on return."""
+    def append_visit(self, *visits: Visit) -> None:
+        """Add finished visits; durable on return."""
         with self._appending:
-            self._visits.append(to_record(visit))
+            self._visits.append(*map(to_record, visits))
 
     def append_event(self, event: RunEvent) -> None:
         """Something worth remembering; may be called from another thread."""

@@ -114,11 +114,11 @@ def moment_of(stamp: object) -> datetime | None:
 
 def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
     """Merge figures of the same name and settings into one that has all their values, in order."""
-    merged: dict[str, ForeignFigure] = {}
+    merged: dict[str, tuple[ForeignFigure, list[float]]] = {}
     for figure in figures:
         key = json.dumps([figure.name, figure.metric, dict(figure.settings)], sort_keys=True)
-        merged[key] = replace(merged[key], values=(*merged[key].values, *figure.values)) if key in merged else figure
-    return tuple(merged.values())
+        merged.setdefault(key, (figure, []))[1].extend(figure.values)
+    return tuple(replace(figure, values=tuple(values)) for figure, values in merged.values())
 
 
 def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Portrait
 from strakes.findings.record import from_record
-from strakes.interop.foreign import Foreign
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered
 from strakes.interop.formats import FORMATS, read_file
+from strakes.interop.importing import import_file
 from strakes.report.findings import validate
 from strakes.store import Store
 from strakes.units import KIB, MIB
@@ -374,6 +376,31 @@ def test_a_file_beside_the_results_is_refused_with_where_they_are(
 ) -> None:
     assert strakes(["import", str(SAMPLES / name)]) == 2
     assert remedy in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("repetitions", [2, 200])
+def test_an_import_waits_for_the_disk_no_oftener_for_many_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repetitions: int
+) -> None:
+    document = json.loads((SAMPLES / "ior-4.1.json").read_text())
+    document["tests"] *= repetitions
+    (tmp_path / "results.json").write_text(json.dumps(document))
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    run = import_file(tmp_path / "results.json", Store())
+    assert len(run.visits) >= repetitions and len(flushed) < 30
+
+
+def test_results_of_one_figure_stay_in_their_order(tmp_path: Path) -> None:
+    figures = [ForeignFigure("a" if index % 3 else "b", "operations_per_s", (float(index),)) for index in range(1000)]
+    merged = {figure.name: figure.values for figure in gathered(figures)}
+    assert merged == {"b": tuple(map(float, range(0, 1000, 3))), "a": tuple(float(n) for n in range(1000) if n % 3)}
+
+
+def test_a_file_of_zero_bytes_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "sparse").touch()
+    os.truncate(tmp_path / "sparse", 200 * MIB)
+    assert "not known" in read_or_refuse(tmp_path / "sparse")[1]
 
 
 def test_none_is_taken_in_where_one_of_several_is_unknown(tmp_path: Path) -> None:

@@ -58,10 +58,16 @@ _FAULTS_OF_A_FILE = (
     *(ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError, csv.Error),
 )
 
+# No tool writes a zero byte so early; a sparse file, or one of another kind, is full of them.
+_BEGINNING_BYTES = 4096
+
 
 def read_file(path: Path) -> tuple[Format, Foreign]:
     """Read the results in a file. Raises BadInputError that names the formats that can be read."""
-    text = read_regular(path, MOST_BYTES).decode(errors="replace")
+    content = read_regular(path, MOST_BYTES)
+    if b"\0" in content[:_BEGINNING_BYTES]:
+        raise _unknown(path, "")
+    text = content.decode(errors="replace")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     # Patterns that begin or end with white space take a time that grows with the square of how much there is of it.
     text = _MUCH_SPACE.sub(lambda space: "\n" if "\n" in space[0] else space[0][:_MOST_SPACE], text)

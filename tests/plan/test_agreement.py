@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.launch.local import find_engine
 from strakes.plan.validate import validate_plan_document
 
 PLANS = Path(__file__).parents[1] / "plans"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 GOOD = sorted((PLANS / "good").glob("*.json"))
 BAD = sorted((PLANS / "bad").glob("*.json"))
 CONTRADICTORY = sorted((PLANS / "contradictory").glob("*.json"))
@@ -81,3 +83,16 @@ def test_a_bad_plan_is_refused_for_the_same_key(path: Path, engine: Path, tmp_pa
 def test_a_contradictory_plan_is_valid_but_refused(path: Path, engine: Path, tmp_path: Path) -> None:
     validate_plan_document(read(path))
     assert verdict(engine, read(path), tmp_path)[0] == "refused"
+
+
+def test_a_plan_that_contradicts_itself_is_bad_input_and_leaves_nothing(
+    engine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (EXAMPLES / "filebench-oltp.toml").read_text()
+    (tmp_path / "plan.toml").write_text(text.replace('size_high_bytes = "10MiB"', "size_high_bytes = 0"))
+    (tmp_path / "measured").mkdir()
+    words = ["run", str(tmp_path / "plan.toml"), str(tmp_path / "measured"), "--budget", "5s", "-q"]
+    assert strakes(words) == BadInputError.exit_status
+    said = capsys.readouterr().err
+    assert "less than size_low_bytes" in said and "contradicts itself" in said
+    assert not list((tmp_path / "measured").iterdir())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.findings.cell import Cell
 from strakes.launch.engine import Engine
 from strakes.launch.messages import EngineError, PlanResult, Progress
@@ -26,6 +26,8 @@ from strakes.targets.workspace import Workspace
 # How a visit ended that servers did not serve throughout: it is made again.
 INTERRUPTED = "interrupted"
 MOST_INTERRUPTED = 3
+# What the engine says of a request whose values do not go together.
+_CONTRADICTION = "the request breaks the contract"
 # As the engine words it, and the load from which a slow plan is the machine's fault.
 _OVER_LIMIT = "the plan took longer than its limit"
 _OVERLOAD = 3.0
@@ -138,5 +140,7 @@ def failure(ended: str, errors: Sequence[EngineError], place: str, target: Targe
         return MeasurementError(f"the run ended as {ended!r}", where=place, why=trouble, remedy=remedy)
     error = errors[0].to_exception()
     error.where = ", ".join(filter(None, (place, error.where)))
+    if ended == "refused" and error.why == _CONTRADICTION:
+        return BadInputError(error.what, where=error.where, why="the plan contradicts itself", remedy=error.remedy)
     error.why = f"{error.why.rstrip('.')}. {trouble}" if trouble else error.why
     return error

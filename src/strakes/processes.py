@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+_STARTED_BY = "STRAKES_STARTED_BY"
 # Of the signals that a thread has not taken yet (proc_pid_status(5)).
 _KILL = 1 << (signal.SIGKILL - 1)
 # The functions of the kernel in which FUSE, Lustre, NFS, CephFS and SMB wait for a server.
@@ -35,6 +36,22 @@ def process_start(pid: int) -> int | None:
     fields = _fields(pid)
     # A zombie works no more.
     return None if not fields or fields[0] in "ZX" else int(fields[19])
+
+
+def mark_of(pid: int, started: int) -> dict[str, str]:
+    """Return what the environment of commands says that this process starts: they may outlive it."""
+    return {_STARTED_BY: f"{pid}:{started}"}
+
+
+def commands_of(pid: int, started: int) -> tuple[int, ...]:
+    """Return the commands that a process has left running, which may be gone, too."""
+    mark = f"{_STARTED_BY}={pid}:{started}".encode()
+    left = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            if mark in Path(f"/proc/{number}/environ").read_bytes().split(b"\0"):
+                left.append(int(number))
+    return tuple(left)
 
 
 def descendants_of(pid: int) -> tuple[int, ...]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +16,11 @@ from strakes.errors import StrakesError
 from strakes.knobs.hold import Orphan, damaged_records, give_back, orphans
 from strakes.knobs.journal import JournalEntry, JournalState, KnobJournal, Outcome, open_journals, sweep
 from strakes.knobs.knob_place import KnobPlace, PlaceGoneError
+from strakes.processes import commands_of
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
+# A command that changes a setting ends sooner, or waits for servers that do not answer.
+_COMMANDS_END_S = 20.0
 # What a command that only wants to measure waits between tries of putting back what does not answer.
 _AGAIN_S = 300.0
 
@@ -110,9 +117,24 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
     if journal is None:
         return []  # somebody else puts it back just now
     try:
+        _outlive_commands(state)
         return settle(root, journal, keep=keep, ask=ask)
     finally:
         journal.release()
+
+
+def _outlive_commands(state: JournalState) -> None:
+    """Wait for commands that a killed process has left, and end them: one may still be changing the setting."""
+    owner, ends_s = state.owner, time.monotonic() + _COMMANDS_END_S
+    if owner.host != socket.gethostname() or not owner.this_boot:
+        return
+    while left := commands_of(owner.pid, owner.started):
+        if time.monotonic() > ends_s:
+            for number in left:
+                with suppress(OSError):
+                    os.kill(number, signal.SIGKILL)
+            return
+        time.sleep(0.05)
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:

@@ -18,6 +18,7 @@ from pathlib import PurePath
 from typing import IO, Generic, Protocol, TypeVar
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.processes import mark_of, process_start
 
 DEFAULT_TIMEOUT_S = 10.0
 # How long a killed child may take to go. One that waits in the kernel for a dead server does not go, and is left to it.
@@ -88,7 +89,8 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     with _abandoned_lock:
         _abandoned[:] = [child for child in _abandoned if child.poll() is None]
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
-    environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
+    mark = mark_of(os.getpid(), process_start(os.getpid()) or 0)
+    environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
     # Files and not pipes: whoever else holds them open cannot keep us waiting for their end. In memory: TMPDIR may be
     # on a dead server.
     with os.fdopen(os.memfd_create("stdout"), "r+b") as stdout, os.fdopen(os.memfd_create("stderr"), "r+b") as stderr:

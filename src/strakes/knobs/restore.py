@@ -118,6 +118,9 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
         return []  # somebody else puts it back just now
     try:
         _outlive_commands(state)
+        # Its process may have ended between putting a value back and taking its record away.
+        for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
+            _give_back_closed(root, place, ask)
         return settle(root, journal, keep=keep, ask=ask)
     finally:
         journal.release()
@@ -244,10 +247,15 @@ def _settle(
     journal: KnobJournal, entry: JournalEntry, ask: Runner, outcome: Outcome, value: str | None, why: str = ""
 ) -> Restored:
     journal.settled(entry.number, outcome, value)
-    states, _ = open_journals(journal.root)
-    if not any(other.place.key == entry.place.key for state in states for other in state.open_entries):
-        give_back(entry.place, journal.root, ask)
+    _give_back_closed(journal.root, entry.place, ask)
     return _outcome(journal.id, entry, outcome, value, why)
+
+
+def _give_back_closed(root: Path, place: KnobPlace, ask: Runner) -> None:
+    """Take away the record of a place that nothing is to be put back at any more."""
+    states, _ = open_journals(root)
+    if not any(other.place.key == place.key for state in states for other in state.open_entries):
+        give_back(place, root, ask)
 
 
 def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None, why: str = "") -> Restored:

@@ -104,6 +104,6 @@ MpiDefault={self.options.mpi}
 ReturnToService=2
 SlurmdParameters=config_overrides
 SlurmdTimeout=10
-KillWait=10
+KillWait=30
 {nodes}PartitionName=main Nodes={",".join(self.names)} Default=YES MaxTime=INFINITE State=UP
 """

@@ -143,10 +143,11 @@ class FreshNodes:
     def run(self, name: str, commands: str) -> subprocess.CompletedProcess[str]:
         """Run commands on a node, in the directory of the plan, until one fails."""
         disk = self.lab / self._letters[name]
-        path = f"{disk}/root/bin:{self.lab}/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        home = disk / "root"
+        path = f"{home / 'bin'}:{self.lab}/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         environment = [f"PATH={path}", f"STAND_INS={disk}/stand-ins", "LC_ALL=C", "HOME=/root"]
         words = [*self._facts["commands"][f"mds-{self._letters[name]}"], "env", "-i", *environment]
-        script = f"cd {disk}/root/plan && set -e\n{commands}"
+        script = f"cd {home / 'plan'} && set -e\n{commands}"
         return subprocess.run([*words, "sh", "-c", script], capture_output=True, text=True, timeout=900)
 
     def noted(self, name: str) -> str:

@@ -338,7 +338,7 @@ def virsh() -> Files:
             {
                 "ip": "192.168.30.1",
                 "username": "root",
-                "identity_file": "/root/.ssh/id_rsa",
+                "identity_file": "/etc/cluster/id_rsa",
                 "ssh": "1",
                 "plug": f"vm-{node}",
                 "pcmk_host_list": node,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 import time
@@ -15,23 +16,23 @@ from functools import partial
 from pathlib import Path
 
 from bench import instructions, kept
-from bench.bars import compare
+from bench.bars import compare, is_open, look_times
 from bench.contenders import Contender, Floor
 from bench.engine import Engine
-from bench.measure import measure
+from bench.measure import Results, measure
 from bench.memory import footprints
 from bench.page import Page, render
 from bench.pattern import speeds
 from bench.peers import found_peers
 from bench.places import Place, given_places, own_places
 from bench.schedule import lags
-from bench.work import FULL, QUICK, works_at
+from bench.work import QUICK, SHORT, Work, works_of
 from strakes.errors import StrakesError
 from strakes.launch.local import LocalEngine
 
 _PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-_FULL_BLOCKS = 9
-_QUICK_BLOCKS = 5
+_FULL_BLOCKS = 36
+_QUICK_BLOCKS = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="bench", description="The engine's rates over those of a minimal C loop and of its peers."
     )
-    parser.add_argument("--quick", action="store_true", help="a third of the work: for a look, not for the page")
+    parser.add_argument("--quick", action="store_true", help="next to no work: to try the bench itself")
     parser.add_argument(
-        "--blocks", type=int, help=f"repetitions (default: {_FULL_BLOCKS}; with --quick {_QUICK_BLOCKS})"
+        "--blocks", type=int, help=f"the most repetitions (default: {_FULL_BLOCKS}; with --quick {_QUICK_BLOCKS})"
     )
     parser.add_argument(
         "--out", type=Path, help="where the page goes (default: docs/performance.md; with --quick nowhere)"
@@ -60,13 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random order (default: 1)")
     parser.add_argument(
-        "--instructions",
-        action="store_true",
-        help="only count instructions per operation (valgrind): docs/instructions.md",
+        "--instructions", action="store_true", help="only count instructions per operation (valgrind) and print them"
     )
     chosen = parser.parse_args(arguments)
     if chosen.instructions:
-        return _count_instructions(chosen.out or instructions.PAGE)
+        print(instructions.table(instructions.per_operation(quick=chosen.quick)))
+        return 0
     try:
         page = _bench(chosen)
     except StrakesError as error:
@@ -80,21 +80,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(comparison.verdict == "missed" for comparison in page.all_asked()))
 
 
-def _count_instructions(out: Path) -> int:
-    text = instructions.render(instructions.per_operation(), out.read_text() if out.exists() else "")
-    print(text)
-    out.write_text(text)
-    return 0
-
-
 def _bench(chosen: argparse.Namespace) -> Page:
-    amounts = QUICK if chosen.quick else FULL
+    amounts = QUICK if chosen.quick else SHORT
     started = datetime.now(UTC)
     load_before = os.getloadavg()[0]
-    results = kept.load(chosen.add_to) if chosen.add_to else {}
-    first = kept.blocks_of(results)
-    usual = _QUICK_BLOCKS if chosen.quick else _FULL_BLOCKS
-    last = first + (usual if chosen.blocks is None else chosen.blocks)
+    results: Results = kept.load(chosen.add_to) if chosen.add_to else {}
+    blocks = chosen.blocks or (_QUICK_BLOCKS if chosen.quick else _FULL_BLOCKS)
+    looks = look_times(blocks)
     with ExitStack() as stack:
         places = stack.enter_context(_places(chosen.at, 2 * amounts.largest_bytes))
         build = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strakes-bench-")))
@@ -103,34 +95,69 @@ def _bench(chosen: argparse.Namespace) -> Page:
         peers, absent = found_peers(chosen.mpiexec)
         floors = [Floor(build, through_library=False), Floor(build, through_library=True)]
         contenders: list[Contender] = [*floors, plain, stamped, *peers]
-        works = [work for place in places for work in works_at(place, amounts)]
+        names = [peer.name for peer in (*floors, *peers)]
+        device = next((place for place in places if place.has_device and place.takes_direct()), None)
+        works = works_of(places[0], device, amounts)
         clock = time.monotonic()
 
-        def say(done: int) -> None:
-            print(f"block {done + 1} of {last}, {time.monotonic() - clock:.0f} s", file=sys.stderr, flush=True)
+        def open_works(block: int, measured: Results) -> Sequence[Work]:
+            together = _joined(results, measured)
+            left = list(works)
+            if block + 1 >= looks[0]:
+                left = [work for work in works if is_open(work, together, plain.name, names, looks)]
+            print(
+                f"block {block + 1} of at most {blocks}, {time.monotonic() - clock:.0f} s, {len(left)} of {len(works)} "
+                "works go on",
+                file=sys.stderr,
+                flush=True,
+            )
+            if chosen.add_to:
+                kept.save(chosen.add_to, together)
+            return left
 
-        for series, rates in measure(
-            works, contenders, {place.name: place for place in places}, range(first, last), chosen.seed, say
-        ).items():
-            results[series] = {**results.get(series, {}), **rates}
-        if chosen.add_to:
-            kept.save(chosen.add_to, results)
+        first = kept.blocks_of(results)
+        measured = measure(
+            open_works(first - 1, {}) if first else list(works),
+            contenders,
+            {place.name: place for place in places},
+            range(first, blocks),
+            chosen.seed,
+            open_works,
+        )
+        results = _joined(results, measured)
+        seconds = time.monotonic() - clock
         page_of = partial(
-            Page, footprints=footprints(places[0], quick=chosen.quick), lags=lags(places[0], quick=chosen.quick)
+            Page,
+            instructions=instructions.per_operation(quick=chosen.quick),
+            footprints=footprints(places[0], quick=chosen.quick),
+            lags=lags(places[0], quick=chosen.quick),
         )
         machine = {
-            "measured": f"{started:%Y-%m-%d %H:%M} UTC, {last} blocks, {time.monotonic() - clock:.0f} s for the last "
-            "{last - first}",
+            "measured": f"{started:%Y-%m-%d %H:%M} UTC, {kept.blocks_of(results)} blocks, the last "
+            f"{kept.blocks_of(results) - first} of them in {seconds:.0f} s",
+            "code": _state_of_the_code(),
             "load average before": f"{load_before:.1f}",
             **_machine(),
             **{place.name: place.description for place in places},
             **{contender.name: contender.version for contender in contenders if contender not in (floors[1], stamped)},
         }
         made = speeds(build)
-    names = [peer.name for peer in (*floors, *peers)]
-    comparisons = {name: compare(results, plain.name, name) for name in names}
-    stamps = compare(results, stamped.name, plain.name, asked=False)
-    return page_of(comparisons, stamps, speeds=made, machine=machine, absent=absent, blocks=last)
+    comparisons = {name: compare(results, plain.name, name, looks) for name in names}
+    stamps = compare(results, stamped.name, plain.name, looks, asked=False)
+    return page_of(
+        works=works, comparisons=comparisons, stamped=stamps, speeds=made, machine=machine, absent=absent, looks=looks
+    )
+
+
+def _joined(earlier: Results, later: Results) -> Results:
+    return {series: {**earlier.get(series, {}), **later.get(series, {})} for series in {**earlier, **later}}
+
+
+def _state_of_the_code() -> str:
+    """Return the commit, and whether something was changed since."""
+    words = ["git", "-C", str(_PAGE.parents[1]), "describe", "--always", "--dirty", "--abbrev=12"]
+    described = subprocess.run(words, capture_output=True, text=True, check=False)
+    return described.stdout.strip() or "not known"
 
 
 @contextmanager

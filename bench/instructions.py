@@ -8,20 +8,18 @@ it adds to a plan.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench.contenders import output_of
-from strakes.launch.local import LocalEngine, find_engine
+from bench.work import SMALL, Work
+from strakes.launch.local import find_engine
 
-PAGE = Path(__file__).parents[1] / "docs" / "instructions.md"
 _FEW, _MANY = 2_000, 102_000  # what watching and reporting cost by time is small beside the difference
 _SUMMARY = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 # In the order in which they can follow each other in a plan.
@@ -33,56 +31,43 @@ _METADATA = (
     "file-remove",
     "dir-create",
     "dir-stat",
+    "dir-rename",
     "dir-remove",
 )
-_DATA = ("write, stamped", "read", "read, verified")
+_DATA = ("write", "write, stamped", "read", "read, verified")
+_QUEUED = ("write, queued", "read, queued")
+_CREATE_AND_WRITE = "file-create, 4 KiB"
 
 
-def per_operation() -> dict[str, float]:
-    """One rank, one directory on a tmpfs; transfers of 4 KiB."""
+def per_operation(*, quick: bool) -> dict[str, float]:
+    """One rank, one directory on a tmpfs; transfers of 4 KiB; without valgrind nothing."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
-        raise SystemExit("bench: valgrind is missing: apt install valgrind")
-    counts = {}
-    for names in (_METADATA, _DATA):
+        return {}
+    few, many = (_FEW // 10, _MANY // 10) if quick else (_FEW, _MANY)
+    counts: dict[str, float] = {}
+    for names in (_METADATA, _DATA, _QUEUED, (_CREATE_AND_WRITE,)):
         before = 0.0
         for last in range(1, len(names) + 1):
-            slope = (_count(valgrind, names[:last], _MANY) - _count(valgrind, names[:last], _FEW)) / (_MANY - _FEW)
-            counts[names[last - 1]] = slope - before
+            slope = (_count(valgrind, names[:last], many) - _count(valgrind, names[:last], few)) / (many - few)
+            counts.setdefault(names[last - 1], slope - before)
             before = slope
+    counts[SMALL] = counts.pop(_CREATE_AND_WRITE) + counts["file-remove"]
     return counts
 
 
-def render(counts: Mapping[str, float], earlier: str) -> str:
-    """Return the page: a column for this version beside those of earlier ones."""
-    with LocalEngine() as engine:
-        version = engine.start().engine
-    columns: dict[str, dict[str, str]] = {}
-    header = [
-        cell.strip()
-        for cell in next((line for line in earlier.splitlines() if line.startswith("| operation")), "").split("|")[2:-1]
-    ]
-    for line in earlier.splitlines():
-        cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) == len(header) + 1 and cells[0] in counts:
-            for release, cell in zip(header, cells[1:], strict=True):
-                columns.setdefault(release, {})[cells[0]] = cell
-    columns[version] = {name: f"{count:,.0f}" for name, count in counts.items()}
-    lines = [
-        "# Instructions per operation",
-        "",
-        "What the engine itself executes in user space for one operation: callgrind's count, the slope over the number",
-        "of operations, one rank, transfers of 4 KiB. It hardly depends on the machine's load, so a regression shows",
-        "whatever else runs. `./dev bench --instructions` counts again and fills the column of its version;",
-        "differences below 20 are noise.",
-        f"Last: {datetime.now(UTC):%Y-%m-%d}, {os.uname().machine}.",
-        "",
-        "| operation | " + " | ".join(columns) + " |",
-        "|---|" + "---:|" * len(columns),
-    ]
-    lines += [
-        f"| {name} | " + " | ".join(column.get(name, "") for column in columns.values()) + " |" for name in counts
-    ]
+def name_of(work: Work, operation: str) -> str:
+    """Return what is counted that this operation consists of; what it is called elsewhere costs the same."""
+    if work.kind != "data":
+        return operation
+    counted = "read" if operation == "read" else "write"
+    return f"{counted}, queued" if work.depth > 1 else counted
+
+
+def table(counts: Mapping[str, float]) -> str:
+    """Return all of them in Markdown."""
+    lines = ["| operation | instructions |", "| --- | ---: |"]
+    lines += [f"| {name} | {count:,.0f} |" for name, count in counts.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -117,14 +102,12 @@ def _count(valgrind: str, names: Sequence[str], amount: int) -> int:
 
 
 def _phase(name: str, number: int, amount: int) -> dict[str, Any]:
-    if name in _METADATA:
-        return {"kind": "metadata", "name": f"p{number}", "operation": name, "directory": "unique", "items": amount}
     operation, _, how = name.partition(", ")
-    data = {
-        "kind": "transfer",
-        "name": f"p{number}",
-        "operation": operation,
-        "layout": "file-per-process",
-        "access": "segmented",
-    }
-    return {**data, "transfer_bytes": 4096, "block_bytes": 4096, "segments": amount, "verify": how == "verified"}
+    common = {"name": f"p{number}", "operation": operation}
+    if operation not in ("write", "read"):
+        bytes_of_file = {"file_bytes": 4096} if how else {}
+        return {"kind": "metadata", **common, "directory": "unique", "items": amount, **bytes_of_file}
+    data: dict[str, Any] = {"kind": "transfer", **common, "layout": "file-per-process", "access": "segmented"}
+    data |= {"transfer_bytes": 4096, "block_bytes": 4096, "segments": amount, "verify": how == "verified"}
+    data["pattern"] = "stamped" if how in ("stamped", "verified") else "once"
+    return data | ({"backend": "uring", "queue_depth": 32} if how == "queued" else {})

@@ -32,11 +32,12 @@ def measure(
     places: Mapping[str, Place],
     blocks: range,
     seed: int,
-    on_block: Callable[[int], None],
+    on_block: Callable[[int, Results], Sequence[Work]],
 ) -> Results:
     """All works by all contenders who take them.
 
-    The contenders of a work follow each other directly: their ratio is paired in time.
+    The contenders of a work follow each other directly: their ratio is paired in time. ``on_block`` returns the works
+    of the next block; without any the measuring ends.
     """
     results: dict[Series, dict[int, float]] = defaultdict(dict)
     for block in blocks:
@@ -47,7 +48,9 @@ def measure(
                     continue
                 for operation, rate in _run(contender, work, places[work.place]).items():
                     results[Series(contender.name, work, operation)][block] = rate
-        on_block(block)
+        works = on_block(block, results)
+        if not works:
+            break
     return results
 
 

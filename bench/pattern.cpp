@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     const auto trials = static_cast<std::size_t>(std::atoi(argv[3]));
     if (bytes == 0 || trials == 0) return 2;
     std::vector<std::byte> buffer(bytes);
-    const strakes::Stream stream = strakes::stream_of(1, 1);
+    const strakes::Stream stream = strakes::stream_of(1, 1, 1);
     const strakes::Content mixed{.stream = stream, .compressible_percent = 50, .duplicate_percent = 20};
     bool wrong = false;
     const auto fill = [&](const strakes::Content& content) {

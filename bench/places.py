@@ -15,7 +15,7 @@ from pathlib import Path
 
 from strakes.units import GIB, MIB
 
-_UNMOUNT_TRIES, _UNMOUNT_PAUSE_S = 100, 0.1
+_UNMOUNT_TRIES, _UNMOUNT_PAUSE_S = 600, 0.1
 
 
 @dataclass(frozen=True)

@@ -74,34 +74,42 @@ class Amounts:
         return max(total for _, total in self.transfers)
 
 
-FULL = Amounts(
-    items=40_000,
-    transfers=((4 * KIB, 256 * MIB), (64 * KIB, 512 * MIB), (MIB, 512 * MIB), (8 * MIB, 512 * MIB)),
-    repeat_ms=250,
-)
-QUICK = Amounts(items=20_000, transfers=((4 * KIB, 96 * MIB), (MIB, 192 * MIB)), repeat_ms=100)
+# Short, so that there are many blocks: a pair's noise is mostly what the machine did between its two halves.
+SHORT = Amounts(items=30_000, transfers=((4 * KIB, 128 * MIB), (MIB, 256 * MIB)), repeat_ms=200)
+QUICK = Amounts(items=2_000, transfers=((4 * KIB, 8 * MIB), (MIB, 16 * MIB)), repeat_ms=20)
 # Small O_DIRECT transfers to a device are that much slower than to memory, but for those that wait together.
 _DEVICE_SLOWDOWN = 16
 _DEPTH = 32
 
 
-def works_at(place: Place, amounts: Amounts) -> list[Work]:
-    """Everything that is measured at one place; O_DIRECT where it goes to a device."""
-    works: list[Work] = []
-    direct = (False, True) if place.has_device and place.takes_direct() else (False,)
-    for ranks in (1, 2):
-        works.append(Work("files", place.name, ranks, items=amounts.items))
-        works.append(Work("directories", place.name, ranks, items=amounts.items // 2))
-        works.append(Work("small", place.name, ranks, items=amounts.items // 2, file_bytes=4 * KIB))
-        works.append(Work("pool", place.name, ranks, items=amounts.items // 2))
-        for transfer, total in amounts.transfers:
-            data = Work(
-                "data", place.name, ranks, transfer_bytes=transfer, data_bytes=total, repeat_ms=amounts.repeat_ms
-            )
-            is_small = transfer == 4 * KIB
-            for is_direct in direct:
-                some_bytes = total // (_DEVICE_SLOWDOWN if is_direct and is_small else 1)
-                works.append(replace(data, data_bytes=some_bytes, direct=is_direct))
-            if is_small and True in direct:
-                works.append(replace(data, data_bytes=total // 2, direct=True, depth=_DEPTH))
+def works_of(memory: Place, device: Place | None, amounts: Amounts) -> dict[Work, str]:
+    """Return the few works that stand for all others, each with the reason.
+
+    ``device``: a place where O_DIRECT goes to a device.
+    """
+    (small_transfer, small_total), (large_transfer, large_total) = amounts.transfers
+    files = Work("files", memory.name, 1, items=amounts.items)
+    some = Work("small", memory.name, 1, items=amounts.items // 2, file_bytes=4 * KIB)
+    data = Work("data", memory.name, 1, transfer_bytes=small_transfer, data_bytes=small_total)
+    data = replace(data, repeat_ms=amounts.repeat_ms)
+    works = {
+        files: "the shortest calls that there are: what a program adds to each is its largest share of the time",
+        replace(files, ranks=2): "the same on two processors at a time: whether ranks hinder each other",
+        replace(
+            files, kind="directories", items=amounts.items // 2
+        ): "calls that change the directory they work in most",
+        some: "names and data in one: three calls for each file, and its removal",
+        replace(
+            some, kind="pool", file_bytes=0
+        ): "files drawn at random from a hundred directories, read and appended to",
+        data: "the shortest transfers: what a program adds to each call",
+        replace(data, transfer_bytes=large_transfer, data_bytes=large_total): (
+            "the kernel's copying outweighs the rest: whether anything is paid by the byte besides"
+        ),
+    }
+    if device is not None:
+        direct = replace(data, place=device.name, direct=True, data_bytes=small_total // _DEVICE_SLOWDOWN)
+        works[direct] = "one call at a time that waits for a device"
+        queued = replace(direct, depth=_DEPTH, data_bytes=small_total // 2)
+        works[queued] = "many requests at a time: what a program adds to each where they share their system calls"
     return works

@@ -152,6 +152,20 @@ python_tests() { # ARGUMENT...
     # The engine under test is the one that ./strakes has installed. Each chain of tests has a process of its own
     # (tests/conftest.py), the tests of none have one more.
     python -I -m pytest "$@" 2>&1 | tee -i build/pytest.log
+    return "${PIPESTATUS[0]}"
+}
+
+# A test that failed beside three others and beside builds may only have been too slow, so a few are run once more, by
+# themselves. What fails again is wrong; what passes now is named.
+tests_once_more() { # ARGUMENT...
+    local again=(python -I -m pytest --last-failed --last-failed-no-failures none "$@")
+    "${again[@]}" --collect-only -q 2>&1 | grep :: | tee build/once-more.log
+    (($(wc -l <build/once-more.log) <= 5)) || {
+        echo "More than five tests failed: none is run once more."
+        return 1
+    }
+    timeout --kill-after 30 240 "${again[@]}" 2>&1 | tee -ia build/pytest.log
+    return "${PIPESTATUS[0]}"
 }
 
 engine_checks() { # quick | more | all
@@ -184,6 +198,11 @@ run_tests() { # quick | more | all
     wait "$checks"
     trap - EXIT
     cat build/checks.log
+    if grep -q '^pytest  .* FAILED ' "$steps"; then
+        tail -n 1 build/pytest.log
+        sed -i '/^pytest  /s/ FAILED / once more /' "$steps"
+        step "failed tests, alone" tests_once_more "${options[@]:2}"
+    fi
     summary "$(tail -n 1 build/pytest.log 2>/dev/null)"
 }
 

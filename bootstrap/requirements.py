@@ -1,4 +1,4 @@
-"""requirements.py LOCK: what a lock file says, less the build tools that this machine has."""
+"""requirements.py LOCK [NAME]: what a lock file says (of NAME only), less the build tools that this machine has."""
 
 import re
 import shutil
@@ -9,13 +9,14 @@ from pathlib import Path
 SYSTEM_CMAKE = (3, 20)  # as cmake.version in pyproject.toml
 
 
-def main(lock: str) -> None:
+def main(lock: str, only: str | None = None) -> None:
     had = [
         name for name, there in (("cmake", cmake_version() >= SYSTEM_CMAKE), ("ninja", shutil.which("ninja"))) if there
     ]
     # A requirement begins at the margin; its hashes are indented.
     for requirement in re.split(r"^(?=\S)", Path(lock).read_text(), flags=re.MULTILINE):
-        if requirement.partition("==")[0] not in had:
+        name = requirement.partition("==")[0]
+        if name not in had and only in (None, name):
             print(requirement, end="")
 
 

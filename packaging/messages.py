@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
@@ -39,7 +40,7 @@ _NAMED = re.compile(r"\{\w*(?::[^}]*)?\}")
 _PLACE = re.compile(r"\{\d+\}")
 _CODE = re.compile(
     r"^(bold|dict\[|default-src|system-ui|strakes advise --|SELECT|INSERT|CREATE|PRAGMA|UPDATE|DELETE)\b"
-    r"|^dict\[|^strakes 0$|^[\w./*-]+$|^\S+=|^[a-z][-\w]* --?\w|^\W*$|</|[\\^$]\w*[\[(]"
+    r"|^<html|^dict\[|^strakes 0$|^[\w./*-]+$|^\S+=|^[a-z][-\w]* --?\w|^\W*$|</|[\\^$]\w*[\[(]"
 )
 
 
@@ -80,6 +81,8 @@ def python_messages(source: str) -> Iterator[str]:
 
     >>> list(python_messages('x = f"{a:.1f} of {b} cells were left out"'))
     ['{0} of {1} cells were left out']
+    >>> list(python_messages('x = f"after {counted(runs, "run")}"'))
+    ['after {0} run', 'after {0} runs']
     """
     yield from _walk(ast.parse(source))
 
@@ -93,6 +96,10 @@ def _walk(node: ast.AST) -> Iterator[str]:
         yield from _inner(node)
         return
     if isinstance(node, ast.Call) and _name(node.func) in _SILENT_CALLS:
+        return
+    if _is_counted(node):
+        for pieces in _pieces(node):
+            yield from _message(pieces)
         return
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.keyword) and child.arg in _SILENT_KEYWORDS:
@@ -110,11 +117,16 @@ def _inner(node: ast.AST) -> Iterator[str]:
                 yield from _walk(side)
     elif isinstance(node, ast.JoinedStr):
         for value in node.values:
-            if isinstance(value, ast.FormattedValue):
+            if isinstance(value, ast.FormattedValue) and not _is_counted(value.value):
                 yield from _walk(value.value)
     elif not isinstance(node, ast.Constant):
         for child in ast.iter_child_nodes(node):
             yield from _walk(child)
+
+
+def _is_counted(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether it is a number of things, which has a form for one and a form for several."""
+    return isinstance(node, ast.Call) and _name(node.func) == "counted"
 
 
 def _name(node: ast.expr) -> str:
@@ -128,7 +140,10 @@ def _pieces(node: ast.AST) -> list[Pieces]:
     if isinstance(node, ast.JoinedStr):
         return _combined([_pieces(value) for value in node.values])
     if isinstance(node, ast.FormattedValue):
-        return _pieces(node.value) if isinstance(node.value, ast.IfExp) else [(None,)]
+        return _pieces(node.value) if isinstance(node.value, ast.IfExp) or _is_counted(node.value) else [(None,)]
+    if _is_counted(node):
+        one, *several = (ast.literal_eval(argument) for argument in node.args[1:])
+        return [(None, f" {one}"), (None, f" {several[0] if several else f'{one}s'}")]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _combined([_pieces(node.left), _pieces(node.right)])
     if isinstance(node, ast.IfExp):

@@ -10,17 +10,22 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import Scheduling
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# How long an example takes says nothing on a machine that is busy.
+settings.register_profile("strakes", deadline=None)
+settings.load_profile("strakes")
 
 # Whoever starts the tests in the background of a shell has them ignore Ctrl-C, and so would every process they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -40,13 +45,16 @@ APART = {
         "failover",
         "findings",
         "history",
+        "integration",
         "interop",
-        "packaging",
+        "language",
+        "opened",
     ),
     *(
-        "opened",
+        "packaging",
         "plan",
         "portraits",
+        "predict",
         "report",
         "reproduce",
         "statistics",
@@ -54,11 +62,25 @@ APART = {
         "studies",
         "survey",
         "tune",
+        "tuning",
         "watch",
     ),
 }
 
 StrakesRunner = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def one_in(number: int, cases: Iterable[object]) -> list[object]:
+    """Return all cases of a test, marked so that ``--quick`` runs every ``number``-th of them only.
+
+    A tuple has a value for each argument.
+    """
+    return [
+        case
+        if position % number == 0
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.more)
+        for position, case in enumerate(cases)
+    ]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

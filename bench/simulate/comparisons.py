@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bench.simulate.contrasts import CONFIDENCE
 from bench.simulate.shapes import Shape
-from strakes.statistics.comparison import between_runs, block_scores, common_correlation, judge, within_blocks
+from strakes.statistics.comparison import ONE_PAIR, between_runs, block_scores, common_correlation, judge, within_blocks
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.stopping import StoppingRule
 
@@ -118,6 +118,6 @@ def _judge(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], design: D
         together, least = within_blocks(scores[0], scores[1], correlation=alike), 0.0
     else:
         ratios = [between_runs(side, other) for side, other in zip(a, b, strict=True)]
-        together, least = between_runs(list(scores[0].values()), list(scores[1].values())), MARGIN
+        together, least = between_runs(list(scores[0].values()), list(scores[1].values())), ONE_PAIR
     cells = [judged.verdict for judged in judge(ratios, CONFIDENCE, MARGIN, least=least)]
     return cells, judge([together], CONFIDENCE, MARGIN, least=least)[0].verdict

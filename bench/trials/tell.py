@@ -12,7 +12,7 @@ from statistics import correlation, stdev
 from bench.trials.measure import KINDS
 from strakes.compare.runs import compare_runs, results_of
 from strakes.compare.several import compare_several
-from strakes.statistics.comparison import RatioAt, between_runs, block_scores, judge, within_blocks
+from strakes.statistics.comparison import ONE_PAIR, RatioAt, between_runs, block_scores, judge, within_blocks
 from strakes.statistics.contrast import Verdict, paired_ratio
 from strakes.statistics.interval import median
 from strakes.store import Run
@@ -99,7 +99,7 @@ def _alike(rounds: Rounds, tries: int) -> str:
     every = list(itertools.combinations([*rounds.values["a"], *rounds.values["again"]], 2))
     random.Random(1).shuffle(every)
     # Only from the margin on, as compare says it of runs that were not made in turn.
-    any_two = _verdicts((between_runs(a, b) for a, b in every[:tries]), least=MARGIN)
+    any_two = _verdicts((between_runs(a, b) for a, b in every[:tries]), least=ONE_PAIR)
     rows = [
         ["the two of each round, as `strakes compare A B` says", f"{len(verdicts)}", _told(verdicts)],
         ["any two of these runs, however far apart", f"{len(any_two):,}", _told(any_two)],

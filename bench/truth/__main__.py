@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.simulate.document import placed
 from bench.truth.judge import Verdict, judge
 from bench.truth.noise import five, later_noises, log_normal, more_noises, noise_named
-from bench.truth.planted import later_truths, more_truths, truth_named, truths
+from bench.truth.planted import every_truth, truth_named
 from bench.truth.results import Case, Results
 from bench.truth.simulated import portrait_of, survey
 from strakes.studies.registry import SURVEY
@@ -39,8 +39,7 @@ def judge_survey(case: Case, seed: int) -> Verdict:
 def cases() -> tuple[list[Case], list[Case]]:
     """Return all cells equal under every noise, and every planted truth with 5 % of noise."""
     equal = [Case(EQUAL, noise.name) for noise in (*five(), *more_noises(), *later_noises())]
-    every = (*truths(), *more_truths(), *later_truths())
-    planted = [Case(truth.name, USUAL) for truth in every if truth.name != EQUAL]
+    planted = [Case(truth.name, USUAL) for truth in every_truth() if truth.name != EQUAL]
     return equal, planted
 
 

@@ -118,7 +118,7 @@ def truths() -> tuple[Truth, ...]:
         Truth("churn", _churn, (State(), State(removed=10_000.0)), ("not-stationary", "depends on")),
         Truth(
             "collapsing write cache",
-            _write_cache,
+            partial(_cache_until, 4.0 * GIB),
             (State(), State(written_bytes=4.0 * GIB)),
             ("not-stationary", "depends on"),
         ),
@@ -204,9 +204,28 @@ def later_truths() -> tuple[Truth, ...]:
     )
 
 
+def first_work_truths() -> tuple[Truth, ...]:
+    """Changes that the survey's first work makes, before any series of runs can show them."""
+    changed = ("not-stationary", "depends on")
+    return tuple(
+        Truth(
+            f"write cache of {size:g} GiB",
+            partial(_cache_until, size * GIB),
+            (State(), State(written_bytes=size * GIB)),
+            changed,
+        )
+        for size in (1.0, 2.4)
+    )
+
+
+def every_truth() -> tuple[Truth, ...]:
+    """All planted truths."""
+    return (*truths(), *more_truths(), *later_truths(), *first_work_truths())
+
+
 def truth_named(name: str) -> Truth:
     """Raises StopIteration for a name that none has."""
-    return next(truth for truth in (*truths(), *more_truths(), *later_truths()) if truth.name == name)
+    return next(truth for truth in every_truth() if truth.name == name)
 
 
 def _ranks_told(ranks: int) -> tuple[str, ...]:
@@ -288,9 +307,9 @@ def _churn(phase: Phase, ranks: int, state: State) -> float:
     return equal(phase, ranks, state) * (4.0 * (1 - churned) + 0.1 * churned if creates else 1.0)
 
 
-def _write_cache(phase: Phase, ranks: int, state: State) -> float:
+def _cache_until(size: float, phase: Phase, ranks: int, state: State) -> float:
     writes = isinstance(phase, TransferPhase) and phase.operation == "write"
-    return equal(phase, ranks, state) * (5.0 if writes and state.written_bytes < 4 * GIB else 1.0)
+    return equal(phase, ranks, state) * (5.0 if writes and state.written_bytes < size else 1.0)
 
 
 def _on_off(phase: Phase, ranks: int, state: State) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -36,6 +37,8 @@ from strakes.units import GIB
 OVERHEAD_S = 0.01
 START_UNIX_S = 1_700_000_000.0
 CPUS = 4
+MEMORY_BYTES = 64 * GIB
+AVAILABLE_BYTES = 16 * GIB
 
 
 class Clock(ModuleType):
@@ -68,8 +71,11 @@ class SimulatedEngine(Engine):
         super().__init__()
         self._truth, self._clock, self._budget_s = truth, clock, budget_s
         self._tick_s = noise.tick_s
-        self._factors = noise.start(np.random.default_rng(seed))
+        # Surveys of one seed and several cases would else have the same luck.
+        case = zlib.crc32(f"{truth.name}, {noise.name}".encode())
+        self._factors = noise.start(np.random.default_rng([seed, case]))
         self.state = State()
+        self._plans: dict[int, tuple[str, Plan]] = {}
         self.visited: list[tuple[State, Phase, int]] = []
         self.served: dict[str, dict[str, float]] = {
             server: {"data.read_bytes": 0.0, "data.write_bytes": 0.0, "data.busy_s": 0.0}
@@ -90,13 +96,17 @@ class SimulatedEngine(Engine):
         """Nothing runs."""
 
     def run(self, plan: Plan, directory: Path, cell_id: str, limit_s: float, *_: Any, **__: Any) -> PlanResult:
-        factors = self._factors(len(plan.phases), self._clock.now_s / self._budget_s, str(id(plan)))
+        factors = self._factors(len(plan.phases), self._clock.now_s / self._budget_s, self._name_of(plan))
         samples = []
         for number, (phase, factor) in enumerate(zip(plan.phases, factors, strict=True)):
             samples.append(sample_from_message(self._perform(number, phase, plan.ranks, factor, cell_id)))
         self._clock.now_s += OVERHEAD_S
         self.state = replace(self.state, now_s=self._clock.now_s)
         return PlanResult("ok", tuple(samples), (), True, ())
+
+    def _name_of(self, plan: Plan) -> str:
+        """Return the same name for the same plan. Plans are kept: what lies at the address of one that is gone is another."""
+        return self._plans.setdefault(id(plan), (f"plan {len(self._plans)}", plan))[0]
 
     def _perform(self, number: int, phase: Phase, ranks: int, factor: float, plan_id: str) -> dict[str, Any]:
         assert isinstance(phase, TransferPhase | MetadataPhase)
@@ -151,7 +161,7 @@ class SimulatedEngine(Engine):
             if reads
             else {},
             "counters": {
-                "memory_available_bytes": 16 * GIB,
+                "memory_available_bytes": AVAILABLE_BYTES,
                 **{f"cpu_{what}_s": elapsed_s for what in ("user", "system", "iowait", "idle")},
                 "devices": {} if self._truth.remote else {"sim": counted},
             },
@@ -193,7 +203,7 @@ class SimulatedTarget(LocalTarget):
         return {server: dict(counters) for server, counters in self._engine.served.items()}
 
     def environment(self) -> dict[str, Any]:
-        return {"host": "simulated", "cpus": CPUS, "memory_bytes": 64 * GIB, "load_average": [0.0, 0.0, 0.0]}
+        return {"host": "simulated", "cpus": CPUS, "memory_bytes": MEMORY_BYTES, "load_average": [0.0, 0.0, 0.0]}
 
 
 def _remove(_kind: str, parent: int, name: str, *_: object) -> tuple[()]:
@@ -245,6 +255,8 @@ def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[N
         # Nothing is at stake here that has to outlive a power cut, and the client's own speed is nobody's question.
         stack.enter_context(patch("os.fsync", lambda _: None))
         stack.enter_context(patch("strakes.measure.visit.time_client", lambda: 0.01))
+        # How much a plan may move follows from the memory that is left: what else runs on this machine has its share of that.
+        stack.enter_context(patch("strakes.survey.choosing.memory_available_bytes", lambda: AVAILABLE_BYTES))
         stack.enter_context(patch("strakes.targets.workspace.remove_with_limit", _remove))
         for name, module in list(sys.modules.items()):
             if name.startswith(("strakes.survey.", "strakes.measure.")) and hasattr(module, "time"):

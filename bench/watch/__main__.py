@@ -11,16 +11,13 @@ from bench.watch.known import GRIDS
 from bench.watch.page import render
 from bench.watch.yardstick import PLANTS, TARGETS, Detector, explained_by_chance, read_series
 from strakes.watch.level import find_changes
-from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
-
-_PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS
 
 
 def main() -> None:
     """Print the page; it takes an hour of one processor."""
     parser = argparse.ArgumentParser(prog="python -m bench.watch", description=__doc__)
     parser.add_argument("year", type=Path)
-    parser.add_argument("--page", action="store_true", help="write docs/watch.md")
     parser.add_argument("--plants", type=int, default=PLANTS, help="of levels and weeks")
     parser.add_argument("--target-plants", type=int, default=PLANTS, help="of slow targets: each takes 16 series")
     parser.add_argument(
@@ -40,14 +37,16 @@ def main() -> None:
         return lambda one: find_changes(one, alarms_a_month, confirm=confirm)
 
     # Slow targets are sought as `strakes watch replay --equals` does by default: its series share one alarm a month.
-    of_equals = ours(FOR_CHANCE * ALARMS_A_MONTH / TARGETS, confirm=True)
+    of_equals = ours(FOR_CHANCE_OF_EQUALS * ALARMS_A_MONTH / TARGETS, confirm=True)
     contestants = read_kept(chosen.keep)
     for name in ("strakes", *GRIDS):
         if name in contestants or (chosen.only and name not in chosen.only):
             continue
         if name == "strakes":
-            settings = "one a month by chance (twice the default); slow targets: the default"
-            judged = judge(series, year, name, settings, ours(1 / len(year)), plants, of_equals)
+            settings = "the default: one a month for all series, or all equals"
+            judged = judge(
+                series, year, name, settings, ours(FOR_CHANCE * ALARMS_A_MONTH / len(year)), plants, of_equals
+            )
         else:
             settings, detector = (tuned[name], GRIDS[name][tuned[name]]) if name in tuned else tune(year, name)
             judged = judge(series, year, name, settings, detector, plants)
@@ -55,10 +54,7 @@ def main() -> None:
         print(judged, flush=True)
         keep(chosen.keep, contestants.values())
     ordered = [contestants[name] for name in ("strakes", *GRIDS) if name in contestants]
-    text = render(ordered, explained_by_chance(year), len(year), len(series))
-    print(text)
-    if chosen.page:
-        _PAGE.write_text(text)
+    print(render(ordered, explained_by_chance(year), len(year), len(series)))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 A neighbour does operations at a steady rate (open loop) in a directory of its own. It is measured in pairs of windows,
 one beside a watch of DIR and one without, in random order; what drifts slowly cancels within a pair. The result is the
 ratio of the neighbour's 99th percentiles with a 90 % interval (``strakes.statistics.contrast.paired_ratio``).
+
+``--minutes 10`` does as many pairs as fit into ten minutes; of 30 s of measuring a pair, unless ``--window`` says
+otherwise. The interval is then wider, and the verdict says so where it does not decide.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ import random
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -33,24 +37,38 @@ _CONFIDENCE = 0.9
 # The watch begins, and its workspace is made, before a window; its first reading is no part of what runs for years.
 _SETTLE_S = 10.0
 _STOP_S = 60.0
+_LONG_S, _SHORT_S = 60.0, 15.0
+_AROUND_S = 10.0
 _SHARE = 0.99
 
 Verdict = Literal["met", "missed", "not known: more pairs are needed"]
 Window = Callable[[bool], Sequence[LoggedOperation]]
 
 
-def measure(pairs: int, window: Window, order: random.Random) -> dict[str, Estimate]:
+def measure(pairs: Iterable[int], window: Window, order: random.Random) -> dict[str, Estimate]:
     """Return the ratio of 99th percentiles, beside a watch over without, of each kind of operation and of all.
 
-    ``window``: the neighbour's operations of one window, beside a watch or not.
+    ``pairs``: their numbers; ``window``: the neighbour's operations of one window, beside a watch or not.
     """
     beside: dict[str, dict[int, float]] = {}
     alone: dict[str, dict[int, float]] = {}
-    for number in range(pairs):
+    for number in pairs:
         for watched in order.sample([True, False], 2):
             for name, late_s in late_of(window(watched)).items():
                 (beside if watched else alone).setdefault(name, {})[number] = late_s
     return {name: paired_ratio(beside[name], alone[name], _CONFIDENCE) for name in beside if name in alone}
+
+
+def fitting(limit_s: float, clock: Callable[[], float] = time.monotonic) -> Iterator[int]:
+    """Return numbers of pairs while another one, as long as the longest so far, ends within ``limit_s``."""
+    began_s = before_s = clock()
+    longest_s = 0.0
+    for number in count():
+        yield number
+        now_s = clock()
+        longest_s, before_s = max(longest_s, now_s - before_s), now_s
+        if now_s - began_s + longest_s > limit_s:
+            return
 
 
 def late_of(operations: Sequence[LoggedOperation]) -> Mapping[str, float]:
@@ -87,9 +105,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.watch.own_cost", description=__doc__)
     parser.add_argument("directory", type=Path, metavar="DIR")
     parser.add_argument("--pairs", type=int, default=60)
-    parser.add_argument("--window", type=float, default=60.0, metavar="SECONDS")
+    parser.add_argument("--minutes", type=float, help="as many pairs as fit into that, instead of --pairs")
+    parser.add_argument("--window", type=float, metavar="SECONDS", help="default: 60, with --minutes 15")
     parser.add_argument("--seed", type=int, default=1, help="of the order within pairs")
     chosen = parser.parse_args()
+    window_s = chosen.window or (_LONG_S if chosen.minutes is None else _SHORT_S)
 
     with (
         tempfile.TemporaryDirectory() as store,
@@ -101,7 +121,7 @@ def main() -> None:
             # The window without a watch waits as long before it begins.
             time.sleep(_SETTLE_S)
             neighbour.take()
-            time.sleep(chosen.window)
+            time.sleep(window_s)
             return neighbour.take()
 
         def window(watched: bool) -> list[LoggedOperation]:
@@ -110,7 +130,9 @@ def main() -> None:
             with _watch(chosen.directory, Path(store)):
                 return collect()
 
-        ratios = measure(chosen.pairs, window, random.Random(chosen.seed))
+        # Making the workspace and removing it take some seconds, too.
+        pairs = range(chosen.pairs) if chosen.minutes is None else fitting(60 * chosen.minutes - _AROUND_S)
+        ratios = measure(pairs, window, random.Random(chosen.seed))
     for name, ratio in ratios.items():
         interval = f"{ratio.interval.low:.4f} to {ratio.interval.high:.4f}" if ratio.interval else "no interval"
         print(f"{name}: p99 x {ratio.median:.4f} ({interval}), {ratio.runs} pairs: {verdict(ratio)}")

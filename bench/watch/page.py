@@ -1,4 +1,4 @@
-"""The page docs/watch.md: what was found, when, and at how many false alarms."""
+"""What was found, when, and at how many false alarms, each detector with one setting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def render(contestants: Sequence[Contestant], by_chance: float, series: int, pla
     lines = [
         "# How well `strakes watch` finds what changed",
         "",
-        "Written by `python -m bench.watch YEAR.csv.gz --page`; `bench/watch/yardstick.py` says what is planted",
+        "Written by `python -m bench.watch YEAR.csv.gz`; `bench/watch/yardstick.py` says what is planted",
         "and how it is counted, and was fixed before the year was looked at (later amendments are marked there).",
         f"The year is Cori's (TOKIO, NERSC, 2017): {series} series of benchmarks, about one run a day.",
         "",

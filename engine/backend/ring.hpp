@@ -8,6 +8,12 @@
 
 namespace strakes {
 
+// Who looks for what, again and again, instead of being told.
+struct RingPolling {
+    bool submission = false;  // a thread of the kernel, for requests: handing over takes no system call (SQPOLL)
+    bool completion = false;  // the rank, at the device, for completions: no interrupts (IOPOLL); needs O_DIRECT
+};
+
 class Ring {
   public:
     Ring() noexcept = default;
@@ -16,7 +22,7 @@ class Ring {
     ~Ring() { stop(); }
 
     // Room for so many requests at a time; called by the thread that will use it. 0 or an error number.
-    int start(std::uint32_t depth) noexcept;
+    int start(std::uint32_t depth, RingPolling polling = {}) noexcept;
     // Ends what is still under way.
     void stop() noexcept;
     [[nodiscard]] bool is_there() const noexcept { return there_; }

@@ -18,7 +18,7 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
 FileStep UringFile::prepare(std::span<std::byte> buffer, std::uint32_t depth) {
     buffer_ = buffer;
     transfer_bytes_ = buffer.size() / depth;
-    if (const int error = ring_.start(depth); error != 0) return {"io_uring_setup", error};
+    if (const int error = ring_.start(depth, polling_); error != 0) return {"io_uring_setup", error};
     requests_.assign(depth, {});
     free_.resize(depth);
     for (std::uint32_t slot = 0; slot < depth; ++slot) free_[slot] = depth - 1 - slot;

@@ -29,6 +29,8 @@ class UringFile {
         bool reading = false;
     };
 
+    // Before it is prepared.
+    void poll(RingPolling polling) noexcept { polling_ = polling; }
     // The ring and what it needs to know of the buffer: `depth` transfers.
     FileStep prepare(std::span<std::byte> buffer, std::uint32_t depth);
     FileStep attach(Descriptor descriptor, const FileUse& use) noexcept;
@@ -52,6 +54,7 @@ class UringFile {
 
   private:
     Ring ring_;
+    RingPolling polling_;
     Descriptor descriptor_;
     std::span<std::byte> buffer_;
     std::size_t transfer_bytes_ = 0;

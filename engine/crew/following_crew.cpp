@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSayEvery{1000};
-constexpr milliseconds kLookEvery{200};
+constexpr milliseconds kLookEvery{500};  // all ranks of a node do while they are called
 
 // A rank that speaks to the leader of its node.
 class LocalCrew final : public FollowingCrew {

@@ -18,8 +18,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSayEvery{1000};
-constexpr milliseconds kLookEvery{200};
+constexpr milliseconds kTellEvery{1000};
+constexpr milliseconds kListenEvery{200};
 constexpr std::uint32_t kOwnNode = UINT32_MAX;  // as a name among the connections
 constexpr const char* kLookThere =
     "Find out on that node what ended or stopped it (the kernel log says when memory ran out), and then run it again.";
@@ -30,42 +30,47 @@ LeadingCrew::LeadingCrew(World& world, int news, Connections connections, millis
     : ProcessCrew(world, news),
       local_(world.crowd.node_of(0).ranks, std::move(connections.local), gone_after),
       ready_(::epoll_create1(EPOLL_CLOEXEC)),
-      gone_after_(gone_after) {
+      gone_after_(gone_after),
+      silence_(connections.nodes.size(), gone_after, Time::now()) {
     const auto add = [this](int descriptor, std::uint32_t name) {
         epoll_event event{.events = EPOLLIN, .data = {.u32 = name}};
         ::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, descriptor, &event);
     };
     add(local_.descriptor(), kOwnNode);
-    const auto now = Time::now();
     for (std::uint32_t node = 0; node < connections.nodes.size(); ++node) {
         nodes_.push_back(nullptr);
         if (!connections.nodes[node]) continue;
         add(connections.nodes[node].get(), node);
         nodes_.back() = std::make_unique<OtherNode>(
-            OtherNode{.wire = Wire<Order, NodeBeat>(std::move(connections.nodes[node])), .beat = {}, .heard = now});
+            OtherNode{.wire = Wire<Order, NodeBeat>(std::move(connections.nodes[node])), .beat = {}});
     }
 }
 
 std::unique_ptr<Team> LeadingCrew::team_for(const PlanRequest& request) {
     if (lacks(request.plan)) return make_team({.seed = 0, .ranks = 1, .ranks_per_node = {}, .phases = {}});
     ++number_;
+    silence_.begin(Time::now());
     say_to_all({.plan = number_});
     world_.performer.perform([&] { static_cast<void>(world_.everybody().from_first(request.line)); });
-    // Without all of them there is no plan whose error this could be.
-    world_.performer.wait(kLookEvery, [this] {
+    wait_for_call();
+    std::unique_ptr<Team> team = make_team(request.plan);
+    local_.begin(number_, part_of(0).first, part_of(0).count);
+    return team;
+}
+
+// All take it, those too that have no part in the plan. Without one of them there is no plan whose error this could be.
+void LeadingCrew::wait_for_call() {
+    world_.performer.wait(kListenEvery, [this] {
         hear_all(nullptr);
+        silence_.look(Time::now());
+        for (std::size_t node = 0; node < nodes_.size(); ++node)
+            if (nodes_[node] && !silence_.has_begun(node) && silence_.is_gone(node))
+                lose(world_.crowd.nodes()[node].ranks.front(), Loss::silent, {});
         if (!gone_) return;
         std::fprintf(stderr, "strakes-engine-mpi: %s: %s\n", gone_->failure.what.c_str(), gone_->failure.why.c_str());
         abandon();
         ::_exit(1);
     });
-    std::unique_ptr<Team> team = make_team(request.plan);
-    local_.begin(number_, part_of(0).first, part_of(0).count);
-    const auto now = Time::now();
-    for (const auto& node : nodes_)
-        if (node) node->heard = now;
-    looked_at_ = now;
-    return team;
 }
 
 void LeadingCrew::hear_all(PlanWatch* plan) {
@@ -94,8 +99,8 @@ void LeadingCrew::hear_own_node(PlanWatch* plan) {
 void LeadingCrew::hear(std::size_t node, PlanWatch* plan) {
     OtherNode& other = *nodes_[node];
     other.wire.hear([&](const NodeBeat& beat) {
-        other.heard = Time::now();
         other.beat = beat;
+        silence_.hear(node, beat.plan == number_);
         signalled_ |= beat.signalled != 0;
         take_loss(beat);
         if (plan != nullptr && beat.plan == number_) plan->hear(node, beat);
@@ -109,32 +114,31 @@ void LeadingCrew::attend(PlanWatch* plan) {
     const auto now = Time::now();
     hear_all(plan);
     if (plan == nullptr) return;
-    if (now - looked_at_ >= kLookEvery) look_for_silence(*plan, now);
+    if (now - looked_at_ >= kListenEvery) look_for_silence(*plan, now);
     Order order = plan->order();
     order.plan = number_;
     const bool changed = std::memcmp(&order, &told_, sizeof order) != 0;
-    if (!changed && now - told_at_ < kSayEvery) return;
+    if (!changed && now - told_at_ < kTellEvery) return;
     told_ = order;
     told_at_ = now;
     say_to_all(order);
 }
 
-bool LeadingCrew::is_silent(std::size_t node, Time::time_point now) const {
-    return part_of(node).count > 0 && now - nodes_[node]->heard > silent_after(gone_after_);
-}
+bool LeadingCrew::is_silent(std::size_t node) const { return part_of(node).count > 0 && silence_.is_silent(node); }
 
-// Where this thread itself was held up, nobody else is blamed for it; a node whose part is over says nothing more.
+// A node whose part is over says nothing more.
 void LeadingCrew::look_for_silence(PlanWatch& plan, Time::time_point now) {
-    const bool held_up = now - std::exchange(looked_at_, now) > silent_after(gone_after_) / 2;
+    looked_at_ = now;
+    silence_.look(now);
     local_.look_for_silence(now);
     hear_own_node(&plan);
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         OtherNode* other = nodes_[node].get();
         const Part part = part_of(node);
         if (other == nullptr || part.count == 0) continue;
-        if (held_up || (other->beat.plan == number_ && other->beat.phase == 0)) other->heard = now;
-        plan.set_silent(node, is_silent(node, now), part.first);
-        if (now - other->heard > gone_after_) lose(world_.crowd.nodes()[node].ranks.front(), Loss::silent, {});
+        if (other->beat.plan == number_ && other->beat.phase == 0) silence_.hear(node, true);
+        plan.set_silent(node, is_silent(node), part.first);
+        if (silence_.is_gone(node)) lose(world_.crowd.nodes()[node].ranks.front(), Loss::silent, {});
     }
 }
 
@@ -171,9 +175,9 @@ void LeadingCrew::lose(Crowd::Rank rank, Loss loss, std::string_view why) {
 
 // Launchers lose what a process says right before its end.
 void LeadingCrew::abandon() {
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(kListenEvery);
     say_to_all({.plan = number_, .abandon = 1});
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(kListenEvery);
 }
 
 void LeadingCrew::say_to_all(const Order& order) {
@@ -188,7 +192,6 @@ void LeadingCrew::say_heartbeat(Output& output, const std::string& plan_id) {
     const auto name_silent = [&states](const NodeBeat& beat) {
         for (std::size_t i = 0; i < beat.silent_ranks; ++i) states[beat.silent.at(i)] = State::silent;
     };
-    const auto now = Time::now();
     const NodeBeat own = local_.sum(nullptr);
     name_silent(own);
     if (own.loss == Loss::ended) states[own.lost] = State::gone;
@@ -200,7 +203,7 @@ void LeadingCrew::say_heartbeat(Output& output, const std::string& plan_id) {
         if (other.beat.loss == Loss::ended) states[other.beat.lost] = State::gone;
         if (!other.wire.is_open())
             for (const Crowd::Rank rank : ranks) states[rank] = State::gone;
-        else if (is_silent(node, now))
+        else if (is_silent(node))
             for (std::size_t place = 0; place < part_of(node).count; ++place) states[ranks[place]] = State::silent;
     }
     Heartbeat heartbeat{.plan_id = plan_id, .alive = {}, .silent = {}, .gone = {}};

@@ -11,6 +11,7 @@
 #include "crew/connections.hpp"
 #include "crew/local_ranks.hpp"
 #include "crew/process_crew.hpp"
+#include "crew/silence.hpp"
 
 namespace strakes {
 
@@ -34,14 +35,14 @@ class LeadingCrew final : public ProcessCrew {
     struct OtherNode {
         Wire<Order, NodeBeat> wire;
         NodeBeat beat;
-        Time::time_point heard;
     };
 
     void hear_all(PlanWatch* plan);
     void hear(std::size_t node, PlanWatch* plan);
     void hear_own_node(PlanWatch* plan);
+    void wait_for_call();
     void look_for_silence(PlanWatch& plan, Time::time_point now);
-    [[nodiscard]] bool is_silent(std::size_t node, Time::time_point now) const;
+    [[nodiscard]] bool is_silent(std::size_t node) const;
     void say_to_all(const Order& order);
     void take_loss(const NodeBeat& beat);
     void lose(Crowd::Rank rank, Loss loss, std::string_view why);
@@ -52,6 +53,7 @@ class LeadingCrew final : public ProcessCrew {
     Order told_;
     Time::time_point told_at_, looked_at_;
     std::chrono::milliseconds gone_after_;
+    Silence silence_;  // of other nodes
     std::optional<Gone> gone_;
     bool signalled_ = false;
 };

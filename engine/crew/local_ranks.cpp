@@ -23,16 +23,14 @@ LocalRanks::LocalRanks(std::vector<std::uint32_t> ranks, std::vector<Descriptor>
                        std::chrono::milliseconds gone_after)
     : ranks_(std::move(ranks)),
       ready_(::epoll_create1(EPOLL_CLOEXEC)),
-      gone_after_(gone_after),
-      silent_after_(silent_after(gone_after)),
-      looked_at_(Time::now()) {
+      silence_(ranks_.size(), gone_after, Time::now()) {
     for (std::uint32_t place = 0; place < connections.size(); ++place) {
         others_.push_back(nullptr);
         if (!connections[place]) continue;
         epoll_event event{.events = EPOLLIN, .data = {.u32 = place}};
         ::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, connections[place].get(), &event);
-        others_.back() = std::make_unique<Other>(
-            Other{.wire = Wire<Order, Beat>(std::move(connections[place])), .beat = {}, .heard = looked_at_});
+        others_.back() =
+            std::make_unique<Other>(Other{.wire = Wire<Order, Beat>(std::move(connections[place])), .beat = {}});
     }
 }
 
@@ -40,9 +38,7 @@ void LocalRanks::begin(std::uint64_t plan, std::uint32_t first, std::uint32_t co
     plan_ = plan;
     first_ = first;
     count_ = count;
-    const auto now = Time::now();
-    for (const auto& other : others_)
-        if (other) other->heard = now;
+    silence_.begin(Time::now());
 }
 
 void LocalRanks::hear() {
@@ -55,9 +51,9 @@ void LocalRanks::hear() {
 
 void LocalRanks::hear(std::size_t place) {
     Other& other = *others_[place];
-    other.wire.hear([&other](const Beat& beat) {
+    other.wire.hear([&](const Beat& beat) {
         other.beat = beat;
-        other.heard = Time::now();
+        silence_.hear(place, beat.plan == plan_);
     });
     if (!view_of(other.beat.failure).empty()) lose(place, Loss::failed, other.beat.failure);
     if (other.wire.is_open()) return;
@@ -65,15 +61,14 @@ void LocalRanks::hear(std::size_t place) {
     if (other.beat.leaving == 0) lose(place, Loss::ended, {});
 }
 
-// Where this thread itself was held up, nobody else is blamed for it. One whose part of the plan is over says nothing.
+// One whose part of the plan is over says nothing.
 void LocalRanks::look_for_silence(Time::time_point now) {
-    const bool held_up = now - std::exchange(looked_at_, now) > silent_after_ / 2;
+    silence_.look(now);
     for (std::size_t place = 0; place < others_.size() && takes_part(place); ++place) {
         if (!others_[place]) continue;
-        Other& other = *others_[place];
-        if (held_up || (other.beat.plan == plan_ && other.beat.phase == 0)) other.heard = now;
-        other.silent = now - other.heard > silent_after_;
-        if (now - other.heard > gone_after_) lose(place, Loss::silent, {});
+        const Beat& beat = others_[place]->beat;
+        if (beat.plan == plan_ && beat.phase == 0) silence_.hear(place, true);
+        if (silence_.is_gone(place)) lose(place, Loss::silent, {});
     }
 }
 
@@ -101,9 +96,9 @@ NodeBeat LocalRanks::sum(const Beat* own) const {
     if (own != nullptr) raise_phase(*own);
     for (std::size_t place = 0; place < others_.size() && takes_part(place); ++place)
         if (others_[place]) raise_phase(others_[place]->beat);
-    if (own != nullptr) add(node, 0, *own, false);
+    if (own != nullptr) add(node, 0, *own);
     for (std::size_t place = 0; place < others_.size(); ++place)
-        if (others_[place]) add(node, place, others_[place]->beat, others_[place]->silent);
+        if (others_[place]) add(node, place, others_[place]->beat);
     if (own != nullptr && node.loss == Loss::none && !view_of(own->failure).empty()) {
         node.lost = ranks_.front();
         node.loss = Loss::failed;
@@ -112,10 +107,11 @@ NodeBeat LocalRanks::sum(const Beat* own) const {
     return node;
 }
 
-void LocalRanks::add(NodeBeat& node, std::size_t place, const Beat& beat, bool silent) const {
+void LocalRanks::add(NodeBeat& node, std::size_t place, const Beat& beat) const {
     node.signalled |= beat.signalled;
     const bool begun = beat.plan == plan_;
     if (!takes_part(place) || (begun && beat.phase == 0)) return;
+    const bool silent = others_[place] && silence_.is_silent(place);
     if (silent && node.silent_ranks < NodeBeat::kMostSilent) node.silent.at(node.silent_ranks++) = ranks_[place];
     // One that is in an earlier phase has done nothing yet of this one.
     const bool here = begun && beat.phase == node.phase;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "crew/beat.hpp"
+#include "crew/silence.hpp"
 #include "crew/wire.hpp"
 #include "system/descriptor.hpp"
 
@@ -37,30 +38,22 @@ class LocalRanks {
     struct Other {
         Wire<Order, Beat> wire;
         Beat beat;
-        Time::time_point heard;
-        bool silent = false;
     };
 
     [[nodiscard]] bool takes_part(std::size_t place) const noexcept { return place < count_; }
     void hear(std::size_t place);
     void lose(std::size_t place, Loss loss, const FailureText& why);
-    void add(NodeBeat& node, std::size_t place, const Beat& beat, bool silent) const;
+    void add(NodeBeat& node, std::size_t place, const Beat& beat) const;
 
     std::vector<std::uint32_t> ranks_;
     std::vector<std::unique_ptr<Other>> others_;  // by place; none for the leader
     Descriptor ready_;                            // an epoll of their connections
-    std::chrono::milliseconds gone_after_, silent_after_;
-    Time::time_point looked_at_;
+    Silence silence_;
     std::uint64_t plan_ = 0;
     std::uint32_t first_ = 0, count_ = 0;
     std::uint32_t lost_ = kNobody;  // the first of them
     Loss loss_ = Loss::none;
     FailureText failure_{};
 };
-
-// After so much silence a process is called silent, before it is taken for gone.
-[[nodiscard]] constexpr std::chrono::milliseconds silent_after(std::chrono::milliseconds gone_after) {
-    return gone_after * 3 / 5;
-}
 
 }  // namespace strakes

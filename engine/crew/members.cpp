@@ -50,7 +50,7 @@ void step_aside(Circle& here, std::optional<Aside>& aside) {
 }  // namespace
 
 Members::Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& clocks, std::vector<Rank> ranks,
-                 Rank mine)
+                 Rank mine, const Placement& placement)
     : performer_(performer),
       clocks_(clocks),
       ranks_(std::move(ranks)),
@@ -60,12 +60,14 @@ Members::Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& c
     const auto is_here = [&here](Rank rank) { return std::ranges::binary_search(here, rank); };
     ranks_on_node_ = static_cast<Rank>(std::ranges::count_if(ranks_, is_here));
     leads_node_ = *std::ranges::find_if(ranks_, is_here) == post.rank();
-    crowded_ = crowd.share_of(post.rank(), ranks_).processors.too_few_for(on_machine_.size());
+    crowded_ = crowd.share_of(post.rank(), ranks_).processors.too_few_for(on_machine_.size()) ||
+               placement.crowds(on_machine_.size());
     std::vector<std::uint32_t> nodes;
     nodes.reserve(ranks_.size());
     for (const Rank rank : ranks_) nodes.push_back(crowd.number_of_node(rank));
     std::vector<std::uint32_t> distinct = nodes;  // they come node by node
-    nodes_ = distinct.size() - std::ranges::unique(distinct).size();
+    // Clang 14, which builds the fuzzer, cannot compile the ranges of this library version.
+    nodes_ = static_cast<std::size_t>(std::unique(distinct.begin(), distinct.end()) - distinct.begin());
     libraries_ = post.libraries(ranks_);
     exchange_ = post.exchange(circle_, ranks_, std::move(nodes));
 }

@@ -13,6 +13,7 @@
 #include "crew/clocks.hpp"
 #include "crew/crowd.hpp"
 #include "crew/performer.hpp"
+#include "system/placement.hpp"
 #include "team/circle.hpp"
 #include "team/processes.hpp"
 
@@ -21,7 +22,8 @@ namespace strakes {
 class Members final : public Processes {
   public:
     // `ranks` are those of the crowd that take part; this process is number `mine` of them.
-    Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& clocks, std::vector<Rank> ranks, Rank mine);
+    Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& clocks, std::vector<Rank> ranks, Rank mine,
+            const Placement& placement);
 
     void perform(std::function<void()> body) override { performer_.perform(std::move(body)); }
     void wait() override { performer_.wait(); }
@@ -36,6 +38,7 @@ class Members final : public Processes {
     [[nodiscard]] const Timeline& timeline() const override { return clocks_.timeline(); }
     [[nodiscard]] bool leads_node() const override { return leads_node_; }
     [[nodiscard]] Rank ranks_on_node() const override { return ranks_on_node_; }
+    [[nodiscard]] Rank place_on_machine() const override { return on_machine_.mine(); }
     [[nodiscard]] std::size_t nodes() const override { return nodes_; }
 
   private:

@@ -17,7 +17,7 @@ class Performer {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !body_; });
         body_ = std::move(body);
-        changed_.notify_all();
+        tell(lock);
     }
     // Until everything asked for is done.
     void wait() {
@@ -47,11 +47,17 @@ class Performer {
             body_();
             lock.lock();
             body_ = nullptr;
-            changed_.notify_all();
+            tell(lock);
         }
     }
 
   private:
+    // The other thread may run first and at once: it is not to wait for what this one still holds.
+    void tell(std::unique_lock<std::mutex>& lock) {
+        lock.unlock();
+        changed_.notify_all();
+    }
+
     std::mutex mutex_;
     std::condition_variable changed_;
     std::function<void()> body_;  // there as long as it is being done

@@ -65,7 +65,8 @@ std::unique_ptr<Team> ProcessCrew::make_team(const Plan& plan) {
     const auto here = std::ranges::find(ranks_, world_.post.rank());
     if (here == ranks_.end()) return nullptr;
     const auto mine = static_cast<Team::Rank>(here - ranks_.begin());
-    members_ = std::make_unique<Members>(world_.performer, world_.post, world_.crowd, world_.clocks, ranks_, mine);
+    members_ = std::make_unique<Members>(world_.performer, world_.post, world_.crowd, world_.clocks, ranks_, mine,
+                                         plan.placement);
     return std::make_unique<Team>(static_cast<Team::Rank>(ranks_.size()), mine, *members_);
 }
 

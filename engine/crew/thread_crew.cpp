@@ -16,7 +16,8 @@ std::optional<Crew::Lack> ThreadCrew::lacks(const Plan& plan) const {
 }
 
 std::unique_ptr<Team> ThreadCrew::team_for(const PlanRequest& request) {
-    return std::make_unique<Team>(request.plan.ranks);
+    const Plan& plan = request.plan;
+    return std::make_unique<Team>(plan.ranks, plan.ranks, plan.placement.crowds(plan.ranks));
 }
 
 }  // namespace strakes

@@ -32,8 +32,8 @@ namespace {
 // Of one process: each has some descriptors.
 constexpr std::uint32_t kMostRanks = 1500;
 // Nodes have processors of their own, where beats wait for nobody; here all share a few, so the threads that watch go
-// first, where the machine allows it.
-constexpr int kWatchersNice = -10;
+// first, and of these the leaders', whose beats rank 0 hears, where the machine allows it.
+constexpr int kWatchersNice = -10, kLeadersNice = -20;
 [[maybe_unused]] constexpr std::size_t kStackBytes = std::size_t{512} << 10U;
 
 struct Shape {
@@ -69,6 +69,7 @@ int run_rank(PostOffice& office, const Shape& shape, std::uint32_t rank, Output&
     EmulatedPost post(office, rank);
     const std::uint32_t node = rank / shape.ranks_per_node;
     const std::string name = "node" + std::to_string(node);
+    const int nice = rank % shape.ranks_per_node == 0 ? kLeadersNice : kWatchersNice;
     return run_together({.post = post,
                          .introduction = Crowd::introduction(name, name, ::getpid(), Processors::allowed()),
                          .version = STRAKES_VERSION,
@@ -79,7 +80,7 @@ int run_rank(PostOffice& office, const Shape& shape, std::uint32_t rank, Output&
                          .output = output,
                          // NOLINTNEXTLINE(concurrency-mt-unsafe): set by nobody
                          .gone_after = chosen_silence(std::getenv("STRAKES_SILENCE_S")),
-                         .with_crew = [](ProcessCrew* /*crew*/) { ::setpriority(PRIO_PROCESS, 0, kWatchersNice); }});
+                         .with_crew = [nice](ProcessCrew* /*crew*/) { ::setpriority(PRIO_PROCESS, 0, nice); }});
 }
 
 struct Seat {

@@ -84,8 +84,10 @@ void PostOffice::send(Rank from, Rank to, std::string_view bytes) {
 
 void PostOffice::deliver(Rank from, Rank to, std::string bytes) {
     Box& box = *boxes_[to];
-    const std::lock_guard lock(box.mutex);
-    box.letters.emplace_back(from, std::move(bytes));
+    {
+        const std::lock_guard lock(box.mutex);
+        box.letters.emplace_back(from, std::move(bytes));
+    }
     box.changed.notify_one();
 }
 

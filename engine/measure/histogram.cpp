@@ -9,7 +9,7 @@ namespace strakes {
 static_assert(Histogram::bucket_of(63) == 63 && Histogram::bucket_of(64) == 64 && Histogram::bucket_of(128) == 128);
 
 void Histogram::merge(const Histogram& other) noexcept {
-    for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
+    for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += __atomic_load_n(&other.counts_[i], __ATOMIC_RELAXED);
 }
 
 std::uint64_t Histogram::count() const noexcept {
@@ -29,10 +29,10 @@ double Histogram::quantile(double q) const noexcept {
     return static_cast<double>(lower_edge(bucket)) + static_cast<double>(width(bucket) - 1) / 2.0;
 }
 
-std::vector<std::pair<std::uint32_t, std::uint64_t>> Histogram::buckets() const {
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> used;
+Histogram::Buckets Histogram::buckets_since(const Histogram& before) const {
+    Buckets used;
     for (std::uint32_t i = 0; i < kBuckets; ++i) {
-        if (counts_[i] != 0) used.emplace_back(i, counts_[i]);
+        if (counts_[i] > before.counts_[i]) used.emplace_back(i, counts_[i] - before.counts_[i]);
     }
     return used;
 }

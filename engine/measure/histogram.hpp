@@ -32,8 +32,12 @@ class alignas(64) Histogram {
         return bucket < kSubCount ? 1 : std::uint64_t{1} << shift_of(bucket);
     }
 
-    // No branch but a conditional move, no total kept: one read, one add, one write.
-    void record(std::uint64_t ns) noexcept { ++counts_[bucket_of(ns < kMaxNs ? ns : kMaxNs)]; }
+    // By one thread at a time; another one may merge it into its own meanwhile. No branch but a conditional move, no
+    // total kept: one read, one addition, one write.
+    void record(std::uint64_t ns) noexcept {
+        std::uint64_t& count = counts_[bucket_of(ns < kMaxNs ? ns : kMaxNs)];
+        __atomic_store_n(&count, __atomic_load_n(&count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    }
 
     void merge(const Histogram& other) noexcept;
     // So many values of one bucket; those of a bucket there is not are left out.
@@ -48,8 +52,12 @@ class alignas(64) Histogram {
     // of rank ceil(q * count). 0 when nothing was recorded.
     double quantile(double q) const noexcept;
 
-    // (bucket, count) of the buckets in use, ascending.
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> buckets() const;
+    // (bucket, count), ascending.
+    using Buckets = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+    // Those in use.
+    Buckets buckets() const { return buckets_since({}); }
+    // What has come since the histogram was as `before`.
+    Buckets buckets_since(const Histogram& before) const;
 
   private:
     static constexpr std::uint64_t kSubCount = std::uint64_t{1} << static_cast<unsigned>(kSubBits);

@@ -1,4 +1,5 @@
 // The sense of a plan: what schemas/plan.json cannot say.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -8,6 +9,7 @@
 #include "measure/page_cache.hpp"
 #include "plan/parse.hpp"
 #include "plan/phase_check.hpp"
+#include "system/failure.hpp"
 #include "team/exchange.hpp"
 
 namespace strakes {
@@ -64,6 +66,13 @@ void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
     const BackendRow& backend = row_of(phase.backend);
     check_ability(phase.direct, backend, backend.no_direct, "direct",
                   "Leave it out, or use the backend posix or uring.", check);
+    // Polling is for queues of requests.
+    const std::string queues = backends_that([](const BackendRow& row) { return row.queues; });
+    check.require(!phase.sqpoll || backend.queues, "sqpoll", "is for the backend " + queues,
+                  "Leave it out, or use that backend.");
+    check.require(!phase.iopoll || (backend.queues && phase.direct), "iopoll",
+                  "needs the backend " + queues + " and direct: only what goes to a device can be polled for",
+                  "Leave it out, or use both.");
     check_ability(phase.preallocate, backend, backend.no_preallocate, "preallocate", "Leave it out.", check);
     check_ability(phase.cache != Cache::as_is, backend, backend.no_cache, "cache",
                   "Use as-is; with rank_shift no rank reads what it wrote.", check);
@@ -357,6 +366,42 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     if (!on_directories(phase.operation)) set.attributes = set.cut = nullptr;
 }
 
+// What the ranks cannot be given here.
+void check_placement(const Placement& placement) {
+    const auto require = [](bool holds, const char* key, const std::string& fault, const std::string& remedy) {
+        if (!holds) throw Refusal("'team." + std::string(key) + "' " + fault, "team." + std::string(key), remedy);
+    };
+    const Processors before = Processors::allowed();
+    const std::set<std::uint32_t> wanted(placement.processors.begin(), placement.processors.end());
+    const auto denied =
+        std::ranges::find_if(wanted, [](std::uint32_t one) { return !Processors::of({&one, 1}).keep_to(); });
+    if (!wanted.empty()) before.keep_to();
+    require(denied == wanted.end(), "processors",
+            "names a processor that this node has not, or that these processes may not use" +
+                (denied == wanted.end() ? "" : ": " + std::to_string(*denied)),
+            "nproc and lscpu --extended show which there are; batch systems give a job some of them only.");
+    for (const std::uint32_t node : placement.numa_nodes) {
+        const std::string number = std::to_string(node);
+        require(processors_of_numa_node(node).count() > 0, "numa_nodes",
+                "names a NUMA node that this machine has not, or none of whose processors these processes may use: " +
+                    number,
+                "lscpu shows the NUMA nodes and their processors.");
+        const int error = memory_error(node);
+        require(error == 0, "numa_nodes",
+                "cannot be: no memory may be chosen on NUMA node " + number + " (" + errno_name(error) + ")",
+                "Use processors instead; in containers the call set_mempolicy must be allowed.");
+    }
+    const bool huge = placement.buffer_pages == Pages::huge;
+    require(page_bytes(placement.buffer_pages) > 0, "buffer_pages",
+            huge ? "huge is not there: the kernel has no huge pages"
+                 : "transparent is not there: the kernel has none, or they are switched off",
+            huge ? "Use normal."
+                 : "Use normal, or write madvise into /sys/kernel/mm/transparent_hugepage/enabled as root.");
+    require(!huge || free_huge_pages() > 0, "buffer_pages",
+            "huge is not there: no huge pages are set aside, or all are taken",
+            "Set some aside as root, such as: sysctl vm.nr_hugepages=512");
+}
+
 }  // namespace
 
 void check_plan(const Plan& plan) {
@@ -398,6 +443,7 @@ void check_plan(const Plan& plan) {
 }
 
 void check_here(const Plan& plan) {
+    check_placement(plan.placement);
     for (std::size_t i = 0; i < plan.phases.size(); ++i) {
         const PhaseCheck check(plan.key_of(i));
         const Absence absence = absence_of(backend_of(plan.phases[i]));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kLeastPartBytes = std::uint64_t{5} << 20U;
 constexpr std::uint64_t kMostPartBytes = std::uint64_t{5} << 30U;
-constexpr std::uint64_t kMostParts = 10'000;
+constexpr std::uint64_t kMostObjectParts = 10'000;
 // Small files are moved in pieces of this size; an object is one piece.
 constexpr std::uint64_t kMostItemBytes = std::uint64_t{1} << 20U;
 
@@ -36,7 +36,7 @@ void check_objects(const TransferPhase& phase, const PhaseCheck& check) {
     check.require(parts == 1 || phase.transfer_bytes >= kLeastPartBytes, size,
                   "is less than the 5 MiB that each part of an object must have",
                   "Use at least 5 MiB, or objects of one transfer.");
-    check.require(parts <= kMostParts, size, "makes more than the 10,000 parts that an object can have",
+    check.require(parts <= kMostObjectParts, size, "makes more than the 10,000 parts that an object can have",
                   "Use a larger size, or less data for each rank.");
 }
 

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "plan/object_reader.hpp"
 #include "plan/parse_parts.hpp"
@@ -15,6 +18,22 @@ TransferPhase read_stream(const nlohmann::json& body, const std::string& path) {
     TransferPhase phase = read_fields(body, path, kStreamFields, stream_defaults());
     phase.transfer_bytes = phase.block_bytes;
     return phase;
+}
+
+std::vector<std::uint32_t> read_numbers(const ObjectReader& team, const char* key) {
+    if (!team.has(key)) return {};
+    if (auto numbers = numbers_in(team.string(key), Processors::most())) return *std::move(numbers);
+    team.refuse(key, "is not a list of numbers below " + std::to_string(Processors::most()), "Write it as 0-3,8.");
+}
+
+Placement read_placement(const ObjectReader& team) {
+    Placement placement;
+    placement.processors = read_numbers(team, "processors");
+    placement.numa_nodes = read_numbers(team, "numa_nodes");
+    if (team.has("buffer_pages")) placement.buffer_pages = team.choice("buffer_pages", kPages);
+    if (!placement.processors.empty() && !placement.numa_nodes.empty())
+        team.refuse("numa_nodes", "is given beside processors", "Give one of the two.");
+    return placement;
 }
 
 }  // namespace
@@ -54,11 +73,14 @@ Plan parse_plan(const nlohmann::json& document) {
     static_cast<void>(reader.integer("schema", 1, 1));
     Plan plan;
     plan.seed = static_cast<std::uint32_t>(reader.integer("seed", 0, UINT32_MAX));
-    const ObjectReader team(reader.value("team"), "team", {"ranks", "ranks_per_node", "memory_hog_bytes"});
+    const ObjectReader team(
+        reader.value("team"), "team",
+        {"ranks", "ranks_per_node", "memory_hog_bytes", "processors", "numa_nodes", "buffer_pages"});
     plan.ranks = static_cast<std::uint32_t>(team.integer("ranks", 1, kMostRanks));
     if (team.has("ranks_per_node"))
         plan.ranks_per_node = static_cast<std::uint32_t>(team.integer("ranks_per_node", 1, kMostRanks));
     plan.memory_hog_bytes = team.integer_or("memory_hog_bytes", 0, kMostBytes, 0);
+    plan.placement = read_placement(team);
     const nlohmann::json& phases = reader.value("phases");
     if (!phases.is_array() || phases.empty() || phases.size() > kMostPhases)
         reader.refuse("phases", "is not a list of 1 to 64 phases", "Write it as [{...}, ...].");

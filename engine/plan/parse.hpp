@@ -17,5 +17,7 @@ void check_plan(const Plan& plan);
 // What only this machine can say: backends that are not there, and rights. Throws Refusal. Not part of parse_plan:
 // every process asks it, and says what it finds in the plan's own words.
 void check_here(const Plan& plan);
+// Why a plan is refused for that.
+inline constexpr const char* kNodeLacks = "this node cannot do what the plan asks for; others may";
 
 }  // namespace strakes

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "plan/stage_phase.hpp"
 #include "plan/training_phase.hpp"
 #include "plan/transfer_phase.hpp"
+#include "system/placement.hpp"
 
 namespace strakes {
 
@@ -43,12 +46,16 @@ struct MixedPhase {
 using Phase =
     std::variant<TransferPhase, MetadataPhase, SmallFilesPhase, ProbePhase, StagePhase, TrainingPhase, MixedPhase>;
 
+inline constexpr std::array<std::pair<std::string_view, Pages>, 3> kPages{
+    {{"normal", Pages::normal}, {"transparent", Pages::transparent}, {"huge", Pages::huge}}};
+
 struct Plan {
     std::uint32_t seed = 0;
     std::uint64_t salt = 0;  // of the data: no part of the plan, but of the run and the visit
     std::uint32_t ranks = 1;
     std::optional<std::uint32_t> ranks_per_node;  // at most so many of one node
     std::uint64_t memory_hog_bytes = 0;           // held on every node while the plan runs
+    Placement placement{};                        // of the ranks of every node
     std::vector<Phase> phases;                    // a mixed phase is followed by its parts
 
     // The index of the phase after the one at `index` and its parts.

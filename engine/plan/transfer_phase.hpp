@@ -76,6 +76,7 @@ struct TransferPhase {
     TransferOperation operation{};
     Backend backend = Backend::posix;
     std::uint32_t queue_depth = 1;
+    bool sqpoll = false, iopoll = false;  // of uring
     std::string files = "data";
     Layout layout{};
     Access access{};
@@ -121,6 +122,8 @@ inline constexpr auto kTransferFields = [] {
                       Field{"operation", &Phase::operation, OneOf{kTransferOperations}, needed},
                       Field{"backend", &Phase::backend, OneBackendOf{Kind::transfer}},
                       Field{"queue_depth", &Phase::queue_depth, Range{1, kMostDepth}},
+                      Field{"sqpoll", &Phase::sqpoll},
+                      Field{"iopoll", &Phase::iopoll},
                       Field{"files", &Phase::files, Name{}},
                       Field{"layout", &Phase::layout, OneOf{kLayouts}, needed},
                       Field{"access", &Phase::access, OneOf{kAccesses}, needed},

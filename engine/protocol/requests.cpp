@@ -114,7 +114,8 @@ Request parse_request(std::string_view line) {
         if (const auto* plan = std::get_if<PlanRequest>(&request)) check_here(plan->plan);
         return request;
     } catch (const Refusal& refusal) {
-        return RefusedRequest{std::get<PlanRequest>(request).id, refusal.what(), refusal.key(), refusal.remedy()};
+        return RefusedRequest{std::get<PlanRequest>(request).id, refusal.what(), refusal.key(), refusal.remedy(),
+                              kNodeLacks};
     }
 }
 

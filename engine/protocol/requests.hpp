@@ -29,6 +29,7 @@ struct CancelRequest {
 struct RefusedRequest {
     std::string id;
     std::string what, key, remedy;
+    std::string why = "the request breaks the contract";
 };
 
 using Request = std::variant<PlanRequest, CancelRequest, RefusedRequest>;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "system/host.hpp"
@@ -81,29 +82,50 @@ std::string_view call_of(const Phase& phase) {
     return transfer->operation == TransferOperation::read ? "read" : "write";
 }
 
-Json histograms_of_flow(const std::vector<Histogram>& of_flow) {
-    Json histograms = Json::object();
-    for (const auto& [name, call] : kFlowCalls) {
-        const auto place = static_cast<std::size_t>(call);
-        if (place < of_flow.size() && of_flow[place].count() > 0)
-            histograms[std::string(name)] = histogram_of(of_flow[place]);
-    }
-    return histograms;
-}
-
 // And that of all waits.
 std::string_view wait_of(const Phase& phase) {
     if (std::holds_alternative<TrainingPhase>(phase)) return "batch-wait";
     return std::holds_alternative<ProbePhase>(phase) ? "lag" : "gather";
 }
 
+std::string_view name_of(const Phase& phase, std::uint8_t kind) {
+    if (kind == Latencies::kReads) return "read";
+    if (kind == Latencies::kWaits) return wait_of(phase);
+    if (kind < Latencies::kFirstOfFlow) return call_of(phase);
+    for (const auto& [name, call] : kFlowCalls)
+        if (kind == Latencies::kFirstOfFlow + static_cast<unsigned>(call)) return name;
+    return "";
+}
+
 Json histograms_of(const Phase& phase, const Latencies& all) {
-    if (std::holds_alternative<SmallFilesPhase>(phase)) return histograms_of_flow(all.of_flow);
+    // Of a small-files phase those calls that it made; all others have one kind of call at least.
+    const bool flows = std::holds_alternative<SmallFilesPhase>(phase);
     Json histograms = Json::object();
-    if (all.waits) histograms[std::string(wait_of(phase))] = histogram_of(*all.waits);
-    if (all.reads) histograms["read"] = histogram_of(*all.reads);
-    histograms[std::string(call_of(phase))] = histogram_of(all.calls);
+    for (std::uint8_t kind = flows ? Latencies::kFirstOfFlow : 0; kind < all.kinds(); ++kind) {
+        const Histogram* histogram = all.of_kind(kind);
+        if (histogram != nullptr && (!flows || histogram->count() > 0))
+            histograms[std::string(name_of(phase, kind))] = histogram_of(*histogram);
+    }
     return histograms;
+}
+
+// Percentiles of the calls of each row, by kind of call.
+Json latency_timeline_of(const Phase& phase, const LatencyRows& latencies, double elapsed_s) {
+    const double row_s = seconds(latencies.row_ns());
+    Json rows = Json::object();
+    for (const auto& [number, row] : latencies.rows()) {
+        std::map<std::uint8_t, Histogram> calls;
+        for (const auto& [key, count] : row) calls[key.first].add(key.second, count);
+        const double end_s = std::min(static_cast<double>(number + 1) * row_s, elapsed_s);
+        for (const auto& [kind, histogram] : calls) {
+            Json values = {end_s, histogram.count()};
+            for (const double share : {0.5, 0.9, 0.99, 0.999, 1.0}) values.push_back(histogram.quantile(share) * 1e-9);
+            rows[std::string(name_of(phase, kind))].push_back(std::move(values));
+        }
+    }
+    return {{"row_s", row_s},
+            {"columns", {"t_s", "calls", "p50_s", "p90_s", "p99_s", "p999_s", "slowest_s"}},
+            {"rows", std::move(rows)}};
 }
 
 Json cache_of(const CacheState& cache) {
@@ -195,11 +217,15 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
     const auto* transfer = std::get_if<TransferPhase>(&phase);
     const auto* stage = std::get_if<StagePhase>(&phase);
     message["histograms"] = histograms_of(phase, tally.latencies);
+    if (const double took = message.at("elapsed_s"); took > kShortest && !tally.latency_rows.rows().empty())
+        message["latency_timeline"] = latency_timeline_of(phase, tally.latency_rows, took);
     message["effective"] = {{"backend", phase_backend(phase)},
                             {"queue_depth", tally.queue_depth},
                             {"direct", transfer != nullptr && tally.direct},
                             {"transfer_bytes", transfer_bytes_of(phase)},
                             {"verified_bytes", tally.verified_bytes}};
+    // With writers most of it is made by ranks that write nothing.
+    if (transfer != nullptr && !transfer->gathers()) message["effective"]["data_s"] = seconds(tally.data_ns);
     if (transfer != nullptr && row_of(transfer->backend).needs_processes)
         message["effective"].update(library_of(*transfer, tally.hints));
     const auto* training = std::get_if<TrainingPhase>(&phase);

@@ -18,7 +18,7 @@ namespace strakes {
 namespace {
 
 constexpr int kSayEveryMilliseconds = 1000;
-constexpr int kFailed = 1;
+constexpr int kFollowerFailed = 1;
 
 }  // namespace
 
@@ -34,9 +34,9 @@ Follower::Follower(int signals, int news, Output& output, FollowingCrew& crew, b
 int Follower::run() {
     while (plan_ || !crew_.told_to_leave()) {
         wait();
-        if (crew_.told_to_abandon()) ::_exit(kFailed);
+        if (crew_.told_to_abandon()) ::_exit(kFollowerFailed);
         if (crew_.lost()) end_without_leader();
-        if (plan_) plan_->watch().look_at_node();
+        if (plan_) plan_->watch().look_here();
         if (plan_ && plan_->watch().finished()) {
             plan_->finish();
             plan_.reset();
@@ -85,7 +85,7 @@ void Follower::begin() {
 // The leader's output may be lost with it, and nobody but the others can say what has happened.
 void Follower::end_without_leader() {
     if (speaks_ && plan_) plan_->watch().give_up_without_leader(output_);
-    ::_exit(kFailed);
+    ::_exit(kFollowerFailed);
 }
 
 }  // namespace strakes

@@ -1,6 +1,7 @@
 // Tallies of processes meet at rank 0, which says errors, logs and the sample.
 #include "session/phase_report.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,7 +17,7 @@
 namespace strakes {
 
 void PhaseReport::clear(Rank rank) {
-    latencies_.of(rank).clear();
+    watch_.latencies(rank).clear();
     results_.of(rank) = {};
     results_.of(rank).start = results_.of(rank).end = watch_.timeline().clock.now();
     if (rank == team_.first()) start_ = {};
@@ -26,6 +27,7 @@ void PhaseReport::say(std::size_t index) {
     const auto tally = std::make_unique<Tally>();  // too large for the stack of a rank
     const Phase& phase = request_.plan.phases[index];
     for (Rank rank = team_.first(); rank < team_.first() + team_.count(); ++rank) add_rank(*tally, rank, phase);
+    add_latency_rows(*tally);
     tally->start = start_;
     if (team_.leads_node(team_.first())) {
         tally->nodes.push_back({.host = host_name(),
@@ -63,12 +65,19 @@ void PhaseReport::add_rank(Tally& tally, Rank rank, const Phase& phase) {
     RankResult& result = results_.of(rank);
     if (const auto* mixed = std::get_if<MixedPhase>(&phase)) {
         tally.parts.resize(mixed->parts());
-        tally.parts[mixed->part_of(rank)].add(result, latencies_.of(rank), timeline);
+        tally.parts[mixed->part_of(rank)].add(result, watch_.latencies(rank), timeline);
         tally.add(result, {}, timeline);  // latencies of unlike calls make no histogram
     } else {
-        tally.add(result, latencies_.of(rank), timeline);
+        tally.add(result, watch_.latencies(rank), timeline);
     }
     if (result.failure) tally.add_failure(rank, std::move(*result.failure));
+}
+
+void PhaseReport::add_latency_rows(Tally& tally) {
+    std::vector<LatencyRows> rows = watch_.take_latency_rows();
+    if (tally.parts.empty() && !rows.empty()) tally.latency_rows = std::move(rows.front());
+    for (std::size_t part = 0; part < std::min(tally.parts.size(), rows.size()); ++part)
+        tally.parts[part].latency_rows = std::move(rows[part]);
 }
 
 bool PhaseReport::logs(std::size_t index, Rank rank) const {

@@ -22,12 +22,10 @@ class PhaseReport {
           team_(team),
           workspace_(workspace),
           watch_(watch),
-          latencies_(team.first(), team.count()),
           results_(team.first(), team.count()) {}
 
     // For the ranks of this process.
     [[nodiscard]] RankResult& result(Rank rank) { return results_.of(rank); }
-    [[nodiscard]] Latencies& latencies(Rank rank) { return latencies_.of(rank); }
     void clear(Rank rank);
     // Of the rank that leads the node, around the timed section.
     void count_before() { counters_before_ = read_counters(); }
@@ -40,6 +38,7 @@ class PhaseReport {
 
   private:
     void add_rank(Tally& tally, Rank rank, const Phase& phase);
+    void add_latency_rows(Tally& tally);
     [[nodiscard]] bool logs(std::size_t index, Rank rank) const;
     void hand_over_log(std::size_t index);
     void take_logs(std::size_t index);
@@ -49,7 +48,6 @@ class PhaseReport {
     Team& team_;
     const Workspace& workspace_;
     PlanWatch& watch_;
-    Gathered<Latencies> latencies_;
     Gathered<RankResult> results_;
     Start start_;  // of the first rank here
     Counters counters_before_;

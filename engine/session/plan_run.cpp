@@ -44,6 +44,8 @@ PlanStatus PlanRun::end_early(PlanStatus status, bool cleaned) {
 
 void PlanRun::run_rank(Rank rank) noexcept {
     if (setup_.among_processes(rank)) {
+        Pinned pinned;
+        pin(rank, pinned);
         hold_memory(rank);
         const Plan& plan = request_.plan;
         for (std::size_t i = 0; i < plan.phases.size() && !team_->any(watch_.halt().load() != Halt::none);
@@ -57,6 +59,13 @@ void PlanRun::run_rank(Rank rank) noexcept {
     // Processes work in a thread with a descriptor table of its own, and nobody else can close what it has opened.
     if (team_->processes() != nullptr) workspace_.close();
     watch_.end_rank();
+}
+
+void PlanRun::pin(Rank rank, Pinned& pinned) {
+    const auto [call, error] = pinned.take(request_.plan.placement, team_->place_on_machine(rank));
+    if (error == 0) return;
+    report_.error(call_failure(call, "", error), {.rank = rank, .phase = nullptr, .key = {}});
+    watch_.raise(Halt::error);
 }
 
 // Before the first phase: what is held cannot be page cache.
@@ -82,7 +91,7 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
         watch_.timeline().clock, watch_.halt(), request_.impact};
     const std::unique_ptr<Workload> workload = make_workload(setting, {.rank = rank,
                                                                        .progress = progress,
-                                                                       .latencies = phase_report_.latencies(rank),
+                                                                       .latencies = watch_.latencies(rank),
                                                                        .leads_node = team_->leads_node(rank),
                                                                        .one_process = team_->processes() == nullptr,
                                                                        .log = &watch_.log(rank),

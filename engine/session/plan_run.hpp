@@ -14,6 +14,7 @@
 #include "session/plan_setup.hpp"
 #include "session/plan_watch.hpp"
 #include "system/buffer.hpp"
+#include "system/placement.hpp"
 #include "team/team.hpp"
 #include "workload/plan_state.hpp"
 #include "workload/workload.hpp"
@@ -43,6 +44,7 @@ class PlanRun {
     PlanStatus refuse(const Failure& failure, const std::string& key, PlanStatus status);
     PlanStatus end_early(PlanStatus status, bool cleaned);
     void run_rank(Rank rank) noexcept;
+    void pin(Rank rank, Pinned& pinned);
     void hold_memory(Rank rank);
     void run_phase(Rank rank, std::size_t index);
     void run_timed(Rank rank, Workload& workload, RankResult& result);

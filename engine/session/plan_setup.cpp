@@ -61,6 +61,21 @@ std::optional<PlanSetup::Fault> PlanSetup::memory_fault() const {
     if (staged > left / 10 * 8)
         return memory_lack("the staged file does not fit into the memory of a node", std::to_string(staged), left,
                            "Use a smaller file, or readers_per_node 0.", "team.ranks");
+    const Placement& placement = request_.plan.placement;
+    if (placement.buffer_pages != Pages::normal) largest = in_pages(largest, page_bytes(placement.buffer_pages));
+    if (placement.buffer_pages == Pages::huge) {
+        const std::uint64_t free = free_huge_pages() * page_bytes(Pages::huge);
+        if (largest <= free / ranks) return std::nullopt;
+        return Workspace::Fault{
+            {.what = "the buffers of all ranks do not fit into the huge pages that are free",
+             .path = {},
+             .operation = {},
+             .why = std::to_string(ranks) + " ranks x " + std::to_string(largest) +
+                    " bytes; free: " + std::to_string(free) + " bytes",
+             .error_name = {},
+             .remedy = "Set more of them aside as root (vm.nr_hugepages), or leave buffer_pages out."},
+            "team.buffer_pages"};
+    }
     if (largest > left / 10 * 8 / ranks) {
         return memory_lack("the buffers of all ranks do not fit into memory",
                            std::to_string(ranks) + " ranks x " + std::to_string(largest), available,
@@ -78,7 +93,7 @@ std::optional<PlanSetup::Fault> PlanSetup::machine_fault() const {
         return Workspace::Fault{{.what = refusal.what(),
                                  .path = {},
                                  .operation = {},
-                                 .why = "this node cannot do what the plan asks for; others may",
+                                 .why = kNodeLacks,
                                  .error_name = {},
                                  .remedy = refusal.remedy()},
                                 refusal.key()};

@@ -26,6 +26,7 @@ PlanWatch::PlanWatch(const PlanRequest& request, Report& report, Crew& crew, Tea
       progress_(team.first(), team.count()),
       logs_(team.first(), team.count()),
       seconds_(team.first() == 0 ? SecondRows::kMostRows : SecondRows::most_of(team.processes()->nodes())),
+      latencies_(team.first(), team.count(), team.size() / team.count()),
       ranks_left_(team.count()) {}
 
 void PlanWatch::raise(Halt halt) noexcept {
@@ -49,6 +50,17 @@ void PlanWatch::take_timeline() {
     if (team_.first() == 0) return;  // all others are held against its clock
     const std::lock_guard lock(glimpse_mutex_);
     timeline_.offset_ns = team_.timeline().offset_ns;
+}
+
+void PlanWatch::begin_timed() {
+    const std::uint64_t now = timeline_.clock.now();
+    latencies_.begin(request_.plan.phases[phase_.load()], timeline_.clock.to_ns(now));
+    phase_start_ = now;
+}
+
+void PlanWatch::end_timed() {
+    phase_start_ = 0;
+    latencies_.end(timeline_.clock.to_ns(timeline_.clock.now()));
 }
 
 void PlanWatch::finish_timed(Rank rank, std::uint64_t end) {
@@ -178,15 +190,19 @@ void PlanWatch::say_progress() {
         running.ranks_done += node.beat.finished_ranks;
     }
     report_.progress(running);
-    seconds_.look(index + 1, timeline_.clock.to_ns(elapsed(start, timeline_.clock.now())), running.bytes,
-                  running.operations);
+    const std::uint64_t now = timeline_.clock.now();
+    seconds_.look(index + 1, timeline_.clock.to_ns(elapsed(start, now)), running.bytes, running.operations);
+    latencies_.look(timeline_.clock.to_ns(now));
     say_logs(index);
 }
 
-void PlanWatch::look_at_node() {
+void PlanWatch::look_here() {
     const std::uint64_t start = phase_start_.load();
-    if (start == 0 || !team_.leads_node(team_.first())) return;
-    seconds_.look(phase_.load() + 1, timeline_.clock.to_ns(elapsed(start, timeline_.clock.now())), 0, 0);
+    if (start == 0) return;
+    const std::uint64_t now = timeline_.clock.now();
+    latencies_.look(timeline_.clock.to_ns(now));
+    if (team_.leads_node(team_.first()))
+        seconds_.look(phase_.load() + 1, timeline_.clock.to_ns(elapsed(start, now)), 0, 0);
 }
 
 std::uint64_t PlanWatch::heartbeat() const noexcept {

@@ -14,6 +14,7 @@
 #include "protocol/report.hpp"
 #include "protocol/sample.hpp"
 #include "team/team.hpp"
+#include "workload/latency_rows.hpp"
 #include "workload/tally.hpp"
 #include "workload/workload.hpp"
 
@@ -29,6 +30,7 @@ class PlanWatch {
     // For the ranks of this process.
     [[nodiscard]] Progress& progress(Rank rank) { return progress_.of(rank); }
     [[nodiscard]] OperationLog& log(Rank rank) { return logs_.of(rank); }
+    [[nodiscard]] Latencies& latencies(Rank rank) { return latencies_.of(rank); }
     [[nodiscard]] const std::atomic<Halt>& halt() const noexcept { return halt_; }
     // Counts what was removed at the end.
     [[nodiscard]] std::atomic<std::uint64_t>& removed() noexcept { return removed_; }
@@ -43,11 +45,13 @@ class PlanWatch {
     // Clocks may have been compared again at the start line; for one phase they stand as they stood there.
     void take_timeline();
     [[nodiscard]] const Timeline& timeline() const noexcept { return timeline_; }
-    void begin_timed() { phase_start_ = timeline_.clock.now(); }
-    void end_timed() { phase_start_ = 0; }
+    void begin_timed();
+    void end_timed();
     // When the first of all ranks finished, and what those of this process, `row`, had done until then.
     [[nodiscard]] FirstFinish first_finish(const RankRow& row);
     [[nodiscard]] std::vector<SecondRow> take_seconds(std::size_t index) { return seconds_.take(index + 1); }
+    // Of each part of the phase that has ended, those of the ranks of this process.
+    [[nodiscard]] std::vector<LatencyRows> take_latency_rows() { return latencies_.take(); }
     // Of the ranks of this process, what has come since the last time.
     void say_logs(std::size_t index);
     void end_phases() { phases_over_ = true; }
@@ -60,8 +64,9 @@ class PlanWatch {
     // The limit has passed: names the slowest rank and cancels, unless the phases are over.
     void cancel_over_limit();
     void say_progress();
-    // Of a rank that is a process and the first of its node, but not rank 0: keeps what happens there second by second.
-    void look_at_node();
+    // Of ranks that are other processes than rank 0's: keeps what they do second by second, and what happens on the
+    // node that one of them is the first of.
+    void look_here();
     // Changes whenever a rank gets anywhere.
     [[nodiscard]] std::uint64_t heartbeat() const noexcept;
     // The team does not come back: says which rank and done; the process must go then.
@@ -109,6 +114,7 @@ class PlanWatch {
     std::vector<OtherNode> others_;  // by node; of the watching thread of rank 0
     Gathered<OperationLog> logs_;
     SecondRows seconds_;
+    LatencyWatch latencies_;
 
     std::atomic<Halt> halt_{Halt::none};
     std::atomic<std::size_t> phase_{0};          // that runs now

@@ -156,7 +156,7 @@ void Session::refuse(const RefusedRequest& request) {
     report.error({.what = request.what,
                   .path = {},
                   .operation = {},
-                  .why = "the request breaks the contract",
+                  .why = request.why,
                   .error_name = {},
                   .remedy = request.remedy},
                  {.rank = {}, .phase = nullptr, .key = request.key});

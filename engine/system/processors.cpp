@@ -34,6 +34,17 @@ Processors Processors::current() {
     return Processors(bytes);
 }
 
+Processors Processors::of(std::span<const std::uint32_t> numbers) {
+    std::string bytes;
+    for (const std::uint32_t number : numbers) {
+        bytes.resize(std::max<std::size_t>(bytes.size(), number / 8 + 1));
+        bytes[number / 8] = static_cast<char>(bytes[number / 8] | (1U << (number % 8)));
+    }
+    return Processors(bytes);
+}
+
+std::uint32_t Processors::most() noexcept { return kMost; }
+
 bool Processors::keep_to() const noexcept {
     Sets sets{};
     bytes_.copy(reinterpret_cast<char*>(sets.data()), sizeof sets);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,10 @@ class Processors {
     // Those of the calling thread, which the threads that it makes inherit.
     [[nodiscard]] static Processors allowed();
 
+    // Those with these numbers, all below most().
+    [[nodiscard]] static Processors of(std::span<const std::uint32_t> numbers);
+    // How many there may be.
+    [[nodiscard]] static std::uint32_t most() noexcept;
     // Where the calling thread is now; it may be elsewhere a moment later.
     [[nodiscard]] static Processors current();
     // From now on the calling thread keeps to these. False where it may not, or there are none.

@@ -61,6 +61,8 @@ class Processes {
     // The first rank of its node; and how many ranks there are on it.
     [[nodiscard]] virtual bool leads_node() const = 0;
     [[nodiscard]] virtual Rank ranks_on_node() const = 0;
+    // Of this one among the ranks of its machine, which may pass for several nodes.
+    [[nodiscard]] virtual Rank place_on_machine() const = 0;
     // That the ranks of the plan are on.
     [[nodiscard]] virtual std::size_t nodes() const = 0;
 };

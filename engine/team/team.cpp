@@ -32,14 +32,14 @@ void share_nothing() noexcept {
 
 }  // namespace
 
-Team::Team(Rank size, Rank ranks_per_node)
+Team::Team(Rank size, Rank ranks_per_node, bool crowded)
     : size_(size),
       first_(0),
       count_(size),
       processes_(nullptr),
       meeting_(static_cast<std::ptrdiff_t>(size), Count{this}),
       exchange_(std::make_unique<ThreadExchange>(size, ranks_per_node)),
-      start_(std::make_unique<ThreadStart>(size)) {}
+      start_(std::make_unique<ThreadStart>(size, crowded || Processors::allowed().too_few_for(size))) {}
 
 Team::Team(Rank size, Rank mine, Processes& processes)
     : size_(size), first_(mine), count_(1), processes_(&processes), meeting_(1, Count{this}) {}

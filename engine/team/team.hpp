@@ -27,9 +27,10 @@ class Team {
   public:
     using Rank = std::uint32_t;
 
-    // All ranks are threads of this process; so many of them pass for one node.
+    // All ranks are threads of this process; so many of them pass for one node. `crowded`: they are put where they must
+    // wait for each other.
     explicit Team(Rank size) : Team(size, size) {}
-    Team(Rank size, Rank ranks_per_node);
+    Team(Rank size, Rank ranks_per_node, bool crowded = false);
     // This process is one of the ranks.
     Team(Rank size, Rank mine, Processes& processes);
     ~Team() { join(); }
@@ -70,6 +71,10 @@ class Team {
 
     [[nodiscard]] Timeline timeline() const { return processes_ != nullptr ? processes_->timeline() : Timeline(); }
     [[nodiscard]] Rank ranks_on_node() const { return processes_ != nullptr ? processes_->ranks_on_node() : count_; }
+    // Of a rank of this process among those of its machine.
+    [[nodiscard]] Rank place_on_machine(Rank rank) const {
+        return processes_ != nullptr ? processes_->place_on_machine() : rank;
+    }
     [[nodiscard]] bool leads_node(Rank rank) const {
         return rank == first_ && (processes_ == nullptr || processes_->leads_node());
     }

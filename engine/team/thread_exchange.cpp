@@ -1,4 +1,4 @@
-// Posts that wait for their counterpart stand in two lists at the receiver; who finds one takes it out and copies.
+// Messages that wait for their counterpart stand in two lists at the receiver; who finds one takes it out and copies.
 #include "team/thread_exchange.hpp"
 
 #include <sched.h>
@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kLook{20};
 constexpr int kLooks = 1000;
 
 // A message that a rank has sent, or its room for one.
-struct Post {
+struct Message {
     enum class State : std::uint8_t { unused, under_way, done };
 
     State state = State::unused;
@@ -26,20 +26,20 @@ struct Post {
     const std::byte* bytes = nullptr;
     std::byte* room = nullptr;
     std::size_t size = 0;
-    Post* next = nullptr;
+    Message* next = nullptr;
 };
 
 // In the order of coming; few from any one rank.
-class Posts {
+class Messages {
   public:
-    void add(Post& post) noexcept {
+    void add(Message& post) noexcept {
         post.next = nullptr;
         *end_ = &post;
         end_ = &post.next;
     }
-    Post* take(std::uint32_t from) noexcept {
-        for (Post** link = &first_; *link != nullptr; link = &(*link)->next) {
-            Post* const found = *link;
+    Message* take(std::uint32_t from) noexcept {
+        for (Message** link = &first_; *link != nullptr; link = &(*link)->next) {
+            Message* const found = *link;
             if (found->from != from) continue;
             *link = found->next;
             if (end_ == &found->next) end_ = link;
@@ -53,8 +53,8 @@ class Posts {
     }
 
   private:
-    Post* first_ = nullptr;
-    Post** end_ = &first_;
+    Message* first_ = nullptr;
+    Message** end_ = &first_;
 };
 
 }  // namespace
@@ -68,11 +68,11 @@ class ThreadExchange::End final : public Exchange {
     Ticket send(Rank to, std::span<const std::byte> bytes) override {
         End& receiver = *all_.ends_[to];
         const Ticket ticket = new_ticket();
-        Post& message = posts_[ticket.number];
+        Message& message = posts_[ticket.number];
         message.from = rank_;
         message.bytes = bytes.data();
         message.size = bytes.size();
-        Post* room = nullptr;
+        Message* room = nullptr;
         {
             const std::lock_guard lock(receiver.mutex_);
             room = receiver.rooms_.take(rank_);
@@ -84,11 +84,11 @@ class ThreadExchange::End final : public Exchange {
 
     Ticket receive(Rank from, std::span<std::byte> room) override {
         const Ticket ticket = new_ticket();
-        Post& mine = posts_[ticket.number];
+        Message& mine = posts_[ticket.number];
         mine.from = from;
         mine.room = room.data();
         mine.size = room.size();
-        Post* message = nullptr;
+        Message* message = nullptr;
         {
             const std::lock_guard lock(mutex_);
             message = messages_.take(from);
@@ -100,9 +100,9 @@ class ThreadExchange::End final : public Exchange {
 
     std::optional<std::size_t> wait(Ticket ticket, const std::atomic<Halt>& halt) override {
         std::unique_lock lock(mutex_);
-        Post& post = posts_[ticket.number];
+        Message& post = posts_[ticket.number];
         int looks = 0;
-        while (post.state != Post::State::done) {
+        while (post.state != Message::State::done) {
             if (halt.load(std::memory_order_relaxed) != Halt::none) return std::nullopt;
             if (looks++ < kLooks) {
                 lock.unlock();
@@ -112,7 +112,7 @@ class ThreadExchange::End final : public Exchange {
                 changed_.wait_for(lock, kLook);
             }
         }
-        post.state = Post::State::unused;
+        post.state = Message::State::unused;
         return post.size;
     }
 
@@ -130,7 +130,7 @@ class ThreadExchange::End final : public Exchange {
             const std::lock_guard lock(mutex_);
             messages_.clear();
             rooms_.clear();
-            for (Post& post : posts_) post.state = Post::State::unused;
+            for (Message& post : posts_) post.state = Message::State::unused;
         }
         if (!holds_memory_) return;
         holds_memory_ = false;
@@ -144,22 +144,23 @@ class ThreadExchange::End final : public Exchange {
     [[nodiscard]] Ticket new_ticket() noexcept {
         const std::lock_guard lock(mutex_);
         Ticket ticket;
-        while (ticket.number + 1 < kMostTickets && posts_[ticket.number].state != Post::State::unused) ++ticket.number;
-        posts_[ticket.number].state = Post::State::under_way;
+        while (ticket.number + 1 < kMostTickets && posts_[ticket.number].state != Message::State::unused)
+            ++ticket.number;
+        posts_[ticket.number].state = Message::State::under_way;
         return ticket;
     }
 
-    static void deliver(Post& message, End& sender, Post& room, End& receiver) {
+    static void deliver(Message& message, End& sender, Message& room, End& receiver) {
         const std::size_t size = std::min(message.size, room.size);
         if (size > 0) std::memcpy(room.room, message.bytes, size);
         sender.finish(message, message.size);
         receiver.finish(room, size);
     }
-    void finish(Post& post, std::size_t size) {
+    void finish(Message& post, std::size_t size) {
         {
             const std::lock_guard lock(mutex_);
             post.size = size;
-            post.state = Post::State::done;
+            post.state = Message::State::done;
         }
         changed_.notify_one();
     }
@@ -168,8 +169,8 @@ class ThreadExchange::End final : public Exchange {
     Rank rank_;
     std::mutex mutex_;  // of all below; the posts' contents are of their rank until they stand in a list
     std::condition_variable changed_;
-    std::array<Post, kMostTickets> posts_{};
-    Posts messages_, rooms_;  // without a counterpart so far
+    std::array<Message, kMostTickets> posts_{};
+    Messages messages_, rooms_;  // without a counterpart so far
     bool holds_memory_ = false;
 };
 

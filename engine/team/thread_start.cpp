@@ -37,7 +37,7 @@ Start ThreadStart::pass() {
 void ThreadStart::take_processor(std::optional<Aside>& aside) {
     const std::lock_guard lock(mutex_);
     const Processors mine = Processors::current();
-    if (taken_.has_all(mine)) aside.emplace(allowed_, taken_);
+    if (taken_.has_all(mine)) aside.emplace(Processors::allowed(), taken_);
     taken_.add(Processors::current());
 }
 

@@ -14,7 +14,8 @@ namespace strakes {
 
 class ThreadStart {
   public:
-    explicit ThreadStart(std::uint32_t threads) : threads_(threads) {}
+    // `crowded`: some of them are put on one processor, whatever there is.
+    ThreadStart(std::uint32_t threads, bool crowded) : threads_(threads), crowded_(crowded) {}
 
     // While all of them wait elsewhere.
     void reset();
@@ -25,8 +26,7 @@ class ThreadStart {
     void take_processor(std::optional<Aside>& aside);
 
     std::uint32_t threads_;
-    Processors allowed_ = Processors::allowed();
-    bool crowded_ = allowed_.too_few_for(threads_);
+    bool crowded_;
     std::mutex mutex_;
     Processors taken_;  // by those who have come
     std::atomic<std::uint32_t> come_{0};

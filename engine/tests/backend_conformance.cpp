@@ -23,10 +23,12 @@ namespace {
 struct Way {
     std::string backend;
     int queue_depth = 1;
+    bool sqpoll = false;
 
     [[nodiscard]] Json with(Json more) const {
         more["backend"] = backend;
         more["queue_depth"] = queue_depth;
+        if (sqpoll) more["sqpoll"] = true;
         return more;
     }
 };
@@ -37,6 +39,7 @@ std::vector<Way> ways() {
     if (absence_of(Backend::uring).why.empty()) {
         all.push_back({"uring"});
         all.push_back({"uring", 7});
+        all.push_back({"uring", 7, true});
     } else {
         MESSAGE("not run: uring, ", absence_of(Backend::uring).why);
     }

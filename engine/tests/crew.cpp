@@ -143,7 +143,7 @@ TEST_CASE("nobody passes the start line before all have come to it, and all lear
             std::vector<Rank> ranks(count);
             for (Rank rank = 0; rank < count; ++rank) ranks[rank] = rank;
             Performer performer;
-            Members members(performer, post, crowd, clocks, ranks, post.rank());
+            Members members(performer, post, crowd, clocks, ranks, post.rank(), {});
             for (int round = 1; round <= kRounds; ++round) {
                 ++come;
                 const Start start = members.start_line();

@@ -37,6 +37,9 @@ std::string key_at_fault(const Json& plan) {
 
 // What each contradictory plan has wrong, by file name.
 const std::map<std::string, std::string> kContradictions{
+    {"processors-backwards", "team.processors"},
+    {"processors-beyond-any-machine", "team.processors"},
+    {"processors-and-numa-nodes", "team.numa_nodes"},
     {"attributes-of-another-length", "phases[2].xattr_bytes"},
     {"attributes-of-no-earlier-phase", "phases[1].files"},
     {"attributes-of-removed-files", "phases[4].files"},
@@ -121,6 +124,8 @@ const std::map<std::string, std::string> kContradictions{
     {"stage-verifies-data-written-once", "phases[1].verify"},
     {"stage-broadcast-without-readers", "phases[1].broadcast"},
     {"queue-depth-with-posix", "phases[0].queue_depth"},
+    {"sqpoll-with-posix", "phases[0].sqpoll"},
+    {"iopoll-without-direct", "phases[0].iopoll"},
     {"queue-depth-with-posix-metadata", "phases[0].queue_depth"},
     {"direct-through-stdio", "phases[0].direct"},
     {"direct-through-mmap", "phases[0].direct"},

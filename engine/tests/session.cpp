@@ -65,10 +65,10 @@ TEST_CASE("a plan goes on in a directory that an earlier one kept, and removes a
 
 TEST_CASE("a sample adds up") {
     const TestDirectory directory;
-    const Answers answers = run_session(
-        plan_message(directory.path(),
-                     plan_of({transfer("write", "write"), transfer("read", "read", {{"verify", true}}),
-                              transfer("mix", "mixed", {{"read_percent", 50}}), metadata("create", "file-create")})));
+    const Answers answers = run_session(plan_message(
+        directory.path(), plan_of({transfer("write", "write"), transfer("read", "read", {{"verify", true}}),
+                                   transfer("mix", "mixed", {{"read_percent", 50}}), transfer("again", "read"),
+                                   metadata("create", "file-create")})));
     const Json write = answers.sample("write");
     CHECK(write["version"] == 1);
     CHECK(write["id"] == "p");
@@ -90,14 +90,21 @@ TEST_CASE("a sample adds up") {
     std::uint64_t calls = 0;
     for (const Json& bucket : write["histograms"]["write"]["buckets"]) calls += bucket[1].get<std::uint64_t>();
     CHECK(calls == 128);
-    CHECK(write["effective"] == Json{{"backend", "posix"},
-                                     {"queue_depth", 1},
-                                     {"direct", false},
-                                     {"transfer_bytes", 4096},
-                                     {"verified_bytes", 0}});
+    Json effective = write["effective"];
+    const double data_s = effective["data_s"];
+    CHECK(data_s > 0);
+    CHECK(data_s < 2 * write["elapsed_s"].get<double>());  // of two ranks
+    effective.erase("data_s");
+    CHECK(effective == Json{{"backend", "posix"},
+                            {"queue_depth", 1},
+                            {"direct", false},
+                            {"transfer_bytes", 4096},
+                            {"verified_bytes", 0}});
     CHECK(write["cache"]["file_bytes"] == 2 * 4 * 65536);
     CHECK(write["counters"].contains("cpu_user_s"));
     CHECK(answers.sample("read")["effective"]["verified_bytes"] == 2 * 4 * 65536);
+    CHECK(answers.sample("read")["effective"]["data_s"] > 0);
+    CHECK(answers.sample("again")["effective"]["data_s"] == 0);
     CHECK(answers.sample("read")["histograms"].contains("read"));
     CHECK(answers.sample("mix")["histograms"].size() == 2);
     const Json create = answers.sample("create");

@@ -81,6 +81,7 @@ class Imagined final : public Processes {
     [[nodiscard]] const Timeline& timeline() const override { never(); }
     [[nodiscard]] bool leads_node() const override { never(); }
     [[nodiscard]] Rank ranks_on_node() const override { never(); }
+    [[nodiscard]] Rank place_on_machine() const override { never(); }
     [[nodiscard]] std::size_t nodes() const override { never(); }
 
   private:

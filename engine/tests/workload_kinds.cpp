@@ -1,11 +1,15 @@
 // Streams, samples from anywhere in a shared file, and items that all ranks work on.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
+#include "backend/registry.hpp"
 #include "support.hpp"
 
 using namespace strakes;
@@ -93,6 +97,36 @@ TEST_CASE("where all ranks share the items, every rank does all of them") {
         CHECK(std::ranges::all_of(loaded, [](const RankResult& one) { return one.operations == 30; }));
         CHECK(sum(loaded, &RankResult::bytes) == 9000);
         CHECK(sum(stage.run(3), &RankResult::operations) == 30);
+    }
+}
+
+TEST_CASE("no rank opens the trees of all ranks to work on their items") {
+    constexpr int kSpare = 100;  // 8 ranks x 8 trees x 4 directories are more
+    const int free_one = ::dup(0);
+    ::close(free_one);
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const auto check = [&](const std::string& backend, const char* order) {
+        INFO(backend, " ", order);
+        const Json tree = {{"depth", 1}, {"branch", 4}, {"items", 10}, {"file_bytes", 100}};
+        Json all = tree;
+        all.update({{"share", "all"}, {"order", order}, {"backend", backend}});
+        Stage stage(plan_of({metadata("create", "file-create", tree), metadata("stat", "file-stat", all),
+                             metadata("load", "file-read", all)},
+                            8));
+        rlimit few = before;
+        few.rlim_cur = static_cast<rlim_t>(free_one) + kSpare;
+        CHECK(sum(stage.run(0), &RankResult::operations) == 80);
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+        const auto looked = sum(stage.run(1), &RankResult::operations), loaded = sum(stage.run(2), &RankResult::bytes);
+        ::setrlimit(RLIMIT_NOFILE, &before);
+        CHECK(looked == 640);
+        CHECK(loaded == 64000);
+    };
+    for (const char* order : {"in-order", "random"}) {
+        check("posix", order);
+        check("raw", order);
+        if (absence_of(Backend::uring).why.empty()) check("uring", order);
     }
 }
 

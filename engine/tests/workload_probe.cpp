@@ -190,4 +190,21 @@ TEST_CASE("a phase of more than two seconds says what happened in each of them, 
     CHECK(operations > 0);
     CHECK(operations <= 104);
     CHECK_FALSE(answers.sample("short").contains("timeline"));
+
+    const Json latencies = answers.sample("long").at("latency_timeline");
+    CHECK(latencies.at("row_s") == 1);
+    CHECK_FALSE(answers.sample("short").contains("latency_timeline"));
+    for (const char* call : {"file-create", "lag"}) {
+        const Json& rows = latencies.at("rows").at(call);
+        CHECK(rows.size() >= 2);
+        CHECK(rows.size() <= 3);
+        std::uint64_t calls = 0;
+        for (const Json& row : rows) {
+            REQUIRE(row.size() == latencies.at("columns").size());
+            calls += row[1].get<std::uint64_t>();
+            for (std::size_t i = 3; i < row.size(); ++i) CHECK(row[i - 1] <= row[i]);
+        }
+        CHECK(calls == counted(answers.sample("long").at("histograms").at(call)));
+        CHECK(rows.back()[0] == answers.sample("long").at("elapsed_s"));
+    }
 }

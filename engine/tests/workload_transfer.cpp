@@ -122,6 +122,27 @@ TEST_CASE("a mixed phase reads and writes its share, and the data stay right") {
     CHECK_FALSE(failed(stage.run(2)));
 }
 
+TEST_CASE("a mixed phase that begins again does not write the same transfers only") {
+    const Json brief = {{"segments", 1}};
+    Stage stage(plan_of(
+        {transfer("w", "write", brief), transfer("m", "mixed",
+                                                 with(brief, {{"read_percent", 50},
+                                                              {"pattern", "once"},
+                                                              {"stop", {{"rule", "seconds"}, {"seconds", 0.2}}}}))},
+        1));
+    CHECK_FALSE(failed(stage.run(0)));
+    const auto mixed = stage.run(1);
+    CHECK_FALSE(failed(mixed));
+    if (mixed[0].operations < std::uint64_t{16} * 40) {
+        MESSAGE("this machine is too slow to tell");
+        return;
+    }
+    // All writes are of one buffer: in 40 passes none of 16 transfers was only read.
+    const std::string text = text_of(stage.path() / "data.0.data");
+    REQUIRE(text.size() == 65536);
+    for (std::size_t at = 4096; at < text.size(); at += 4096) CHECK(text.substr(at, 4096) == text.substr(0, 4096));
+}
+
 TEST_CASE("after a stonewalled write only what was written is read") {
     for (const std::string access : {"segmented", "random"}) {
         INFO(access);

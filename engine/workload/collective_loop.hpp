@@ -76,11 +76,17 @@ LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_
             const bool mine = i < loop.count && !end.failed;
             const std::span<std::byte> buffer = loop.buffer.first(mine ? loop.buffer.size() : 0);
             const std::uint64_t offset = mine ? order.next() : 0;
-            if (mine && !end.reading && loop.stamp) fill(buffer, loop.content, offset);
-            const std::uint64_t before = clock.now();
+            std::uint64_t before = clock.now();
+            if (mine && !end.reading && loop.stamp) {
+                fill(buffer, loop.content, offset);
+                const std::uint64_t made = clock.now();
+                result.data += elapsed(before, made);
+                before = made;
+            }
             const FileMove move = end.reading ? file.read_at(buffer.data(), buffer.size(), offset)
                                               : file.write_at(buffer.data(), buffer.size(), offset);
-            const std::uint64_t took = elapsed(before, clock.now());
+            const std::uint64_t now = clock.now();
+            const std::uint64_t took = elapsed(before, now);
             if (end.failed) continue;
             if (move.error != 0 || move.bytes < buffer.size()) {
                 end.failed = true;
@@ -99,6 +105,7 @@ LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_
                 end.mismatch = verify(buffer, loop.content, offset);
                 end.failed = end.mismatch.has_value();
                 if (!end.failed) result.verified_bytes += buffer.size();
+                result.data += elapsed(now, clock.now());
             }
             if (pace.on()) {
                 static_cast<void>(pace.hold(clock.now(), {.operations = 1, .bytes = buffer.size(), .ticks = took}));

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
-#include "system/descriptor.hpp"
 #include "workload/items.hpp"
 #include "workload/permutation.hpp"
 
@@ -58,6 +60,12 @@ class ItemLocator {
     std::uint64_t count_ = 0;
 };
 
+// A directory that is not opened: its path from one that is.
+struct LeafBelow {
+    int root;
+    std::string path;
+};
+
 // The items of a locator in seeded order, another one in each pass.
 class ShuffledItems {
   public:
@@ -85,10 +93,11 @@ class ShuffledItems {
 };
 
 // One item after the other, for loops that have several at a time.
+template <class Leaf>
 class ItemCursor {
   public:
     // In the order of `shuffled`, where there is one.
-    ItemCursor(const std::vector<ItemPortion>& portions, const std::vector<Descriptor>& leaves,
+    ItemCursor(const std::vector<ItemPortion>& portions, const std::vector<Leaf>& leaves,
                std::optional<ShuffledItems> shuffled) noexcept
         : portions_(portions), leaves_(leaves), shuffled_(shuffled) {}
 
@@ -115,6 +124,7 @@ class ItemCursor {
     // The item last come to.
     std::uint32_t owner = 0, leaf = 0;
     int directory = -1;
+    std::string_view below;  // the path of its directory from `directory`; empty: that is the directory itself
     std::uint64_t index = 0;
     bool renamed = false;
     const ItemName* name = nullptr;
@@ -123,14 +133,20 @@ class ItemCursor {
     void come_to(const ItemPortion& portion, const ItemRun& run, std::uint64_t number) noexcept {
         owner = portion.owner;
         leaf = run.leaf;
-        directory = portion.leaf(leaves_, run).get();
+        const Leaf& place = portion.leaf(leaves_, run);
+        if constexpr (std::is_same_v<Leaf, LeafBelow>) {
+            directory = place.root;
+            below = place.path;
+        } else {
+            directory = place.get();
+        }
         index = number;
         renamed = run.renamed;
         name = &portion.name;
     }
 
     const std::vector<ItemPortion>& portions_;
-    const std::vector<Descriptor>& leaves_;
+    const std::vector<Leaf>& leaves_;
     std::optional<ShuffledItems> shuffled_;
     std::size_t portion_ = 0, run_ = 0;
     std::uint64_t at_ = 0;

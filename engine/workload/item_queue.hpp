@@ -22,6 +22,7 @@ class ItemSlots {
     struct Slot {
         UringItem item;
         ItemName name{false, 0, 1}, other{false, 0, 1};
+        ItemBelow below{name};  // where its directory is not opened
         std::uint32_t owner = 0, leaf = 0;
         std::uint64_t number = 0;  // in the order of beginning
         std::uint64_t begun = 0;   // ticks
@@ -65,10 +66,11 @@ struct ItemWork {
 
 // A latency is from handing over the first request of an operation to finding its last one complete. Whatever ends the
 // loop, what is under way is waited for, so that the items done are the first so many in order.
+template <class Cursor>
 class QueuedItems {
   public:
-    QueuedItems(const PhaseSetting& setting, const Seat& seat, const ItemWork& work, ItemCursor cursor,
-                ItemSlots& slots, RankResult& result) noexcept
+    QueuedItems(const PhaseSetting& setting, const Seat& seat, const ItemWork& work, Cursor cursor, ItemSlots& slots,
+                RankResult& result) noexcept
         : setting_(setting),
           clock_(setting.clock),
           seat_(seat),
@@ -120,7 +122,14 @@ class QueuedItems {
         slot.leaf = cursor_.leaf;
         slot.number = number_++;
         const bool own_part = work_.operation == MetadataOperation::file_read;
-        slot.item.begin(work_.operation, cursor_.directory, slot.name.c_str(), slot.other.c_str(),
+        const char* path = slot.name.c_str();
+        if (!cursor_.below.empty()) {
+            slot.below = ItemBelow(slot.name);
+            slot.below.enter(cursor_.below);
+            slot.below.set(cursor_.index, cursor_.renamed);
+            path = slot.below.c_str();
+        }
+        slot.item.begin(work_.operation, cursor_.directory, path, slot.other.c_str(),
                         own_part ? work_.buffer.subspan(index * part_bytes_, part_bytes_) : work_.buffer,
                         work_.file_bytes);
         slot.item.push(slots_.ring, index);
@@ -168,7 +177,7 @@ class QueuedItems {
     const Clock clock_;
     const Seat& seat_;
     const ItemWork& work_;
-    ItemCursor cursor_;
+    Cursor cursor_;
     ItemSlots& slots_;
     RankResult& result_;
     std::size_t part_bytes_;

@@ -90,11 +90,11 @@ Workload::Outcome ItemTree<Io>::open_one(int parent, const std::string& name, Ha
 }
 
 template <class Io>
-std::string ItemTree<Io>::path_of_leaf(std::uint32_t leaf) const {
+std::string ItemTree<Io>::entry_of_leaf(std::uint32_t leaf) const {
     std::string path;
     for (std::uint32_t level = 0; level < depth_; ++level, leaf /= branch_)
         path.insert(0, "/b" + std::to_string(leaf % branch_));
-    return setting_.path_of(name_) + path;
+    return name_ + path;
 }
 
 template class ItemTree<Posix>;

@@ -25,8 +25,10 @@ class ItemTree {
     // Descriptors of the leaves with numbers [first, last).
     [[nodiscard]] Workload::Outcome open(std::uint32_t first, std::uint32_t last, std::vector<Handle>& into) const;
 
+    // From the plan's directory.
+    [[nodiscard]] std::string entry_of_leaf(std::uint32_t leaf) const;
     // Of an owner, for messages; needs no place to stand in.
-    [[nodiscard]] std::string path_of_leaf(std::uint32_t leaf) const;
+    [[nodiscard]] std::string path_of_leaf(std::uint32_t leaf) const { return setting_.path_of(entry_of_leaf(leaf)); }
 
   private:
     // Leaves below a directory at `level`.

@@ -69,6 +69,48 @@ class ItemName {
     char letter_, renamed_letter_;
 };
 
+// The same item by its path from the plan's directory, "items.0.tree/b1/f12.000345", counted up in place as well.
+class ItemBelow {
+  public:
+    explicit ItemBelow(const ItemName& name) noexcept : name_(name) {}
+
+    // A set's name, an owner and 16 levels of which there are 65,536 directories at most.
+    [[nodiscard]] static bool fits(std::string_view directory) noexcept { return directory.size() < kMostDirectory; }
+    // The directory of the items that follow; it fits.
+    void enter(std::string_view directory) noexcept {
+        directory.copy(text_.data(), kMostDirectory);
+        text_[directory.size()] = '/';
+        stem_ = directory.size() + 1;
+    }
+    void set(std::uint64_t index, bool renamed) noexcept {
+        name_.set(index, renamed);
+        put();
+    }
+    void next() noexcept {
+        name_.next();
+        put();
+    }
+    [[nodiscard]] ItemBelow toggled() const noexcept { return named(name_.toggled()); }
+    [[nodiscard]] ItemBelow linked() const noexcept { return named(name_.linked()); }
+    [[nodiscard]] const char* c_str() const noexcept { return text_.data(); }
+    [[nodiscard]] const ItemName& item() const noexcept { return name_; }
+
+  private:
+    static constexpr std::size_t kMostDirectory = 128;
+
+    void put() noexcept { std::memcpy(text_.data() + stem_, name_.c_str(), ItemName::kRoom); }
+    [[nodiscard]] ItemBelow named(const ItemName& name) const noexcept {
+        ItemBelow other = *this;
+        other.name_ = name;
+        other.put();
+        return other;
+    }
+
+    ItemName name_;
+    std::size_t stem_ = 0;  // where the name begins
+    std::array<char, kMostDirectory + ItemName::kRoom> text_{};
+};
+
 // The same item by its absolute path, "/scratch/p/items.0.tree/f12.000345": printed anew for every item, as programs do
 // that hold no directory open.
 class ItemPath {

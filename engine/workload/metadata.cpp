@@ -54,6 +54,7 @@ struct Relative {
     using Calls = Backend;
     using Name = ItemName;
     using Leaf = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
+    static constexpr bool kOpens = true;
 
     static Leaf leaf_of(Leaf opened) noexcept { return opened; }
     static bool fits(const Leaf& /*leaf*/) noexcept { return true; }
@@ -62,12 +63,31 @@ struct Relative {
     static int enter(Name& /*name*/, const Leaf& leaf) noexcept { return leaf.get(); }
 };
 
+// Calls name an item by its path from the plan's directory, and nothing is opened for it: where every rank works on the
+// trees of all ranks, their number is the square of that of the ranks.
+template <class Backend>
+struct Below {
+    using Io = Backend;
+    using Calls = Backend;
+    using Name = ItemBelow;
+    using Leaf = LeafBelow;
+    static constexpr bool kOpens = false;
+
+    static bool fits(const Leaf& leaf) noexcept { return Name::fits(leaf.path); }
+    static Name name_of(const MetadataPhase& /*phase*/, const ItemName& name) noexcept { return Name(name); }
+    static int enter(Name& name, const Leaf& leaf) noexcept {
+        name.enter(leaf.path);
+        return leaf.root;
+    }
+};
+
 // Calls name an item by its absolute path; no directory is held open while they do.
 struct Absolute {
     using Io = Posix;
     using Calls = PosixPaths;
     using Name = ItemPath;
     using Leaf = std::string;
+    static constexpr bool kOpens = true;
 
     static Leaf leaf_of(const Descriptor& opened) { return path_of(opened.get()); }
     static bool fits(const Leaf& leaf) noexcept { return Name::fits(leaf); }
@@ -88,6 +108,7 @@ class Metadata : public Workload {
     using Io = typename Way::Io;        // NOLINT(readability-redundant-typename): as above
     using Calls = typename Way::Calls;  // NOLINT(readability-redundant-typename)
     using Leaf = typename Way::Leaf;    // NOLINT(readability-redundant-typename)
+    using Name = typename Way::Name;    // NOLINT(readability-redundant-typename)
 
   public:
     Metadata(const PhaseSetting& setting, const Seat& seat)
@@ -118,8 +139,7 @@ class Metadata : public Workload {
         if (Outcome failure = open_all()) return failure;
         if (phase_.order == ItemOrder::random) locator_ = ItemLocator(portions_);
         if (buffer_bytes() == 0) return std::nullopt;
-        buffer_ = Buffer::of(buffer_bytes());
-        if (buffer_.empty()) return call_failure("mmap", "", ENOMEM);
+        if (Outcome failure = setting_.make(buffer_, buffer_bytes())) return failure;
         fill(buffer_.bytes(), stream_of(setting_.plan.seed, setting_.plan.salt, owner_), 0);
         return std::nullopt;
     }
@@ -234,13 +254,17 @@ class Metadata : public Workload {
 
     Outcome open_leaves(std::uint32_t owner, std::uint32_t first, std::uint32_t last) {
         const ItemTree<Io> tree(setting_, phase_, owner, seat_.rank);
-        std::vector<typename Io::Handle> opened;
-        if (Outcome failure = tree.open(first, last, opened)) return failure;
-        for (auto& one : opened) {
-            leaves_.push_back(Way::leaf_of(std::move(one)));
-            if (!Way::fits(leaves_.back())) return call_failure("open", setting_.name, ENAMETOOLONG);
+        const auto held = std::ssize(leaves_);
+        if constexpr (Way::kOpens) {
+            std::vector<typename Io::Handle> opened;
+            if (Outcome failure = tree.open(first, last, opened)) return failure;
+            for (auto& one : opened) leaves_.push_back(Way::leaf_of(std::move(one)));
+        } else {
+            for (std::uint32_t leaf = first; leaf < last; ++leaf)
+                leaves_.push_back({.root = setting_.root, .path = tree.entry_of_leaf(leaf)});
         }
-        return std::nullopt;
+        if (std::all_of(leaves_.begin() + held, leaves_.end(), Way::fits)) return std::nullopt;
+        return call_failure("open", setting_.name, ENAMETOOLONG);
     }
 
     void operate(RankResult& result) {
@@ -334,7 +358,7 @@ class Metadata : public Workload {
         Pace pace = setting_.pace(result.start, setting_.plan.ranks);
         std::uint64_t before = clock.now();
         const auto one_item = [&](const ItemPortion& portion, const ItemRun& run, int directory,
-                                  const Way::Name& name) __attribute__((always_inline)) {
+                                  const Name& name) __attribute__((always_inline)) {
             if (setting_.halted()) return false;
             const int error = operation(directory, name);
             std::uint64_t now = clock.now();
@@ -359,7 +383,7 @@ class Metadata : public Workload {
             return done < total;
         };
         const auto one_portion = [&](const ItemPortion& portion) {
-            typename Way::Name name = Way::name_of(phase_, portion.name);
+            Name name = Way::name_of(phase_, portion.name);
             for (const ItemRun& run : portion.runs) {
                 const int directory = Way::enter(name, portion.leaf(leaves_, run));
                 name.set(run.first, run.renamed);
@@ -371,7 +395,7 @@ class Metadata : public Workload {
         ShuffledItems order = shuffled();
         const auto all_shuffled = [&] {
             const ItemPortion* last = nullptr;
-            std::optional<typename Way::Name> name;
+            std::optional<Name> name;
             for (std::uint64_t left = total_; left > 0; --left) {
                 const ShuffledItems::Item item = order.next();
                 if (std::exchange(last, item.portion) != item.portion)
@@ -422,23 +446,24 @@ class Metadata : public Workload {
 }  // namespace
 
 std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat& seat) {
-    if (is_listing(std::get<MetadataPhase>(setting.phase()).operation)) return make_listing(setting, seat);
+    const auto& phase = std::get<MetadataPhase>(setting.phase());
+    if (is_listing(phase.operation)) return make_listing(setting, seat);
+    [[maybe_unused]] const bool of_all_trees = phase.share == Share::all && phase.directory == Directory::unique;
 #ifdef STRAKES_URING
-    if (std::get<MetadataPhase>(setting.phase()).backend == Backend::uring)
-        return std::make_unique<Metadata<Relative<Posix>, ItemSlots>>(setting, seat);
+    if (phase.backend == Backend::uring && of_all_trees)
+        return std::make_unique<Metadata<Below<Posix>, ItemSlots>>(setting, seat);
+    if (phase.backend == Backend::uring) return std::make_unique<Metadata<Relative<Posix>, ItemSlots>>(setting, seat);
 #endif
 #ifdef STRAKES_CEPHFS
-    if (std::get<MetadataPhase>(setting.phase()).backend == Backend::cephfs)
-        return std::make_unique<Metadata<Relative<Ceph>>>(setting, seat);
+    if (phase.backend == Backend::cephfs) return std::make_unique<Metadata<Relative<Ceph>>>(setting, seat);
 #endif
 #ifdef STRAKES_S3
-    if (std::get<MetadataPhase>(setting.phase()).backend == Backend::s3)
-        return std::make_unique<Explained<Metadata<Relative<S3>>, S3>>(setting, seat);
+    if (phase.backend == Backend::s3) return std::make_unique<Explained<Metadata<Relative<S3>>, S3>>(setting, seat);
 #endif
-    if (std::get<MetadataPhase>(setting.phase()).backend == Backend::raw)
-        return std::make_unique<Metadata<Relative<Raw>>>(setting, seat);
-    if (std::get<MetadataPhase>(setting.phase()).paths != Paths::relative)
-        return std::make_unique<Metadata<Absolute>>(setting, seat);
+    if (phase.backend == Backend::raw && of_all_trees) return std::make_unique<Metadata<Below<Raw>>>(setting, seat);
+    if (phase.backend == Backend::raw) return std::make_unique<Metadata<Relative<Raw>>>(setting, seat);
+    if (phase.paths != Paths::relative) return std::make_unique<Metadata<Absolute>>(setting, seat);
+    if (of_all_trees) return std::make_unique<Metadata<Below<Posix>>>(setting, seat);
     return std::make_unique<Metadata<Relative<Posix>>>(setting, seat);
 }
 

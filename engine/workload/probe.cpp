@@ -66,8 +66,7 @@ class Probe final : public Workload {
         if (Outcome failure = open_in(root, directory_name_.c_str(), O_RDONLY | O_DIRECTORY, directory_))
             return failure;
         if (phase_.file_bytes > 0) {
-            buffer_ = Buffer::of(phase_.file_bytes);
-            if (buffer_.empty()) return call_failure("mmap", "", ENOMEM);
+            if (Outcome failure = setting_.make(buffer_, phase_.file_bytes)) return failure;
             fill(buffer_.bytes(), stream(), 0);
         }
         if (phase_.operation == ProbeOperation::write_fsync)

@@ -20,7 +20,7 @@ namespace strakes {
 
 namespace {
 
-constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kMostWriteBytes = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kLongestItem = 99'999'999'999'999;  // first_item (2^40) and all that can be created after it
 
 template <class Io>
@@ -43,8 +43,7 @@ class SmallFiles final : public Workload {
         if (Outcome failure = open_directories()) return failure;
         if (setting_.halted()) return std::nullopt;  // the directories may be incomplete
         if (Outcome failure = list()) return failure;
-        buffer_ = Buffer::of(std::min(largest_unit(), kMostBufferBytes));
-        return buffer_.empty() ? Outcome(call_failure("mmap", "", ENOMEM)) : std::nullopt;
+        return setting_.make(buffer_, std::min(largest_unit(), kMostWriteBytes));
     }
 
     void run(RankResult& result) override {

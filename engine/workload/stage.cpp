@@ -139,11 +139,11 @@ class Stage final : public Workload {
     Outcome make_memory() {
         const std::uint64_t bytes = alone() ? std::min(phase_.transfer_bytes, size_) : header_bytes() + size_;
         if (alone()) {
-            buffer_ = Buffer::of(bytes);
+            Outcome failure = setting_.make(buffer_, bytes);
             memory_ = buffer_.bytes();
-        } else {
-            memory_ = seat_.exchange->node_memory(bytes);
+            return failure;
         }
+        memory_ = seat_.exchange->node_memory(bytes);
         if (!memory_.empty()) return std::nullopt;
         Failure failure = call_failure("mmap", "", ENOMEM);
         failure.what = "there is no memory for " + std::to_string(bytes) + " bytes";

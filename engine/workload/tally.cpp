@@ -91,6 +91,7 @@ void Tally::add(const RankResult& result, const Latencies& own, const Timeline& 
                     .close = clock.to_ns(result.close)});
     verified_bytes += result.verified_bytes;
     read_bytes += result.read_bytes;
+    data_ns += clock.to_ns(result.data);
     held_ns += result.held_ns;
     queue_depth = std::max(queue_depth, result.queue_depth);
     out_of_time |= result.out_of_time;
@@ -117,6 +118,7 @@ void Tally::merge(Tally&& later) {
     until_first.operations += later.until_first.operations;
     verified_bytes += later.verified_bytes;
     read_bytes += later.read_bytes;
+    data_ns += later.data_ns;
     held_ns += later.held_ns;
     queue_depth = std::max(queue_depth, later.queue_depth);
     out_of_time |= later.out_of_time;
@@ -126,6 +128,7 @@ void Tally::merge(Tally&& later) {
     listed.add(later.listed);
     trained.add(later.trained);
     latencies.merge(later.latencies);
+    latency_rows.merge(std::move(later.latency_rows));
     for (RankFailure& failure : later.failures)
         if (failures.size() < kMostFailures) failures.push_back(std::move(failure));
     std::ranges::move(later.nodes, std::back_inserter(nodes));
@@ -142,6 +145,7 @@ std::string Tally::pack() const {
     packer.put(until_first);
     packer.put(verified_bytes);
     packer.put(read_bytes);
+    packer.put(data_ns);
     packer.put(held_ns);
     packer.put(queue_depth);
     packer.put(out_of_time);
@@ -157,6 +161,7 @@ std::string Tally::pack() const {
     }
     packer.put(std::uint64_t{latencies.of_flow.size()});
     for (const Histogram& one : latencies.of_flow) put(packer, one);
+    latency_rows.pack(packer);
     packer.put(std::uint64_t{failures.size()});
     for (const RankFailure& failure : failures) {
         packer.put(failure.rank);
@@ -190,6 +195,7 @@ Tally Tally::unpack(std::string_view bytes) {
     tally.until_first = unpacker.get<Work>();
     tally.verified_bytes = unpacker.get<std::uint64_t>();
     tally.read_bytes = unpacker.get<std::uint64_t>();
+    tally.data_ns = unpacker.get<std::uint64_t>();
     tally.held_ns = unpacker.get<std::uint64_t>();
     tally.queue_depth = unpacker.get<std::uint32_t>();
     tally.out_of_time = unpacker.get<bool>();
@@ -206,6 +212,7 @@ Tally Tally::unpack(std::string_view bytes) {
     }
     for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left)
         get(unpacker, tally.latencies.of_flow.emplace_back());
+    tally.latency_rows.unpack(unpacker);
     for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left) {
         RankFailure failure;
         failure.rank = unpacker.get<std::uint32_t>();

@@ -11,6 +11,7 @@
 #include "system/failure.hpp"
 #include "team/team.hpp"
 #include "team/timeline.hpp"
+#include "workload/latency_rows.hpp"
 #include "workload/workload.hpp"
 
 namespace strakes {
@@ -53,7 +54,8 @@ struct Tally {
     Work until_first;           // until the first of all ranks finished
     std::uint64_t verified_bytes = 0;
     std::uint64_t read_bytes = 0;
-    std::uint64_t held_ns = 0;      // back, all ranks together
+    std::uint64_t data_ns = 0;      // spent on data, all ranks together
+    std::uint64_t held_ns = 0;      // back, as well
     std::uint32_t queue_depth = 0;  // the most of any rank
     bool out_of_time = false;
     bool direct = true;
@@ -63,6 +65,7 @@ struct Tally {
     Trained trained;
     Hints hints;  // of rank 0, where the whole comes together: they do not travel
     Latencies latencies;
+    LatencyRows latency_rows;
     std::vector<RankFailure> failures;  // the first of them
     std::vector<NodeCounters> nodes;
     std::vector<Tally> parts;  // of a mixed phase: its ranks once more, without failures and nodes

@@ -30,11 +30,10 @@ namespace {
 
 constexpr std::uint64_t kMostLookedAt = 1024;  // files whose pages are counted; more are a sample
 constexpr std::uint64_t kSettling = 1;         // steps at the beginning that no share of time counts
-constexpr std::uint64_t kLongestSleepNs = 100'000'000;
+constexpr std::uint64_t kLongestNapNs = 100'000'000;
 
 // What one reader brought.
 struct Read {
-    Histogram samples;
     std::uint64_t slowest = 0;
     std::uint64_t verified_bytes = 0;
     std::uint64_t held_ns = 0;
@@ -59,8 +58,7 @@ class Training final : public Workload {
         directory_ = Descriptor(descriptor);
         const std::uint64_t buffers = generates() ? 1 : std::max<std::uint64_t>(phase_.readers, 1);
         for (std::uint64_t reader = 0; reader < buffers; ++reader) {
-            buffers_.push_back(Buffer::of(buffer_bytes_of(phase_)));
-            if (buffers_.back().empty()) return call_failure("mmap", "", ENOMEM);
+            if (Outcome failure = setting_.make(buffers_.emplace_back(), buffer_bytes_of(phase_))) return failure;
         }
         if (generates()) return std::nullopt;
         seat_.latencies.waits = std::make_unique<Histogram>();
@@ -169,8 +167,9 @@ class Training final : public Workload {
         if (!failure_) failure_ = std::move(failure);
         failed_.store(true, std::memory_order_relaxed);
     }
-    void count(std::uint64_t samples, std::uint64_t bytes) {
+    void count(std::uint64_t samples, std::uint64_t bytes, std::uint64_t took) {
         const std::scoped_lock lock(mutex_);
+        seat_.latencies.calls.record(setting_.clock.to_ns(took));
         samples_ += samples;
         bytes_ += bytes;
         seat_.progress.publish(samples_, bytes_);
@@ -185,9 +184,8 @@ class Training final : public Workload {
             if (Outcome failure = write(file)) return fail(std::move(*failure));
             const std::uint64_t now = setting_.clock.now();
             const std::uint64_t took = elapsed(before, now);
-            seat_.latencies.calls.record(setting_.clock.to_ns(took));
             result.slowest = std::max(result.slowest, took);
-            count(phase_.samples_per_file, rule_.file_bytes(file));
+            count(phase_.samples_per_file, rule_.file_bytes(file), took);
             if (!pace.on()) continue;
             static_cast<void>(pace.hold(now, {.operations = 1, .bytes = rule_.file_bytes(file), .ticks = took}));
             result.held_ns = pace.held_ns();
@@ -229,7 +227,6 @@ class Training final : public Workload {
         take_steps(steps, batches, own, reads.front(), result);
         for (std::thread& reader : readers) reader.join();
         for (const Read& read : reads) {
-            seat_.latencies.calls.merge(read.samples);
             result.slowest = std::max(result.slowest, read.slowest);
             result.verified_bytes += read.verified_bytes;
             result.held_ns += read.held_ns;
@@ -272,7 +269,7 @@ class Training final : public Workload {
         while (!over()) {
             const std::uint64_t gone = clock.to_ns(elapsed(since, clock.now()));
             if (gone >= ns) return;
-            std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(ns - gone, kLongestSleepNs)));
+            std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(ns - gone, kLongestNapNs)));
         }
     }
 
@@ -305,9 +302,8 @@ class Training final : public Workload {
             const std::uint64_t now = setting_.clock.now();
             const std::uint64_t took = elapsed(before, now);
             const std::uint64_t bytes = rule_.size_of(sample.file);
-            read.samples.record(setting_.clock.to_ns(took));
             read.slowest = std::max(read.slowest, took);
-            count(1, bytes);
+            count(1, bytes, took);
             if (!pace.on()) continue;
             static_cast<void>(pace.hold(now, {.operations = 1, .bytes = bytes, .ticks = took}));
             read.held_ns = pace.held_ns();

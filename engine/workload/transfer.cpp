@@ -42,7 +42,12 @@ class Transfer : public TransferBase {
         seat_.progress.at("preparing");
         if (Outcome failure = outcome_of(Io::connect(seat_.rank))) return failure;
         if (Outcome failure = make_buffer()) return failure;
-        if (Outcome failure = outcome_of(data_.prepare(buffer_.bytes(), phase_.queue_depth))) return failure;
+        if constexpr (File::kQueues) data_.poll({.submission = phase_.sqpoll, .completion = phase_.iopoll});
+        if (Outcome failure = outcome_of(data_.prepare(buffer_.bytes(), phase_.queue_depth))) {
+            if (phase_.sqpoll || phase_.iopoll)
+                failure->remedy = "This kernel may not poll for it: leave out sqpoll and iopoll.";
+            return failure;
+        }
         count_ = count();
         if (gathers()) note_group();
         if (Outcome failure = prepare_files(file_, seen_file(), result.cache)) return failure;
@@ -163,6 +168,11 @@ class Transfer : public TransferBase {
         const LoopEnd end = in_their_order([&](const auto& order) { return run_loop(loop, order, result); });
         done_ = end.in_order;
         if (end.failed) result.failure = describe(end, file_.path());
+        if (end.failed && end.error == EOPNOTSUPP && phase_.iopoll) {
+            result.failure->remedy =
+                "This file system, or its device, does not let a rank poll for completions (a device needs queues for "
+                "that, such as those of nvme.poll_queues): leave out iopoll.";
+        }
         wear_out_.agree(done_);  // who is through early lets the others know at once
     }
 

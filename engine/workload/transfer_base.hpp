@@ -149,13 +149,7 @@ class TransferBase : public Workload {
     }
 
     Outcome make_buffer() {
-        const std::uint64_t bytes = buffer_bytes_of(phase_);
-        buffer_ = Buffer::of(bytes);
-        if (buffer_.empty()) {
-            Failure failure = call_failure("mmap", "", ENOMEM);
-            failure.what = "there is no memory for a buffer of " + std::to_string(bytes) + " bytes";
-            return failure;
-        }
+        if (Outcome failure = setting_.make(buffer_, buffer_bytes_of(phase_))) return failure;
         if (phase_.operation != TransferOperation::read) fill(buffer_.bytes(), content(), 0);
         if (phase_.operation == TransferOperation::mixed) seat_.latencies.reads = std::make_unique<Histogram>();
         return std::nullopt;

@@ -80,7 +80,8 @@ template <class Io>
     return move_all(reading, bound, buffer, offset);
 }
 
-// One clock reading per call; stamping and verifying cost the phase time but are not part of a call's latency.
+// One clock reading per call; stamping and verifying cost the phase time, which is told, but are not part of a call's
+// latency.
 template <class File, class Order>
 LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResult& result) {
     const Clock clock = loop.setting.clock;
@@ -104,7 +105,9 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
                 end.reading ? loop.read_sizes : loop.write_sizes, loop.choice_key, chosen, loop.buffer.size()));
             if (!end.reading && loop.stamp) {
                 fill(piece, loop.content, offset);
-                before = clock.now();
+                const std::uint64_t made = clock.now();
+                result.data += elapsed(before, made);
+                before = made;
             }
             end.error = move_all(end.reading, file, piece, end.offset);
             std::uint64_t now = clock.now();
@@ -128,6 +131,7 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
                 }
                 result.verified_bytes += piece.size();
                 before = clock.now();
+                result.data += elapsed(now, before);
             }
             if (loop.delay_ns > 0) before = clock.wait(before, loop.delay_ns);
             if (pace.on()) {

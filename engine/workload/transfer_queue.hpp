@@ -53,6 +53,7 @@ class QueuedLoop {
         auto& free = file_.free_slots();
         const std::size_t first = free.size();
         std::size_t left = first;
+        const std::uint64_t before = loop_.stamp ? clock_.now() : 0;
         while (left > 0 && may_begin()) {
             const std::uint32_t slot = free[--left];
             auto& request = file_.request(slot);
@@ -66,6 +67,7 @@ class QueuedLoop {
             if (pass_ == 0) end_.in_order = begun_;
         }
         const std::uint64_t now = clock_.now();
+        if (loop_.stamp) result_.data += elapsed(before, now);
         for (std::size_t i = left; i < first; ++i) file_.request(free[i]).begun = now;
         free.resize(left);
     }
@@ -83,6 +85,7 @@ class QueuedLoop {
         // Those that complete while others of this round are verified are found in the next one.
         const std::uint64_t now = clock_.now();
         file_.ring().reap([&](std::uint32_t slot, int moved) noexcept { complete(slot, moved, now); });
+        if (loop_.verify) result_.data += elapsed(now, clock_.now());
         loop_.seat.progress.publish(result_.operations, result_.bytes);
         if (now >= loop_.deadline && !stopping_ && (loop_.repeat || begun_ < loop_.count)) {
             result_.out_of_time = true;

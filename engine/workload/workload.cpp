@@ -1,6 +1,8 @@
 // The registry of kinds.
 #include "workload/workload.hpp"
 
+#include <cerrno>
+
 #include "workload/metadata.hpp"
 #include "workload/mixed.hpp"
 #include "workload/probe.hpp"
@@ -31,6 +33,19 @@ struct Maker {
 
 std::unique_ptr<Workload> make_workload(const PhaseSetting& setting, const Seat& seat) {
     return std::visit(Maker{setting, seat}, setting.phase());
+}
+
+std::optional<Failure> PhaseSetting::make(Buffer& buffer, std::uint64_t bytes) const {
+    const Pages pages = plan.placement.buffer_pages;
+    buffer = Buffer::of(bytes, pages);
+    if (!buffer.empty()) return std::nullopt;
+    Failure failure = call_failure("mmap", "", ENOMEM);
+    failure.what = "there is no memory for a buffer of " + std::to_string(bytes) + " bytes";
+    if (pages == Pages::normal) return failure;
+    failure.what += ", of " + std::string(name_in(kPages, pages)) + " pages";
+    failure.remedy = pages == Pages::huge ? "Set more huge pages aside (vm.nr_hugepages), or leave buffer_pages out."
+                                          : "Free memory, or leave buffer_pages out.";
+    return failure;
 }
 
 std::uint64_t deadline_after(const Clock& clock, std::uint64_t start, const Stop& stop) noexcept {

@@ -16,6 +16,7 @@
 #include "measure/histogram.hpp"
 #include "plan/impact.hpp"
 #include "plan/plan.hpp"
+#include "system/buffer.hpp"
 #include "system/failure.hpp"
 #include "team/exchange.hpp"
 #include "team/pace.hpp"
@@ -48,6 +49,8 @@ struct PhaseSetting {
         return {impact, sharers, clock, &halt, start, UINT64_MAX};
     }
     [[nodiscard]] std::string path_of(std::string_view entry) const { return name + "/" + std::string(entry); }
+    // Memory of the calling rank, of such pages as the plan wants.
+    [[nodiscard]] std::optional<Failure> make(Buffer& buffer, std::uint64_t bytes) const;
 };
 
 // Of a phase's calls.
@@ -69,6 +72,18 @@ struct Latencies {
         for (std::size_t i = 0; i < other.of_flow.size(); ++i) of_flow[i].merge(other.of_flow[i]);
         merge(reads, other.reads);
         merge(waits, other.waits);
+    }
+
+    // All of them in one row; null where there is none.
+    static constexpr std::uint8_t kCalls = 0, kReads = 1, kWaits = 2, kFirstOfFlow = 3;
+    [[nodiscard]] std::uint8_t kinds() const noexcept {
+        return static_cast<std::uint8_t>(kFirstOfFlow + of_flow.size());
+    }
+    [[nodiscard]] const Histogram* of_kind(std::uint8_t kind) const noexcept {
+        if (kind == kCalls) return &calls;
+        if (kind == kReads) return reads.get();
+        if (kind == kWaits) return waits.get();
+        return kind < kinds() ? &of_flow[kind - kFirstOfFlow] : nullptr;
     }
 
   private:
@@ -166,6 +181,7 @@ struct RankResult {
     std::uint64_t open = 0;
     std::uint64_t close = 0;
     std::uint64_t verified_bytes = 0;
+    std::uint64_t data = 0;         // of a transfer's time: spent on making and verifying its data
     std::uint64_t held_ns = 0;      // back, to keep within the impact
     std::uint32_t queue_depth = 1;  // most requests that were under way at a time
     bool out_of_time = false;       // stopped by the seconds of its rule

@@ -27,18 +27,18 @@ constexpr int kMostGrowingLooks = 3;
 // More directories are not shared: enough to be divided as they are. Nor do more processes read one directory, which
 // each of them reads whole.
 constexpr std::size_t kMostShared = 256;
-constexpr std::uint32_t kMostReaders = 64;
+constexpr std::uint32_t kMostShareReaders = 64;
 constexpr std::size_t kEnoughEach = 8;
 
 struct CloseDirectory {
     void operator()(DIR* stream) const noexcept { ::closedir(stream); }
 };
-using Stream = std::unique_ptr<DIR, CloseDirectory>;
+using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
 
 // A stream of its own: reading does not move the given descriptor.
-Stream read_directory(int directory) {
+DirectoryStream read_directory(int directory) {
     Descriptor own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    Stream stream(own ? ::fdopendir(own.get()) : nullptr);
+    DirectoryStream stream(own ? ::fdopendir(own.get()) : nullptr);
     if (stream) static_cast<void>(own.release());
     return stream;
 }
@@ -75,7 +75,7 @@ void TreeRemoval::share_out(Share share) {
     const auto look = [&] {
         found.clear();
         for (std::size_t i = first; i < shared_.size(); ++i) {
-            const Stream stream = read_directory(directory_of(i, opened));
+            const DirectoryStream stream = read_directory(directory_of(i, opened));
             while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr)
                 if (!is_dot(entry->d_name) && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
                     found.push_back({i, entry->d_name});
@@ -87,11 +87,11 @@ void TreeRemoval::share_out(Share share) {
     look();
     for (int level = 0; level < kMostLevels && !found.empty(); ++level) {
         const std::size_t workers = std::size_t{share.of} * share.threads;
-        const std::size_t enough = workers == 1 ? 0 : share.of > kMostReaders ? workers : kEnoughEach * workers;
+        const std::size_t enough = workers == 1 ? 0 : share.of > kMostShareReaders ? workers : kEnoughEach * workers;
         if (found.size() >= enough || shared_.size() + found.size() > kMostShared) break;
-        if (share.of > kMostReaders) {
+        if (share.of > kMostShareReaders) {
             // Far from each other, since neighbours are on one node.
-            const std::uint32_t stride = (share.of + kMostReaders - 1) / kMostReaders;
+            const std::uint32_t stride = (share.of + kMostShareReaders - 1) / kMostShareReaders;
             if (share.number % stride != 0) return;
             share = {.number = share.number / stride, .of = (share.of + stride - 1) / stride, .threads = share.threads};
         }
@@ -149,7 +149,7 @@ void TreeRemoval::remove_part(const Piece& piece, Paths& left, Walk& walk) {
     const std::string above = shared_[piece.shared].path + "/";
     Paths left_now;
     for (bool progress = true; progress;) {
-        const Stream stream = read_directory(directory);
+        const DirectoryStream stream = read_directory(directory);
         progress = false;
         left_now.clear();
         while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
@@ -208,7 +208,7 @@ void TreeRemoval::empty(int directory, const std::string& path, int depth, Paths
     std::size_t met_before = SIZE_MAX;
     int growing = 0;
     for (bool progress = true; progress && growing < kMostGrowingLooks;) {
-        const Stream stream = read_directory(directory);
+        const DirectoryStream stream = read_directory(directory);
         std::size_t met = 0;
         progress = false;
         left_now.clear();

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+BROKEN_PIPE_STATUS = 141  # what a shell reports for a program that SIGPIPE ended
+
 
 def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return the known word that is spelled most like this one; empty where none is near.

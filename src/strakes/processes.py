@@ -38,6 +38,24 @@ def process_start(pid: int) -> int | None:
     return None if not fields or fields[0] in "ZX" else int(fields[19])
 
 
+def lives_in_container(pid: int, started: int, namespace: str) -> bool:
+    """Whether a process is seen from here that is ``pid`` in its own PID namespace (``pid:[...]``), or in ours.
+
+    ``started`` as :func:`process_start` says; without the right to see the namespace it alone has to tell.
+    """
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        own = re.search(r"^NSpid:.*\s(\d+)$", _told(number, "status"), re.MULTILINE)
+        if own and int(own[1]) == pid and (begun := process_start(int(number))) is not None:
+            with suppress(OSError):
+                if os.readlink(f"/proc/{number}/ns/pid") != namespace:
+                    continue
+                if os.readlink(f"/proc/{number}/ns/time") != os.readlink("/proc/self/ns/time"):
+                    return True
+            if begun == started:
+                return True
+    return False
+
+
 def mark_of(pid: int, started: int) -> dict[str, str]:
     """Return what the environment of commands says that this process starts: they may outlive it."""
     return {_STARTED_BY: f"{pid}:{started}"}

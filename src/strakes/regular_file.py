@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -25,6 +26,32 @@ def open_regular(path: Path) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
+    """Open a file of this user in a directory of this user, by its only name: what it says is done in his name.
+
+    Raises BadInputError for any other, saying that ``what`` belongs to another user; OSError.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise _others(what, path, "it is a link", remedy) from error
+    try:
+        state, user = os.fstat(descriptor), os.geteuid()
+        others = [owner for owner in (state.st_uid, os.stat(path.parent).st_uid) if owner != user]
+        if others or state.st_nlink > 1 or not stat.S_ISREG(state.st_mode):
+            raise _others(what, path, f"user {others[0]}" if others else "it is a link, or no file", remedy)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _others(what: str, path: Path, why: str, remedy: str) -> BadInputError:
+    return BadInputError(f"{what} belongs to another user", where=str(path), why=why, remedy=remedy)
 
 
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:

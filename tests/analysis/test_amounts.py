@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from strakes.analysis.amounts import amount_warnings, amounts_of
+from report.example import example_portrait
+from strakes.analysis.amounts import amount_warnings, amounts_of, bursts, told_of_bursts
+from strakes.findings.portrait import Finding
 from strakes.plan import MetadataPhase, Phase
+from strakes.report.html import render_html
+from strakes.report.summary import render_summary
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.transfer_size import TransferSize
 from strakes.units import GIB, MIB
@@ -48,10 +53,56 @@ def test_the_amounts_are_told_of_data_and_of_files() -> None:
     assert "each rank worked on" in told
 
 
-@pytest.mark.parametrize(("data", "short"), [(100_000.0, True), (200.0, False)])
+@pytest.mark.parametrize(("data", "short"), [(100_000.0, True), (200.0, True), (50.0, False)])
 def test_phases_that_are_over_before_anything_settles_are_flagged(data: float, short: bool) -> None:
     found = codes(measured(TransferSize(), rates(1, 1, data), facts={"remote": False, "file_system": "ext4"}))
     assert ("short-phases" in found) == short
+
+
+def test_names_that_this_node_remembers_are_no_bursts() -> None:
+    results = measured(MetadataOps(), rates(5_000.0, 1_249_034.0, 1.0), facts={"remote": False, "file_system": "any"})
+    remembered = codes(results)["names-from-memory"]
+    assert remembered
+    assert not set(remembered) & set(bursts(results))
+
+
+def test_what_stands_on_bursts_says_so_where_it_stands() -> None:
+    portrait = example_portrait()
+    cell = portrait.headlines[0].cell
+    told = told_of_bursts(portrait, {cell})
+    for before, after in zip(portrait.headlines, told.headlines, strict=True):
+        assert after.label == (f"{before.label}, in bursts" if before.cell == cell else before.label)
+    for finding, same in zip(portrait.findings, told.findings, strict=True):
+        decided = finding.verdict not in ("unknown", "inconclusive") and bool(finding.interval or finding.claims)
+        prefix = "In bursts: " if decided and cell in finding.evidence else ""
+        assert same.statement == f"{prefix}{finding.statement}"
+    for advised, kept in zip(portrait.recommendations, told.recommendations, strict=True):
+        assert kept.interval.of.endswith(", in bursts") == (cell in advised.evidence)
+    assert told_of_bursts(portrait, ()) == portrait
+
+
+def test_what_says_nothing_of_speed_is_not_said_to_be_of_bursts() -> None:
+    hints = Finding("hints", "plan", "Hints in effect in dump: cb_nodes 1.", "measured", ("plan:dump",))
+    portrait = replace(example_portrait(), findings=(hints,))
+    assert told_of_bursts(portrait, {"plan:dump"}).findings == (hints,)
+
+
+def test_the_reason_that_the_page_shows_beside_an_advised_setting_tells_of_bursts() -> None:
+    portrait = example_portrait()
+    marked = told_of_bursts(portrait, {portrait.recommendations[0].evidence[0]})
+    assert "in bursts, " + portrait.recommendations[0].reason[:20] in render_html(marked)
+    assert "in bursts, " + portrait.recommendations[0].reason[:20] not in render_html(portrait)
+
+
+def test_the_screen_tells_of_bursts_in_its_headlines_and_its_advice() -> None:
+    portrait = example_portrait()
+    (advised, *_) = portrait.recommendations
+    marked = told_of_bursts(portrait, {*advised.evidence, portrait.headlines[0].cell})
+    text = render_summary(marked, None, width=80, colour=False)
+    advice, _, headlines = " ".join(text.partition("How to use it")[2].split()).partition("Headlines")
+    assert advice.startswith(f"{advised.setting} = {advised.value}")
+    assert "in bursts, confirmed" in advice
+    assert f"{portrait.headlines[0].label}, in bursts" in headlines
 
 
 @pytest.mark.parametrize(
@@ -63,3 +114,12 @@ def test_reads_that_the_memory_of_servers_can_answer_are_flagged(remote: bool, m
     texts = [warning.remedy for warning in warnings if warning.code == "fits-servers-memory"]
     assert bool(texts) == flagged
     assert all("--data-per-rank" in text for text in texts)
+
+
+@pytest.mark.parametrize(("data", "told"), [(1000.0, True), (1.0, False)])
+def test_figures_of_bursts_are_said_to_be_of_bursts(data: float, told: bool) -> None:
+    results = measured(TransferSize(), rates(1, 1, data))
+    figures = len(results.measured)
+    sentence = f"; {figures} of {figures} figures are of bursts below 500 ms, not of what lasts"
+    assert amounts_of(results).endswith(sentence) == told
+    assert ("bursts" in amounts_of(results)) == told

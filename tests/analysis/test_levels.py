@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from strakes.analysis.levels import Levels, levels_of, medians_of, since_pilot
+from strakes.analysis.levels import Levels, levels_of, medians_of
 from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample
 from strakes.statistics.interval import median
-from strakes.store.records import Visit
 
 BLOCKS = 12
 CELLS = 10
@@ -25,12 +24,12 @@ START_S = 1000.0
 Speed = Callable[[str, float], float]
 
 
-def results(speed: Speed, noise: float = 0.05, seed: int = 1) -> Results:
+def results(speed: Speed, noise: float = 0.05, seed: int = 1, blocks: int = BLOCKS) -> Results:
     """Blocks over cells of which every second one reads and the others create, in random order."""
     generator = np.random.default_rng(seed)
     observations: dict[int, list[Observation]] = {cell: [] for cell in range(CELLS)}
     at_s = START_S
-    for block in range(1, BLOCKS + 1):
+    for block in range(1, blocks + 1):
         for cell in generator.permutation(CELLS).tolist():
             value = 100.0 * (cell + 1) * speed(kind(cell), at_s - START_S)
             value *= float(np.exp(noise * generator.standard_normal()))
@@ -94,6 +93,21 @@ def test_a_neighbour_who_comes_and_goes_is_told_as_two_levels_that_take_turns(pe
     assert turns.share == pytest.approx(0.5, abs=0.15)
 
 
+def test_a_neighbour_is_found_whose_rhythm_the_noise_hides_in_single_runs() -> None:
+    """Levels last for many visits, so that means of a few of them show what single ones do not."""
+
+    def neighbour(_: str, at_s: float) -> float:
+        return 0.5 if at_s % 20 < 10 else 1.0
+
+    turned = [levels_of(results(neighbour, 0.25, seed, blocks=36)).turns for seed in range(10)]
+    assert sum(bool(turns) for turns in turned) >= 6
+    assert all(turns.factor == pytest.approx(0.5, abs=0.15) for of_one in turned for turns in of_one)
+
+
+def test_noise_of_that_size_alone_takes_no_turns() -> None:
+    assert sum(bool(levels_of(results(steady, 0.25, seed, blocks=36)).turns) for seed in range(20)) <= 1
+
+
 def test_runs_that_resemble_their_neighbours_do_not_change() -> None:
     changed = 0
     for seed in range(20):
@@ -118,19 +132,6 @@ def test_medians_are_those_of_each_level_and_none_of_what_did_not_change() -> No
 
 def test_a_few_runs_say_nothing_of_levels() -> None:
     assert levels_of(Results((), 0.9, {})) == Levels((), 0.0)
-
-
-def created(rate: float) -> Observation:
-    return Observation(1, "measure", rate, 1, Sample("create", operations_per_s=rate))
-
-
-@pytest.mark.parametrize(("pilot", "told"), [(20_000.0, True), (2_500.0, False), (100.0, False)])
-def test_a_survey_that_slowed_creating_before_its_first_block_says_so(pilot: float, told: bool) -> None:
-    runs = [created(1_000.0 + 10 * number) for number in range(20)]
-    visits = [Visit(cell="pilot", samples=(Sample("create", operations_per_s=pilot),))]
-    shifts = since_pilot(visits, Results((measured(0, runs),), 0.9, {}))
-    assert [(shift.what, shift.cells) for shift in shifts] == ([("create", ("cell0:phase",))] if told else [])
-    assert since_pilot([], Results((measured(0, runs),), 0.9, {})) == ()
 
 
 @pytest.mark.parametrize("factor", [0.4, 0.5, 0.7, 1.6])

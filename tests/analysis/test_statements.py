@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.analysis.statements import blocks_to_decide, shared_out, state
+from strakes.analysis.statements import blocks_to_decide, confirming, shared_out, state
 from strakes.findings.cell import Cell
 from strakes.findings.claims import Claim
 from strakes.findings.portrait import CellEstimate, Figure, Finding, Headline, SkippedCell
@@ -73,12 +74,54 @@ def test_advice_stands_where_fresh_runs_show_both_halves() -> None:
     assert advice.claims == (Claim("b:x", "c:x", 0.9), Claim("b:x", "a:x", 1.0))
 
 
-@pytest.mark.parametrize(("a", "c"), [(1.0, 1.0), (0.5, 1.1)])
-def test_what_fresh_runs_leave_open_is_no_advice(a: float, c: float) -> None:
-    """Nothing shows that less is worse; nothing shows that it reaches 90 % of its rival."""
-    stated = state([Proposing()], results(a, 1.0, c, spread=0.3), {})
+def test_what_fresh_runs_leave_open_is_no_advice() -> None:
+    """Nothing shows that it reaches 90 % of its rival."""
+    stated = state([Proposing()], results(0.5, 1.0, 1.1, spread=0.3), {})
     assert stated.recommendations == ()
     assert [finding.verdict for finding in stated.findings if finding.id == "b:x-open"] == ["inconclusive"]
+
+
+def test_a_setting_that_is_enough_is_said_to_be_where_less_is_not_shown_to_be_worse() -> None:
+    stated = state([Proposing()], results(1.0, 1.0, 1.0, spread=0.03), {})
+    assert stated.recommendations == ()
+    (enough,) = [finding for finding in stated.findings if finding.id == "b:x-enough"]
+    assert (enough.verdict, enough.claims) == ("measured", (Claim("b:x", "c:x", 0.9),))
+
+
+def test_what_is_enough_claims_nothing_across_levels() -> None:
+    stated = state([Proposing()], results(1.0, 1.0, 1.0, spread=0.03), {"b:x": "read"})
+    assert not any(finding.claims for finding in stated.findings)
+
+
+class ProposingTwo(Proposing):
+    """Proposes "d" besides, of which there are fresh runs only where its measures are those of the others."""
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        second = Advice("other", "d", "it suffices", "d:x", "c:x", 0.9, ("d:x",))
+        return [*super().advice(results), second]
+
+
+def test_what_was_not_measured_again_takes_no_share_of_the_error() -> None:
+    whole = results(0.5, 1.0, 1.0)
+    unseen = replace(whole.get("c:x"), id="d:x", observations=())
+    (alone,) = state([Proposing()], whole, {}).recommendations
+    (beside,) = state([ProposingTwo()], replace(whole, measured=(*whole.measured, unseen)), {}).recommendations
+    assert beside.interval == alone.interval
+
+
+def test_what_is_confirmed_leaves_its_share_of_the_error_to_the_others() -> None:
+    whole = results(0.5, 1.0, 1.0)
+    hard = replace(results(0.5, 1.0, 1.0, spread=0.3).get("b:x"), id="d:x")
+    stated = state([ProposingTwo()], replace(whole, measured=(*whole.measured, hard)), {})
+    assert [advice.value for advice in stated.recommendations] == ["b"]
+    (left,) = [finding.interval for finding in stated.findings if finding.id == "d:x-open"]
+    assert left is not None and left.confidence == pytest.approx(confirming(0.9, 1))
+
+
+@given(st.integers(1, 100), st.floats(0.5, 0.99))
+def test_confirming_and_refuting_spend_no_more_than_the_share_of_a_setting(settings: int, confidence: float) -> None:
+    each = 1 - shared_out(confidence, settings)
+    assert (1 - confirming(confidence, settings)) / 2 < each
 
 
 def test_what_fresh_runs_contradict_is_said() -> None:
@@ -99,3 +142,35 @@ def test_nothing_is_claimed_across_levels(changed: dict[str, str]) -> None:
 def test_work_that_changed_together_is_compared() -> None:
     stated = state([Proposing()], results(0.5, 1.0, 1.0), dict.fromkeys(("a:x", "b:x", "c:x"), "read"))
     assert len(stated.recommendations) == 1
+
+
+class Undecided(Proposing):
+    """Holds bounds against a claim that they leave open."""
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        (decided,) = super().findings(results)
+        claims = (Claim("b:x", "c:x", 0.8, 1.5),)
+        return [decided, Finding("g", self.name, "b is as fast: INCONCLUSIVE", "inconclusive", ("b:x",), claims=claims)]
+
+
+def test_what_is_inconclusive_claims_nothing_and_is_not_counted_as_decided() -> None:
+    stated = state([Undecided()], results(0.5, 1.0, 1.0), {})
+    assert [bool(finding.claims) for finding in stated.findings] == [True, False]
+    assert stated.told_with(0.9).startswith("1 decided finding and 1 setting, of 2 and 1 looked at")
+
+
+class BeatsBelow(Proposing):
+    """Its rival is the level below."""
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        return [Advice("level", "b", "it suffices", "b:x", "a:x", 0.9, ("b:x",), below="a:x")]
+
+
+@pytest.mark.parametrize("a", [0.5, 1.0])
+def test_a_ratio_to_a_rival_that_is_the_level_below_is_told_once(a: float) -> None:
+    stated = state([BeatsBelow()], results(a, 1.0, 1.0), {})
+    (text,) = [
+        *(recommendation.reason for recommendation in stated.recommendations),
+        *(finding.statement for finding in stated.findings if finding.id == "b:x-enough"),
+    ]
+    assert text.count("fresh runs") == 1

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +48,58 @@ def test_a_planted_truth_is_said_and_nothing_false(case: Case) -> None:
 def test_the_same_seed_gives_the_same_survey(tmp_path: Path) -> None:
     first, second = (judged("saturation at 4 ranks", "log-normal, 3 %", 7, tmp_path / name) for name in ("a", "b"))
     assert first == second
+
+
+# As a loaded machine: clocks that run away between any two calls, no memory left, another order of sets.
+_LOADED = """
+import os, time
+from unittest.mock import patch
+from strakes.memory import memory_sizes
+
+def hurried(function):
+    calls = iter(range(10**9))
+    return lambda: function() + 3 * next(calls)
+
+if {loaded}:
+    ballast = [bytearray(200) for _ in range(100_000)]
+    sizes = {{**memory_sizes(), "MemAvailable": 1 << 28}}
+    for name in ("monotonic", "perf_counter", "time"):
+        patch(f"time.{{name}}", hurried(getattr(time, name))).start()
+    patch("os.getloadavg", lambda: (80.0, 80.0, 80.0)).start()
+    patch("strakes.memory.memory_sizes", lambda: sizes).start()
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from bench.truth.noise import noise_named
+from bench.truth.planted import truth_named
+from bench.truth.simulated import portrait_of, survey
+from strakes.studies.registry import SURVEY
+
+run, met = survey(truth_named("client cache"), noise_named("2 to 20 %, by cell"), 5, SURVEY, Path({place!r}))
+portrait = asdict(portrait_of(run))
+for name in ("id", "created"):
+    del portrait["run"][name]
+del portrait["run"]["options"]["fingerprint"], portrait["reproduce"]
+print(json.dumps(portrait, default=repr).replace({place!r}, ""))
+"""
+
+
+def test_a_machine_under_load_gives_the_same_survey(tmp_path: Path) -> None:
+    told = []
+    for loaded in (False, True):
+        place = tmp_path / str(loaded)
+        done = subprocess.run(
+            [sys.executable, "-c", _LOADED.format(loaded=loaded, place=str(place))],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, "PYTHONHASHSEED": str(int(loaded)), "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        told.append(json.loads(done.stdout))
+    assert told[0] == told[1]
 
 
 def test_a_false_sentence_is_found(tmp_path: Path) -> None:

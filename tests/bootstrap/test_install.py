@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bootstrap.checkout import Checkout, bare_path
+from conftest import ROOT
 
 NO_INSTALL = {"STRAKES_NO_INSTALL": "1"}
 
@@ -39,6 +40,36 @@ def test_only_what_lacks_is_asked_for(checkout: Checkout, tmp_path: Path) -> Non
     assert called.returncode == 3
     assert "this machine lacks a C++20 compiler" in called.stderr
     assert "python3-venv" not in called.stderr
+
+
+def wanted_packages(extras: str) -> set[str]:
+    """Return Debian's names of what is installed on a machine that has nothing, for use or for development."""
+    script = """
+        . "$1/bootstrap/system.sh"
+        command() { return 1; }
+        may_install() { return 0; }
+        for looks in has_compiler has_header has_slurm has_pacemaker is_unknown find_python; do
+            eval "$looks() { return 1; }"
+        done
+        debian_python() { echo python3; }
+        find_missing "$2"
+        echo "${packages[@]}"
+    """
+    called = subprocess.run(
+        ["bash", "-c", script, "bash", str(ROOT), extras], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(called.stdout.split())
+
+
+def test_only_development_installs_servers() -> None:
+    servers = {"ceph-mon", "glusterfs-server", "openssh-server", "slurmctld", "pacemaker", "redis-server", "prometheus"}
+    assert servers <= wanted_packages("dev")
+    used = wanted_packages("")
+    assert {"g++", "nlohmann-json3-dev"} <= used
+    assert used.isdisjoint(servers) and len(used) < 10
+    # What only writes pages asks for no more than use does.
+    (man,) = [line for line in (ROOT / "dev").read_text().splitlines() if line.strip().startswith("man)")]
+    assert "bootstrap/install" in man and "--dev" not in man and "setup" not in man
 
 
 def test_a_compiler_that_is_too_old_is_none(checkout: Checkout, tmp_path: Path) -> None:

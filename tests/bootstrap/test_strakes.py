@@ -115,7 +115,7 @@ def test_a_read_only_checkout_uses_the_users_cache(checkout: Checkout, tmp_path:
     cache = tmp_path / "cache"
     mount = f'mount --bind "{checkout.path}" "{checkout.path}" && mount -o remount,bind,ro "{checkout.path}"'
     choose = f'. "{checkout.path}/bootstrap/state.sh"; choose_environment "{checkout.path}"; echo "$environment"'
-    private = ["unshare", "--mount", "bash", "-c"]
+    private = ["unshare", "--mount", "--propagation", "slave", "bash", "-c"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     chosen = subprocess.run(
         [*private, f"{mount} && {choose}"], env=environment, capture_output=True, text=True, check=True

@@ -84,6 +84,11 @@ def test_an_unknown_command_suggests_the_nearest(typed: str, meant: str, capsys:
     assert f"no such command: {typed}; did you mean {meant}?" in capsys.readouterr().err
 
 
+def test_the_language_given_after_the_command_is_told_where_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["report", "--language", "zh"]) == 2
+    assert "next: Give it before the command: strakes --language zh report." in capsys.readouterr().err
+
+
 def test_a_word_like_no_command_gets_no_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["zzzz"]) == 2
     assert "did you mean" not in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""A command that is interrupted ends in order, sooner when told twice."""
+"""A command that is interrupted ends in order, sooner when Ctrl-C is pressed twice."""
 
 from __future__ import annotations
 
@@ -59,11 +59,24 @@ def test_a_second_signal_hurries_the_clean_up() -> None:
     assert process.returncode == 130
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_only_ctrl_c_hurries_since_batch_systems_tell_all_processes_of_a_job(number: signal.Signals) -> None:
+    with waiting_command("slowly") as process:
+        process.send_signal(number)
+        expect(process, "cleaning")
+        for again in (number, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            process.send_signal(again)
+        out, err = process.communicate(timeout=20)
+    assert out == "hurried\n"
+    assert err.count("stopping now") == 1 and err.endswith("strakes: error: interrupted\n")
+    assert process.returncode == 130
+
+
 def test_a_third_signal_ends_it_at_once() -> None:
     with waiting_command("very", "slowly") as process:
-        process.send_signal(signal.SIGINT)
-        expect(process, "cleaning")
         process.send_signal(signal.SIGTERM)
+        expect(process, "cleaning")
+        process.send_signal(signal.SIGINT)
         expect(process, "hurried")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == 130

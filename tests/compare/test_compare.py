@@ -84,14 +84,29 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
     return make
 
 
-def test_a_slower_run_is_called_slower_and_an_equal_one_the_same(make_run: MakeRun) -> None:
-    a, b, c = (make_run([cell_of(plan_of())], rate, at=at) for rate, at in ((1000.0, 0.0), (850.0, 1e4), (1000.0, 2e4)))
+def test_a_much_slower_run_is_called_slower_and_an_equal_one_nothing(make_run: MakeRun) -> None:
+    a, b, c = (make_run([cell_of(plan_of())], rate, at=at) for rate, at in ((1000.0, 0.0), (600.0, 1e4), (1000.0, 2e4)))
     slower = compare_runs(a, b, margin=0.05, confidence=0.9)
     assert slower.overall.verdict is Verdict.SLOWER
     assert {cell.verdict for cell in slower.cells} == {Verdict.SLOWER}
-    assert all(cell.low is not None and cell.low <= 0.85 * 1.02 for cell in slower.cells)
-    assert {cell.verdict for cell in compare_runs(a, c, margin=0.05, confidence=0.9).cells} == {Verdict.SAME}
+    assert all(cell.low is not None and cell.low <= 0.6 * 1.02 for cell in slower.cells)
+    same = compare_runs(a, c, margin=0.05, confidence=0.9)
+    assert {cell.verdict for cell in same.cells} == {Verdict.INCONCLUSIVE}
+    assert "in turn" in same.overall.needs
     assert compare_runs(b, a, margin=0.05, confidence=0.9).overall.verdict is Verdict.FASTER
+
+
+@pytest.mark.parametrize("rate", [740.0, 850.0, 960.0, 1040.0, 1180.0, 1380.0])
+def test_what_like_runs_may_differ_by_is_no_verdict_on_one_pair(make_run: MakeRun, rate: float) -> None:
+    """Each run has a level of its own, which none of its values shows: here they hardly scatter."""
+    a, b = (
+        make_run([cell_of(plan_of())], 1000.0, noise=0.005),
+        make_run([cell_of(plan_of())], rate, noise=0.005, at=1e4),
+    )
+    found = compare_runs(a, b, margin=0.05, confidence=0.9)
+    assert {found.overall.verdict, *(cell.verdict for cell in found.cells)} == {Verdict.INCONCLUSIVE}
+    assert found.overall.ratio == pytest.approx(rate / 1000, rel=0.01)
+    assert any("these two runs" in text for text in found.caution)
 
 
 def test_a_difference_within_what_times_of_day_do_is_no_verdict(make_run: MakeRun) -> None:
@@ -102,7 +117,7 @@ def test_a_difference_within_what_times_of_day_do_is_no_verdict(make_run: MakeRu
 
 def test_more_comparisons_need_more_runs(make_run: MakeRun) -> None:
     cells = [cell_of(plan_of(items), f"plan/{items}", items=items) for items in range(100, 110)]
-    a, b = make_run(cells, 1000.0, blocks=5), make_run(cells, 700.0, blocks=5, at=1e4)
+    a, b = make_run(cells, 1000.0, blocks=5), make_run(cells, 500.0, blocks=5, at=1e4)
     all_of_them = compare_runs(a, b, margin=0.05, confidence=0.9)
     assert {cell.verdict for cell in all_of_them.cells} == {Verdict.INCONCLUSIVE}
     assert all("runs of both" in cell.needs for cell in all_of_them.cells)
@@ -159,15 +174,15 @@ def test_fail_on_takes_thresholds_and_refuses_nonsense(make_run: MakeRun) -> Non
         with pytest.raises(BadInputError):
             parse_fail_on(wrong)
     found = compare_runs(
-        make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 880.0, at=1e4), margin=0.05, confidence=0.9
+        make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 600.0, at=1e4), margin=0.05, confidence=0.9
     )
     assert failures(found, parse_fail_on("slower:5%"))
-    assert not failures(found, parse_fail_on("slower:20%"))
+    assert not failures(found, parse_fail_on("slower:60%"))
     assert not failures(found, parse_fail_on("faster"))
 
 
 def test_the_command_prints_verdicts_writes_json_and_fails_as_told(make_run: MakeRun, tmp_path: Path) -> None:
-    a, b = make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 800.0, at=1e4)
+    a, b = make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 500.0, at=1e4)
     file = tmp_path / "comparison.json"
     runner = CliRunner()
     shown = runner.invoke(command, [a.id, b.id, "--json", str(file)], standalone_mode=False)
@@ -188,7 +203,7 @@ def test_on_an_overloaded_machine_nothing_is_claimed_of_runs_apart(make_run: Mak
 
 def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun) -> None:
     a = make_run([cell_of(plan_of())], 1000.0, client_s=0.002)
-    b = make_run([cell_of(plan_of())], 800.0, at=1e4, client_s=0.0024)
+    b = make_run([cell_of(plan_of())], 620.0, at=1e4, client_s=0.0024)
     found = compare_runs(a, b, margin=0.05, confidence=0.9)
     assert found.overall.verdict is Verdict.INCONCLUSIVE
     assert "17 % slower" in found.overall.needs
@@ -262,7 +277,7 @@ def test_trials_tell_how_often_like_runs_were_called_different_and_what_finds_sl
     told = tables(Rounds.of(rounds, 0.1), 100, "Here,")
     assert "6 rounds of three independent runs" in told
     assert "The slowed runs reached 0.900 of the others" in told
-    assert "the two of each round, as `strakes compare A B` says | 6 | 100.0% " in told
+    assert "the two of each round, as `strakes compare A B` says | 6 | 0.0% " in told
     assert "found the slowed plan from 5 runs of each on" in told
     alone = tables(Rounds.of([{kind: one[kind] for kind in ("a", "again")} for one in rounds], 0.1), 100, "Here,")
     assert "is computed" in alone and "As it went" not in alone

@@ -102,6 +102,7 @@ sys.exit(run_apart(work))
 """
 
 
+@pytest.mark.more
 def test_clients_that_hang_although_it_is_undone_are_named_and_left(mount: FaultyMount, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     words = [sys.executable, "-c", HANGS, str(mount.place), str(mark)]

@@ -8,7 +8,7 @@ PAIR, BUSY, HOME, ZFS = "tianhe2", "lustre-active-active", "nfs", "oss-pair-zfs"
 DRBD = "etc/drbd.d/mdt0.res"
 METHOD = r'name="method"'
 DESCRIBED = "service-differs-from-the-description"
-TIMES = "heartbeat-times-contradict"
+TIMES = "heartbeat-waits-contradict"
 DANGEROUS = "replication-option-dangerous"
 
 
@@ -41,15 +41,15 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
     "no hash": ("heartbeat-not-authenticated", PAIR, COROSYNC, ("crypto_hash: sha256", "crypto_hash: none")),
     "join longer than consensus": (TIMES, PAIR, COROSYNC, totem("join: 50000")),
     "no retransmits": (TIMES, PAIR, COROSYNC, totem("token_retransmits_before_loss_const: 0")),
-    "packets that no network carries": (TIMES, PAIR, COROSYNC, totem("netmtu: 100000")),
-    "another family of addresses": (TIMES, PAIR, COROSYNC, totem("ip_version: ipv6")),
+    "packets that no network carries": ("heartbeat-value-not-taken", PAIR, COROSYNC, totem("netmtu: 100000")),
+    "another family of addresses": ("heartbeat-links-contradict", PAIR, COROSYNC, totem("ip_version: ipv6")),
     "a ping shorter than its interval": (
         TIMES,
         PAIR,
         COROSYNC,
         ("linknumber: 0", "linknumber: 0\n    knet_ping_timeout: 50\n    knet_ping_interval: 1000"),
     ),
-    "one link number twice": (TIMES, PAIR, COROSYNC, ("linknumber: 1", "linknumber: 0")),
+    "one link number twice": ("heartbeat-links-contradict", PAIR, COROSYNC, ("linknumber: 1", "linknumber: 0")),
     "a device waited for too short": (
         "quorum-device-times-contradict",
         BUSY,
@@ -61,8 +61,8 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
     "BMC and outlets as one": ("fencing-level-unusable", BUSY, CIB, (r'(id="level-mds2-2"[^>]*index=)"2"', r'\1"1"')),
     "a power-off given a second": ("fencing-device-times-contradict", PAIR, CIB, device("power_timeout", "1")),
     "a power-off waited for too long": ("fencing-device-times-contradict", PAIR, CIB, device("power_wait", "600")),
-    "one attempt": ("fencing-tried-too-little", PAIR, CIB, property_of_cluster("stonith-max-attempts", "1")),
-    "a check of nothing": ("fencing-tried-too-little", PAIR, CIB, device("pcmk_monitor_action", "metadata")),
+    "one attempt": ("cluster-time-doubtful", PAIR, CIB, property_of_cluster("stonith-max-attempts", "1")),
+    "a check of nothing": ("fencing-monitor-looks-at-nothing", PAIR, CIB, device("pcmk_monitor_action", "metadata")),
     "two that are left": ("second-copy-of-a-service-stays", PAIR, CIB, of_group("multiple-active", "block")),
     "locked to a node": (
         "stays-with-a-node-that-was-shut-down",
@@ -71,7 +71,7 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
         property_of_cluster("shutdown-lock", "true"),
     ),
     "a delay of the cluster too short": (
-        "stays-with-a-node-that-was-shut-down",
+        "cluster-time-doubtful",
         PAIR,
         CIB,
         property_of_cluster("cluster-delay", "1s"),

@@ -17,6 +17,9 @@ _OCF = Path("/usr/lib/ocf/resource.d")
 _BOOLEAN, _INTEGER = "bool", "int"
 _KINDS = {"boolean": _BOOLEAN, "integer": _INTEGER, "second": "seconds", "time": "time", "percentage": "percentage"}
 _BOOLEANS = ("", "0", "1", "true", "false", "yes", "no", "on", "off")
+_PATH = re.compile(r"\w+_(dir|file|path|home)|\w*(datadir|infodir|pidfile|logfile)")
+_COUNT = re.compile(r"lun|\w*(count|retries|attempts|timeout|interval|number|size|max|min)")
+_OPERATIONS = ("start", "stop", "promote", "demote", "monitor", "migrate_to", "migrate_from")
 _NO_MARKS = str.maketrans("", "", "!*")
 _DAEMONS = ("schedulerd", "controld", "based")
 _DRBD_COMMANDS = {
@@ -43,14 +46,54 @@ def _parameters(text: str) -> Iterator[str]:
         if content is None or not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
             continue
         choices = [option.get("value", "") for option in content.iter("option")]
-        kind = "|".join(choices) if choices else _KINDS.get(content.get("type", ""), "")
         default = content.get("default") or ""
+        listed = choices and not any(re.search(r"\s", choice) for choice in choices)
+        kind = "|".join(choices) if listed else _KINDS.get(content.get("type", ""), "")
         if kind == _BOOLEAN and default.lower() not in _BOOLEANS:
             kind = ""
         # A required one that has a default need not be given.
         required = parameter.get("required") == "1" and not default
+        if kind in ("", _INTEGER):
+            kind = _meant(name, default, kind)
         unique = "*" if parameter.get("unique") == "1" else ""
         yield f"{name}{'!' if required else ''}{unique}{':' + kind if kind else ''}"
+
+
+def _meant(name: str, default: str, kind: str) -> str:
+    """What the name and the default say where the metadata say text or integer."""
+    if re.fullmatch(r"/[\w./-]+", default) or (not kind and _PATH.fullmatch(name)):
+        return "path"
+    return "count" if kind and _COUNT.fullmatch(name) and not default.startswith("-") else kind
+
+
+def actions(text: str) -> str:
+    """The time in seconds that an agent advises for each of its operations."""
+    try:
+        root = Xml.fromstring(text[text.index("<") :])
+    except (Xml.ParseError, ValueError):
+        return ""
+    advised: dict[str, int] = {}
+    for action in root.iter("action"):
+        number = re.fullmatch(r"(\d+)(s|m|min)?", action.get("timeout", ""))
+        name = action.get("name", "")
+        if number and name in _OPERATIONS:
+            times = 60 if (number[2] or "s").startswith("m") else 1
+            advised[name] = max(advised.get(name, 0), int(number[1]) * times)
+    return " ".join(f"{name}={limit}" for name, limit in advised.items())
+
+
+def advised_times() -> dict[str, str]:
+    found = {}
+    for path in sorted(_OCF.glob("*/*")):
+        if path.is_file() and not path.name.startswith("."):
+            words = actions(_said("crm_resource", "--show-metadata", f"ocf:{path.parent.name}:{path.name}"))
+            found[f"times of {path.parent.name}:{path.name}"] = words
+    return {name: words for name, words in found.items() if words}
+
+
+def versions(*packages: str) -> str:
+    """The packages with their versions, as they are installed."""
+    return _said("dpkg-query", "--show", "--showformat=${Package} ${Version}, ", *packages).rstrip(", ")
 
 
 def parameters(*words: str) -> list[str]:
@@ -133,15 +176,21 @@ def main() -> None:
         "Name, ! where it is required, * where no two may have it, and what it takes. "
         "Written by tests/failover/options_of_programs.py."
     )
-    (TABLES / "fencing_agents.toml").write_text(_table(about, fencing_agents()))
-    (TABLES / "resource_agents.toml").write_text(_table(about, resource_agents()))
-    (TABLES / "pacemaker.toml").write_text(_table(about, cluster_properties()))
+    agents = versions("resource-agents", "pacemaker-resource-agents", "drbd-utils")
+    for name, parts, packages in (
+        ("fencing_agents", fencing_agents(), versions("fence-agents")),
+        ("resource_agents", resource_agents(), agents),
+        ("pacemaker", cluster_properties(), versions("pacemaker")),
+    ):
+        (TABLES / f"{name}.toml").write_text(_table(f"{about} Of {packages}.", parts))
+    times = "Seconds that each agent advises for its operations. Written by tests/failover/options_of_programs.py."
+    (TABLES / "advised_times.toml").write_text(_table(f"{times} Of {agents}.", advised_times()))
     drbd = {
         f"{version} {section}": words
         for version, program in _DRBD_PROGRAMS.items()
         for section, words in drbd_options(program).items()
     }
-    (TABLES / "drbd.toml").write_text(_table(about, drbd))
+    (TABLES / "drbd.toml").write_text(_table(f"{about} Of {versions('drbd-utils')}.", drbd))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,20 @@
-"""Good configurations that are files, one directory for each: in styles that were thought of without knowing the rules."""
+"""All good configurations; some are files, one directory for each: thought of without knowing the rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+
+from failover.styles_fields import FIELD_STYLES
+from failover.styles_fields_others import MORE_FIELD_STYLES
+from failover.styles_lustre import LUSTRE_STYLES
+from failover.styles_more import MORE_STYLES
+from failover.styles_others import OTHER_STYLES
+from failover.styles_pairs import PAIR_STYLES
+from failover.styles_public import PUBLIC_STYLES
+from failover.styles_shared import SHARED_STYLES
+from failover.styles_sites import SITE_STYLES
 
 GOOD = Path(__file__).with_name("good")
 
@@ -15,4 +25,17 @@ def _read(directory: Path) -> dict[str, str]:
 
 FILE_STYLES: dict[str, Callable[[], dict[str, str]]] = {
     path.name: partial(_read, path) for path in sorted(GOOD.iterdir())
+}
+# Every good configuration, by its name.
+ALL: dict[str, Callable[[], Mapping[str, str]]] = {
+    **PAIR_STYLES,
+    **SHARED_STYLES,
+    **PUBLIC_STYLES,
+    **LUSTRE_STYLES,
+    **FILE_STYLES,
+    **MORE_STYLES,
+    **SITE_STYLES,
+    **OTHER_STYLES,
+    **FIELD_STYLES,
+    **MORE_FIELD_STYLES,
 }

@@ -8,7 +8,6 @@ from xml.etree import ElementTree as Xml
 from failover.styles import (
     DRBD9,
     INFINITY,
-    QDEVICE,
     TIMES,
     A,
     B,
@@ -358,72 +357,6 @@ def galera() -> Files:
     return files(text, corosync(nodes=THREE, quorum="expected_votes: 3"), "")
 
 
-def lustre_zfs() -> Files:
-    """Lustre's wiki: ZFS pools and targets in groups, the MGS and the MDT on one pair."""
-    groups = [
-        group(
-            f"group-{name}",
-            primitive(f"zfs-{name}", "ocf:heartbeat:ZFS", {"pool": f"{name}pool"}, *LONG[:1], *LUSTRE[1:]),
-            primitive(
-                f"lustre-{name}",
-                "ocf:lustre:Lustre",
-                {"target": f"{name}pool/{name}", "mountpoint": f"/lustre/demo/{name}"},
-                *LUSTRE,
-            ),
-        )
-        for name in ("mgt", "mdt0")
-    ]
-    constraints = [
-        home("group-mgt", A, "100"),
-        home("group-mdt0", B, "100"),
-        after("lustre-mgt", "lustre-mdt0", kind="Optional"),
-    ]
-    return files(cib([*both(), *groups], constraints, defaults={"resource-stickiness": "200"}), replication="")
-
-
-def lustre_md_raid() -> Files:
-    """An OSS pair on software RAID that one node at a time assembles."""
-    groups = [
-        group(
-            f"g-ost{number}",
-            primitive(
-                f"md-ost{number}",
-                "ocf:heartbeat:mdraid",
-                {"mdadm_conf": f"/etc/ha/md{number}.conf", "md_dev": f"/dev/md{number}"},
-                *LONG,
-            ),
-            primitive(
-                f"ost{number}",
-                "ocf:lustre:Lustre",
-                {"target": f"/dev/md{number}", "mountpoint": f"/mnt/ost{number}"},
-                *LUSTRE,
-            ),
-        )
-        for number in (0, 1)
-    ]
-    constraints = [home("g-ost0", A), home("g-ost1", B)]
-    return files(cib([*both(), *groups], constraints, defaults={"resource-stickiness": "100"}), replication="")
-
-
-def zfs_ha() -> Files:
-    """A public how-to: a pool and its address, reservations by multipath."""
-    fence = primitive(
-        "fence-vol1",
-        "stonith:fence_mpath",
-        {
-            "devices": "/dev/mapper/35000c50026839f4f,/dev/mapper/35000c50026839f50",
-            "pcmk_host_map": f"{A}:1;{B}:2",
-            "pcmk_monitor_action": "metadata",
-            "pcmk_reboot_action": "off",
-        },
-        "monitor interval=60s",
-        meta={"provides": "unfencing"},
-    )
-    pool = primitive("vol1", "ocf:heartbeat:ZFS", {"pool": "vol1", "importargs": "-d /dev/mapper/"}, *LONG)
-    text = cib([fence, group("group-vol1", pool, address(identity="vol1-ip"))], [home("group-vol1", A)])
-    return files(text, corosync(quorum=QDEVICE), "")
-
-
 def amazon() -> Files:
     fence = primitive(
         "clusterfence",
@@ -544,9 +477,6 @@ MORE_STYLES: Mapping[str, Callable[[], Files]] = {
     "ClusterLabs: PostgreSQL replicates itself": pgsql_streaming,
     "PAF": automatic_failover,
     "Galera": galera,
-    "Lustre wiki: pools and targets": lustre_zfs,
-    "Lustre on software RAID": lustre_md_raid,
-    "ZFS with reservations": zfs_ha,
     "Amazon": amazon,
     "Google": google,
     "VMware": vmware,

@@ -10,7 +10,6 @@ from failover.styles import (
     DRBD9_MESH,
     DRBD84,
     INFINITY,
-    LUSTRE_TIMES,
     QDEVICE,
     TIMES,
     A,
@@ -204,88 +203,6 @@ def linbit_nfs() -> Files:
         corosync(nodes=(A, B, C), quorum="wait_for_all: 1"),
         replication=DRBD9_MESH,
     )
-
-
-def _lustre_target(name: str, device: str, agent: str = "ocf:lustre:Lustre") -> Xml.Element:
-    return primitive(name, agent, {"target": device, "mountpoint": f"/lustre/{name}"}, *LUSTRE_TIMES)
-
-
-def lustre_wiki() -> Files:
-    """MGS and MDT on shared disks, watched by healthLNET and healthLUSTRE, kept from nodes where LNet is down."""
-    times = ("monitor interval=20s timeout=60s", "start timeout=300s", "stop timeout=300s")
-    lnet = clone(
-        "healthLNET-clone",
-        primitive(
-            "healthLNET",
-            "ocf:lustre:healthLNET",
-            {"lctl": "true", "multiplier": "1000", "device": "ib0", "host_list": "10.73.2.1@o2ib 10.73.2.2@o2ib"},
-            *times,
-        ),
-    )
-    lustre = clone("healthLUSTRE-clone", primitive("healthLUSTRE", "ocf:lustre:healthLUSTRE", {}, *times))
-    rules = [
-        element(
-            "rsc_location",
-            element(
-                "rule",
-                element("expression", id=f"lt-{name}-{attribute}", attribute=attribute, operation="lt", value="1"),
-                element("expression", id=f"nd-{name}-{attribute}", attribute=attribute, operation="not_defined"),
-                id=f"rule-{name}-{attribute}",
-                score="-INFINITY",
-                boolean_op="or",
-            ),
-            id=f"{name}-{attribute}",
-            rsc=name,
-        )
-        for name in ("MGT", "MDT0")
-        for attribute in ("pingd", "lustred")
-    ]
-    homes = [
-        element("rsc_location", id=f"{name}-{node}", rsc=name, node=node, score=score)
-        for name, node, score in (("MGT", A, "100"), ("MGT", B, "50"), ("MDT0", B, "100"), ("MDT0", A, "50"))
-    ]
-    resources = [
-        *both(),
-        _lustre_target("MGT", "/dev/mapper/mgt"),
-        _lustre_target("MDT0", "/dev/mapper/mdt0"),
-        lnet,
-        lustre,
-    ]
-    return files(cib(resources, [*homes, *rules], defaults={"resource-stickiness": "500"}), replication="")
-
-
-def lustre_of_a_laboratory() -> Files:
-    """Agents of another provider, that no distribution has."""
-    pool = primitive(
-        "pool",
-        "ocf:llnl:zpool",
-        {"pool": "garter5", "import_options": "-f -N -d /dev/disk/by-vdev"},
-        "monitor interval=30s timeout=90s",
-        "start timeout=330s",
-        "stop timeout=330s",
-    )
-    target = primitive(
-        "MGS",
-        "ocf:llnl:lustre",
-        {"dataset": "garter5/mgs", "mountpoint": "/mnt/lustre/mgs"},
-        "monitor interval=30s timeout=90s",
-        "start timeout=330s",
-        "stop timeout=330s",
-    )
-    return files(cib([*both(), group("mgs", pool, target)], []), replication="")
-
-
-def oss_by_names() -> Files:
-    """OSTs by /dev/disk/by-id, mounted by Filesystem, spread over the pair."""
-    targets = [
-        mount(f"/dev/disk/by-id/wwn-0x{number}", "lustre", f"ost{number}", LUSTRE_TIMES, f"/mnt/ost{number}")
-        for number in range(4)
-    ]
-    homes = [
-        element("rsc_location", id=f"home{number}", rsc=f"ost{number}", node=(A, B)[number % 2], score="100")
-        for number in range(4)
-    ]
-    return files(cib([*both(), *targets], homes, defaults={"resource-stickiness": "1000"}), replication="")
 
 
 def azure() -> Files:
@@ -556,9 +473,6 @@ PUBLIC_STYLES: Mapping[str, Callable[[], Files]] = {
     "Red Hat: NFS on a volume group": red_hat_nfs,
     "SUSE: NFS on DRBD": suse_nfs,
     "LINBIT: NFS with a tie breaker": linbit_nfs,
-    "Lustre wiki: MGS and MDT": lustre_wiki,
-    "agents of a laboratory": lustre_of_a_laboratory,
-    "OSTs by their names": oss_by_names,
     "Azure": azure,
     "virtual machines by ssh": virsh,
     "Redfish": redfish,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import StrakesRunner
+from conftest import StrakesRunner, one_in
 from failover.clusters import EXAMPLES, need, planned
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.cib import Cib
@@ -275,7 +275,7 @@ def test_the_quorum_device_breaks_a_tie_as_it_is_told(play: Callable[..., Scene]
         assert scene.fenced == (loser,) and f"{winner} survives" in scene.said
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize("example", one_in(2, EXAMPLES))
 def test_every_row_that_the_policy_engine_decides_is_what_it_says_itself(example: str, tmp_path: Path) -> None:
     """Asked anew, by its own command line, for every death of a node and every failure of a service."""
     need("crm_simulate")

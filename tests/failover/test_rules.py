@@ -68,6 +68,12 @@ MISTAKES = {
         "nodelist {\n  node {\n    name: mds-c\n    nodeid: 3\n    ring0_addr: 10.1.0.3\n    ring1_addr: 10.2.0.3\n  }",
     ),
     "wait-for-all-off": Mistake(COROSYNC, "wait_for_all: 1", "wait_for_all: 0"),
+    "cluster-has-two-names": Mistake(
+        CIB, r"(<cluster_property_set [^>]*>)", r'\1<nvpair id="planted" name="cluster-name" value="another"/>'
+    ),
+    "deprecated": Mistake(
+        CIB, r"(<cluster_property_set [^>]*>)", r'\1<nvpair id="planted" name="crmd-transition-delay" value="1s"/>'
+    ),
     "quorum-ignored": value("no-quorum-policy", "ignore"),
     "fencing-switched-off": value("stonith-enabled", "false"),
     "node-without-fencing-device": value("pcmk_host_list", "mds-a", old="mds-b"),
@@ -78,6 +84,7 @@ MISTAKES = {
     "power-cycle-instead-of-off": value("method", "cycle"),
     "ipmi-without-lanplus": value("lanplus", "0"),
     "password-in-the-cib": Mistake(CIB, 'name="password_script" value="[^"]*"', 'name="password" value="hunter2"'),
+    "split-brain-discards-the-secondary": Mistake(RES, "after-sb-1pri consensus", "after-sb-1pri discard-secondary"),
     "fencing-shares-the-heartbeat-network": Mistake(TOML, "management-switch", "service-switch"),
     "bmc-dies-with-its-node": Mistake(TOML, r'"feed-1", "feed-2"', '"feed-1"'),
     "fencing-level-names-nothing": Mistake(
@@ -152,6 +159,9 @@ _PARTS_OF_OTHERS = {
     "hosts",
     "exports",
     "lnet",
+    "modules",
+    "sysctl",
+    "units",
     "fstab",
     "sbd",
     "authkey",
@@ -159,6 +169,7 @@ _PARTS_OF_OTHERS = {
     "state",
     "link state",
     "replication state",
+    "booth",
 }
 
 
@@ -364,3 +375,16 @@ def test_the_state_of_a_running_cluster_is_checked(command: str, old: str, new: 
 def test_each_line_of_a_program_that_refuses_its_configuration_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     print_check(Check("plan", (), (ValidatorVerdict("corosync", "refuses", "parse error\nin line 3"),), (), 1))
     assert "corosync REFUSES it\n    parse error\n    in line 3\n" in capsys.readouterr().out
+
+
+def test_what_is_enabled_is_a_link_and_what_is_a_link_to_nothing_is_switched_off(tmp_path: Path) -> None:
+    plan = planned("nfs", tmp_path)
+    units = plan / "etc/systemd/system"
+    (units / "multi-user.target.wants").mkdir(parents=True)
+    (units / "tmp.mount").symlink_to("/dev/null")
+    (units / "multi-user.target.wants/chrony.service").symlink_to("/lib/systemd/system/chrony.service")
+    (plan / "etc/sysctl.d").mkdir()
+    (plan / "etc/sysctl.d/50-coredump.conf").symlink_to("/dev/null")
+    assert not findings(read_plan(plan))[0]
+    (units / "multi-user.target.wants/nfs-server.service").symlink_to("/nowhere")
+    assert [one.rule for one in findings(read_plan(plan))[0]] == ["started-beside-pacemaker"]

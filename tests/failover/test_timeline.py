@@ -358,3 +358,16 @@ def test_tails_of_waits_that_are_heavy_hardly_ever_seem_an_outage() -> None:
             now += took_s + drawn.expovariate(10)
         hit += outage_of("a", operations, 1060).hit
     assert hit <= 2
+
+
+def test_a_long_record_in_which_all_waits_are_one_episode_is_read() -> None:
+    operations, at_s = [], 1000.0
+    for number in range(60_000):
+        took_s = 0.001 if number < 30_000 else 0.6
+        operations.append(ClientOperation(at_s, at_s + took_s))
+        at_s += took_s
+    fault_s = operations[30_000].begun_s
+    operations.append(ClientOperation(at_s, at_s + 1e5))
+    # Each wait held against each other one takes a minute and a half.
+    (outage,) = outages_of({"a": operations}, fault_s)
+    assert outage.hit and outage.stall_s == pytest.approx(1e5)

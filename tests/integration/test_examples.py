@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, StrakesRunner
+from conftest import ROOT, StrakesRunner, one_in
 from launch.test_mpi import needs_mpi
 from mounts import tmpfs_mounted
 from strakes.errors import EnvironmentLacksError
@@ -52,7 +52,7 @@ def check_example(path: Path, strakes: StrakesRunner, target: Path, out: Path, *
     assert not any(target.iterdir())
 
 
-@pytest.mark.parametrize("path", BY_THREADS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", one_in(2, BY_THREADS), ids=lambda path: path.stem)
 def test_an_example_runs_and_every_phase_of_it_is_measured(
     path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path
 ) -> None:

@@ -83,7 +83,7 @@ def test_json_on_standard_output_is_nothing_but_the_document(strakes: StrakesRun
 
 def test_a_killed_survey_resumes_and_measures_nothing_twice(strakes: StrakesRunner, target: Path) -> None:
     with started("survey", str(target), "--budget", BUDGET) as process:
-        wait_for_visits(30)
+        wait_for_visits(12)
         os.killpg(process.pid, signal.SIGKILL)
     before = the_run().visits
     assert any(target.iterdir())

@@ -16,17 +16,33 @@ from strakes.studies.transfer_size import TransferSize
 from studies.world import context, flat, stored, visits_of
 
 MakeRun = Callable[..., Run]
+# As the engine has them.
+LATENCY_COLUMNS = ["t_s", "calls", "p50_s", "p90_s", "p99_s", "p999_s", "slowest_s"]
+
+
+def latency_rows(seconds: int) -> dict[str, list[list[float]]]:
+    """Return rows of two kinds of calls, slower with every second."""
+    slower = [
+        [second, 100 * second, *(second * share for share in (0.5, 0.9, 0.99, 0.999, 1.0))]
+        for second in range(1, seconds + 1)
+    ]
+    return {"write": slower, "gather": slower[:1]}
 
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> MakeRun:
-    """``make_run(day=3, speed=0.5)``: the same study on that day, at that speed."""
+    """``make_run(day=3, speed=0.5)``: the same study on that day, at that speed.
+
+    With ``seconds`` the first phase of every visit has latencies over so many.
+    """
     target = tmp_path / 'tar"get'
     target.mkdir()
     studies = (TransferSize(), MetadataOps())
     cells = [cell for study in studies for cell in study.cells(context()) if isinstance(cell, Cell)]
 
-    def make(day: int = 0, speed: float = 1.0, noise: float = 0.02, fingerprint: str = "0" * 16) -> Run:
+    def make(
+        day: int = 0, speed: float = 1.0, noise: float = 0.02, fingerprint: str = "0" * 16, seconds: int = 0
+    ) -> Run:
         options = {
             "fingerprint": fingerprint,
             "studies": [study.name for study in studies],
@@ -43,6 +59,11 @@ def make_run(tmp_path: Path) -> MakeRun:
             facts = {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}
             writer.append_event(FactsFound(facts))
             visits = visits_of(cells, lambda phase, ranks: speed * flat(phase, ranks), blocks=6, noise=noise)
+            for number, record in enumerate(visits if seconds else []):
+                record["samples"][0] |= {
+                    "origin_unix_s": when.timestamp() + 60 * number,
+                    "latency_timeline": {"row_s": 1.0, "columns": LATENCY_COLUMNS, "rows": latency_rows(seconds)},
+                }
             for visit in stored(visits):
                 writer.append_visit(visit)
             writer.finish("complete")

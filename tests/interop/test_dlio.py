@@ -270,6 +270,29 @@ def test_a_value_that_no_yaml_can_have_is_refused_in_words(tmp_path: Path, value
     assert str(tmp_path / "x.yaml") in refused.value.where
 
 
+_AGAIN = "[" + ", ".join(["&a0 [x, x]", *(f"&a{at} [{', '.join([f'*a{at - 1}'] * 10)}]" for at in range(1, 12))]) + "]"
+_MERGED = "[" + ", ".join(["&a0 {x: 1}", *(f"&a{at} {{<<: [*a{at - 1}, *a{at - 1}]}}" for at in range(1, 40))]) + "]"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1:" * 5000 + "1", "[" + "1:" * 5000 + "1]", _AGAIN, _MERGED, "&a [*a]", "{? [x] : 1}", f"[{'9,' * 100_000}1]"],
+    ids=["long number", "long number in a list", "aliases", "merged aliases", "itself", "list as a key", "long list"],
+)
+@pytest.mark.parametrize("key", ["record_dims", "num_files_train"])
+def test_a_value_that_is_larger_than_it_looks_is_refused_in_words(tmp_path: Path, value: str, key: str) -> None:
+    (tmp_path / "x.yaml").write_text(f"dataset:\n  data_folder: /x\n  {key}: {value}\n")
+    with pytest.raises(BadInputError) as refused:
+        translate([str(tmp_path / "x.yaml")], 2, 1)
+    assert str(tmp_path / "x.yaml") in refused.value.where and len(str(refused.value)) < 1000
+
+
+def test_a_key_of_a_section_is_a_word(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("dataset:\n  ? [a]\n  : 1\n")
+    with pytest.raises(BadInputError, match="a key of dataset is not a word"):
+        read_configuration(tmp_path / "x.yaml")
+
+
 def test_a_configuration_that_is_no_file_or_too_large_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(b"#" * ((1 << 20) + 1))

@@ -16,8 +16,9 @@ from click.testing import CliRunner
 
 from knobs.test_changes import abandon, root, world
 from knobs.world import World, in_child
+from mounts import tmpfs_mounted
 from strakes.cli.knobs import journal_command, restore_command
-from strakes.errors import BadInputError
+from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.knobs import change, hold
 from strakes.knobs.journal import KnobJournal, directory, open_journals
 from strakes.knobs.knob_place import KnobPlace
@@ -160,7 +161,19 @@ def test_a_record_is_not_judged_by_files_of_other_mounts(tmp_path: Path) -> None
     )
     (tmp_path / "own").mkdir()
     script = 'mount -t tmpfs own "$1/own" && exec "$2" -I -c "$3" "$1"'
-    unshare = ["unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path), sys.executable, words]
+    unshare = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "slave",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        str(tmp_path),
+        sys.executable,
+        words,
+    ]
     subprocess.run(unshare, check=True)
     other = tmp_path / "other"
     with pytest.raises(BadInputError, match="another store"):
@@ -170,6 +183,7 @@ def test_a_record_is_not_judged_by_files_of_other_mounts(tmp_path: Path) -> None
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     """Be another client of the same cluster."""
     monkeypatch.setattr("strakes.knobs.hold.socket.gethostname", lambda: name)
+    monkeypatch.setattr("strakes.knobs.hold.boot_id", lambda: f"boot of {name}")
     monkeypatch.setenv("STRAKES_RUN", str(tmp_path / f"run of {name}"))
 
 
@@ -436,3 +450,29 @@ def test_a_damaged_record_goes_with_its_setting_or_is_named(
     assert any(str(record) in line for line in heard)
     record.write_text(whole)
     assert not hold.damaged_records()
+
+
+def test_a_change_is_put_back_under_another_name_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRAKES_RUN", str(tmp_path / "run"))
+    place = KnobPlace("size", "size", file=str(tmp_path / "size"))
+    store, other = tmp_path / "store", tmp_path / "other"
+    with monkeypatch.context() as named:
+        named.setattr("strakes.knobs.hold.socket.gethostname", lambda: "as it was called")
+        hold.take(place, "2560", store, store / "journal", run)
+    hold.give_back(place, store, run)
+    hold.take(place, "2560", other, other / "journal", run)
+
+
+def test_a_setting_whose_value_cannot_be_recorded_is_not_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    place = KnobPlace("size", "size", file=str(tmp_path / "size"))
+    with tmpfs_mounted("4k,nr_inodes=1") as full:
+        monkeypatch.setenv("STRAKES_RUN", str(full))
+        with pytest.raises(EnvironmentLacksError, match="was not changed") as lacks:
+            hold.take(place, "2560", tmp_path, tmp_path / "journal", run)
+    assert lacks.value.why == "No space left on device" and str(full) in lacks.value.where

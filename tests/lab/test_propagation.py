@@ -8,13 +8,14 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 import strakes.lab
 from mounts import tmpfs_mounted
+from strakes.lab.device import detach_below
 
 LAB = Path(strakes.lab.__file__).parent
 PATIENCE_S = 20.0
@@ -97,6 +98,45 @@ def test_a_node_of_a_lab_lets_go_of_what_is_unmounted_outside(
             wait_until(lambda: seen.exists() and str(disk) in seen.read_text(), "it never saw the mount")
             before.close()
             wait_until(lambda: str(disk) not in seen.read_text(), "the lab still holds what was unmounted")
+
+
+def loop_on(image: Path) -> str:
+    words = ["losetup", "--find", "--show", str(image)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"no loop device: {done.stderr}")
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_the_device_of_a_lab_goes_though_another_namespace_has_a_copy_of_its_mount(
+    tmp_path: Path, used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
+        pytest.skip("needs root and mkfs.ext4")
+    monkeypatch.setattr("strakes.lab.device._DETACH_S", 3.0)
+    image, where = tmp_path / "image", tmp_path / "mnt"
+    where.mkdir()
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    loop = loop_on(image)
+    try:
+        subprocess.run(["mount", loop, str(where)], check=True)
+        apart = ["unshare", "--mount", "--propagation", "private", "sleep", "60"]
+        with running(apart, os.environ["PATH"]) if not used else running_in(where):
+            time.sleep(0.5)
+            subprocess.run(["umount", str(where)], check=True)
+            assert detach_below(tmp_path) == ((Path(loop).name,) if used else ())
+    finally:
+        subprocess.run(["umount", str(where)], capture_output=True)
+        subprocess.run(["losetup", "--detach", loop], capture_output=True)
+
+
+def running_in(where: Path) -> AbstractContextManager[None]:
+    """Somebody in a namespace of mounts of its own, who works in the directory."""
+    script = f"cd {where} && exec sleep 60"
+    return running(["unshare", "--mount", "--propagation", "private", "sh", "-c", script], os.environ["PATH"])
 
 
 def test_no_namespace_of_mounts_is_made_without_saying_what_it_passes_on() -> None:

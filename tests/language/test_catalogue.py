@@ -78,3 +78,26 @@ def test_strings_of_the_sources_are_told_from_keys() -> None:
 def test_short_branches_make_a_message_each() -> None:
     source = "f\"{n} run{'s' if n > 1 else ''} of it\""
     assert list(messages.python_messages(f"x = {source}")) == ["{0} runs of it", "{0} run of it"]
+
+
+def test_every_room_with_messages_has_a_catalogue() -> None:
+    places = {path.stem for path in messages.PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    untranslated = sorted(place for place in places - set(ROOMS) - {"__init__", "__main__"} if messages.messages(place))
+    assert untranslated == [], "./dev messages ROOM makes a catalogue"
+
+
+def test_every_page_of_a_report_is_a_template_of_a_room() -> None:
+    pages = {str(path.relative_to(messages.PACKAGE)) for path in messages.PACKAGE.glob("report/templates/*.html.j2")}
+    assert pages == {template for templates in messages.TEMPLATES.values() for template in templates}
+
+
+def test_a_message_without_translation_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test of all rooms rests on."""
+    monkeypatch.setattr(messages, "CATALOGUES", tmp_path)
+    messages.update("new", {"the disk is full": ["new.py"], "{0} files are left": ["new.py"]})
+    catalogue = messages.read(messages.catalogue_of("new"))
+    assert [message.id for message in catalogue if message.id and not message.string] == [
+        "the disk is full",
+        "{0} files are left",
+    ]
+    assert messages.rooms() == ["new"]

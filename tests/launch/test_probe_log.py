@@ -32,3 +32,7 @@ def test_a_phase_has_a_row_for_each_of_its_seconds(tmp_path: Path) -> None:
     assert rows
     assert 0 < sum(row["operations"] for row in rows) <= sample.operations
     assert all(row["took_s"] > 0.9 and row["memory_available_bytes"] > 0 for row in rows)
+    latencies = sample.latency_timeline
+    rows = [dict(zip(latencies["columns"], row, strict=True)) for row in latencies["rows"]["file-create"]]
+    assert sum(row["calls"] for row in rows) == sample.operations
+    assert all(0 < row["p50_s"] <= row["p90_s"] <= row["p99_s"] <= row["p999_s"] <= row["slowest_s"] for row in rows)

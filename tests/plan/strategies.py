@@ -64,6 +64,8 @@ transfers = st.builds(
     collective=st.booleans(),
     hints=hints,
     chunk_bytes=st.just(0) | st.integers(0, 2**32 - 1),
+    sqpoll=st.booleans(),
+    iopoll=st.booleans(),
     stop=stops,
 )
 metadata = st.builds(
@@ -178,4 +180,7 @@ plans = st.builds(
     seed=st.integers(0, 2**32 - 1),
     ranks_per_node=st.none() | st.integers(1, 65536),
     memory_hog_bytes=st.integers(0, 2**50),
+    processors=st.sampled_from(["", "0", "0-3,8"]),
+    numa_nodes=st.sampled_from(["", "1,0"]),
+    buffer_pages=st.sampled_from(["normal", "transparent", "huge"]),
 )

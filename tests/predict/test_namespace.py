@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.errors import BadInputError
-from strakes.predict.namespace import Tally, commands, days, place, targets_needed, walk
+from strakes.predict.namespace import Tally, commands, place, targets_needed, walk
 
 
 def tree(*sizes: int) -> Tally:
@@ -57,10 +57,10 @@ def test_a_walk_follows_no_link_and_counts_what_changed(tmp_path: Path) -> None:
     old = tmp_path / "b" / "deep" / "deeper" / "0"
     os.utime(old, (0, 0))
     (tmp_path / "link").symlink_to("/")
-    tally, whole = walk(tmp_path, since_s=days(1), limit_s=60)
+    tally, whole = walk(tmp_path, since_s=86400.0, limit_s=60)
     assert whole and tally.entries == 3 + 2 * (1 + 1 + 5)
     assert {part.path.name: part.entries for part in tally.parts} == {"a": 7, "b": 7}
-    late, whole = walk(tmp_path, since_s=days(1), limit_s=-1)
+    late, whole = walk(tmp_path, since_s=86400.0, limit_s=-1)
     assert not whole and late.entries == 0
     with pytest.raises(BadInputError, match="not a directory"):
         walk(old, since_s=1, limit_s=1)

@@ -52,3 +52,12 @@ def test_a_run_without_intervals_advises_nothing_and_says_why() -> None:
 
 def test_where_nothing_stands_out_the_page_says_so() -> None:
     assert "No setting is recommended" in render_guide(replace(example_portrait(), recommendations=()))
+
+
+def test_words_of_others_are_no_tags_and_no_links_wherever_they_stand() -> None:
+    portrait = example_portrait()
+    nasty = '/tmp/"><img src=x onerror=alert(1)> [here](javascript:alert)'
+    warned = tuple(replace(warning, text=nasty, cells=(nasty,)) for warning in portrait.warnings)
+    page = render_guide(replace(portrait, scope=nasty, warnings=warned))
+    assert nasty.partition("<")[0] in page
+    assert "<img" not in page and "](" not in page

@@ -192,3 +192,25 @@ def test_the_vendored_library_is_the_one_its_readme_names() -> None:
 
 def test_the_licence_of_the_library_goes_with_every_report(report: str) -> None:
     assert "The above copyright notice and this permission notice shall be included" in report
+
+
+def test_the_warnings_of_a_headline_figure_are_numbered_in_their_order() -> None:
+    portrait = example_portrait()
+    (first, *others) = portrait.headlines
+    cells = {cell.id: cell for cell in portrait.cells}
+    second = others[0]
+    # The second has the warnings of the first and one more, in another order.
+    changed = {
+        first.cell: replace(cells[first.cell], warnings=("drift", "bimodal")),
+        second.cell: replace(cells[second.cell], warnings=("few-runs", "bimodal", "drift")),
+    }
+    page = render_html(
+        replace(
+            portrait,
+            headlines=(first, second),
+            cells=tuple(changed.get(cell.id, cell) for cell in portrait.cells),
+        )
+    )
+    rows = re.findall(r'<tr><td>(.*?)</td><td class="n strong"', page)
+    numbers = [re.findall(r"<sup[^>]*> (\d)</sup>", row) for row in rows]
+    assert numbers == [["1", "2"], ["1", "2", "3"]]

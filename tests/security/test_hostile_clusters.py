@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 import pytest
 
 from strakes.errors import BadInputError
-from strakes.failover.blocks import read_corosync
+from strakes.failover import check as checking
+from strakes.failover import limits, simulation
+from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.rules.rule import findings
 from strakes.failover.setup import Setup, read_plan, setup_of
@@ -61,6 +67,14 @@ def test_digits_of_other_scripts_are_no_number_of_milliseconds(tmp_path: Path) -
     list(findings(plan(tmp_path, cib(), "totem {\n token: ²\n consensus: ²\n}\n")))
 
 
+@pytest.mark.parametrize("read", [read_corosync, read_drbd])
+def test_sections_deep_in_each_other_are_refused(read: Callable[[str, str], Block]) -> None:
+    assert read("a {\n" * 100 + "}\n" * 100, "file").blocks
+    with pytest.raises(BadInputError, match="no configuration") as refused:
+        read("a {\n" * 101 + "}\n" * 101, "file")
+    assert "more than 100 deep" in refused.value.why and refused.value.where.startswith("file")
+
+
 def test_open_quotes_take_a_time_like_their_length() -> None:
     began = time.monotonic()
     assert read_corosync('"\\' * 500_000, "corosync.conf").blocks == []
@@ -73,10 +87,11 @@ def test_open_quotes_take_a_time_like_their_length() -> None:
         ("", "<primitive/>" * 5000),
         ("<rsc_order/>" * 50_000, ""),
         (f"<rsc_order><resource_set>{'<resource_ref/>' * 3000}</resource_set></rsc_order>", ""),
+        ("</constraints><nodes>" + "<node/>" * 1001 + "</nodes><constraints>", ""),
         ("", "<group>" * 2000 + "</group>" * 2000),
         (f"<rsc_location>{'<rule>' * 1500}{'</rule>' * 1500}</rsc_location>", ""),
     ],
-    ids=["resources", "constraints", "members of a set", "groups in groups", "rules in rules"],
+    ids=["resources", "constraints", "members of a set", "nodes", "groups in groups", "rules in rules"],
 )
 def test_more_than_any_cluster_has_is_refused_in_a_moment(constraints: str, resources: str) -> None:
     began = time.monotonic()
@@ -91,6 +106,84 @@ def test_programs_are_not_asked_about_what_takes_them_minutes(tmp_path: Path) ->
     assert behaviour_of(setup) is None
     told = {verdict.program: verdict for verdict in verdicts(setup)}["crm_verify"]
     assert told.state == "absent" or (told.state == "unable" and "more than" in told.text)
+    assert limits.too_much_to_ask(Cib(cib("<rsc_location/>" + "<!-- x -->"), "cib.xml").root) == ""
+    assert "elements" in limits.too_much_to_ask(
+        Cib(cib("<rsc_location>" + "<x/>" * 20_000 + "</rsc_location>"), "cib.xml").root
+    )
+
+
+def tagged(*tags: tuple[str, ...]) -> Cib:
+    """Two services, and tags: the first word of each is its name."""
+    text = "".join(
+        f'<tag id="{name}">{"".join(f"<obj_ref id={quoteattr(one)}/>" for one in names)}</tag>' for name, *names in tags
+    )
+    services = '<primitive id="p0" class="ocf" type="Dummy"/><primitive id="p1" class="ocf" type="Dummy"/>'
+    whole = cib().replace("</resources>", f"{services}</resources>").replace("</cib>", f"<tags>{text}</tags></cib>")
+    return Cib(whole, "cib.xml")
+
+
+def test_tags_that_name_themselves_or_each_other_again_and_again_have_members() -> None:
+    for tags in (
+        [("t0", "t0", "p1", "p0")],
+        [("t0", "t1", "p1"), ("t1", "t0", "p0")],
+        [*((f"t{number}", *[f"t{number + 1}"] * 2) for number in range(60)), ("t60", "p1", "p0")],
+        [*((f"t{number}", f"t{number + 1}") for number in range(5000)), ("t5000", "p1", "p0")],
+    ):
+        assert sorted(one.id for one in tagged(*tags).ties.members("t0")) == ["p0", "p1"]
+
+
+def test_a_resource_that_a_set_names_keeps_its_template() -> None:
+    orders = '<rsc_order id="o"><resource_set id="s"><resource_ref id="p0"/></resource_set></rsc_order>'
+    services = '<template id="T" class="ocf" type="Dummy"/><primitive id="p0" template="T"/>'
+    one = Cib(cib(orders).replace("</resources>", f"{services}</resources>"), "cib.xml")
+    assert [each.id for each in one.ties.members("T")] == ["p0"]
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["ended at once", "ended although an error was kept"])
+def test_rules_that_do_not_come_to_an_end_are_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    def never(_: Setup) -> None:
+        for last in range(1, times + 1):
+            with suppress(*[BadInputError] * (last < times)):
+                while True:
+                    pass
+
+    monkeypatch.setattr(limits, "_MOST_S", 0.1)
+    monkeypatch.setattr(checking, "findings", never)
+    with pytest.raises(BadInputError, match="no configuration that can be checked") as refused:
+        checking.check(plan(tmp_path, cib()))
+    assert "processor time" in refused.value.why
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_what_waits_in_a_long_chain_is_found() -> None:
+    """Of each resource once, however many ask."""
+    many = [f'<primitive id="p{at}" class="ocf" provider="heartbeat" type="Dummy"/>' for at in range(900)]
+    orders = "".join(f'<rsc_order id="o{at}" first="p{at}" then="p{at + 1}"/>' for at in range(899))
+    one = Cib(cib(orders).replace("</resources>", f"{''.join(many)}</resources>"), "cib.xml")
+    named = {each.id: each for each in one.primitives}
+    assert one.ties.starts_after(named["p899"], named["p0"]) and not one.ties.starts_after(named["p0"], named["p899"])
+
+
+def test_files_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
+    setup = plan(tmp_path, cib())
+    (tmp_path / "etc/drbd.d").mkdir()
+    for name in ("a", "b", "c"):
+        (tmp_path / f"etc/drbd.d/{name}.res").write_text(" " * (2 << 20))
+    with pytest.raises(BadInputError, match="no configuration") as refused:
+        read_plan(tmp_path)
+    assert refused.value.where.endswith("b.res") and "larger than 4 MiB" in refused.value.why
+    assert setup.cib is not None
+
+
+def test_a_policy_engine_that_answers_too_late_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = plan(tmp_path, cib())
+    monkeypatch.setattr(simulation, "installed", lambda program: True)
+    monkeypatch.setattr(simulation, "_LIMIT_S", 0.0)
+    monkeypatch.setattr(checking, "verdicts", lambda setup: ())
+    (told,) = checking.check(setup).verdicts
+    assert (told.program, told.state) == ("crm_simulate", "unable") and "within 0 s" in told.text
 
 
 def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_refused(tmp_path: Path) -> None:

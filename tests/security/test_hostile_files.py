@@ -224,6 +224,19 @@ def test_a_published_run_of_too_many_values_is_refused(tmp_path: Path) -> None:
     assert "values" in refuse(read_published, path).why
 
 
+def test_a_result_of_too_many_values_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text('\n{"access": "bwMiB", "x": [' + "[]," * 1_000_000 + "[]]}")
+    assert "2000000 values" in refuse(read_file, path).why
+
+
+@pytest.mark.parametrize("text", ["phase = [" + "{}," * 1001 + "]\n", '[[phase]]\nkind = "x"\n' * 1001])
+def test_a_plan_of_too_many_phases_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    assert "more than 1000" in refuse(lambda path: plan_from_toml(path, 1), path).why
+
+
 def test_of_a_published_run_with_many_faults_one_is_told(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(b'{"schema":1,"manifest":{},"findings":{},"visits":[' + b"1," * 500_000 + b"1]}")

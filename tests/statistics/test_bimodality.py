@@ -145,3 +145,34 @@ def test_rates_one_step_of_a_clock_apart_are_no_groups_and_three_steps_apart_the
     for middle in (ticks, ticks + 1):
         assert steps_apart(TwoGroups(1 / (ticks + 1), 1 / ticks, 0.5, 20), 1 / middle)
     assert not steps_apart(TwoGroups(1 / (ticks + 3), 1 / ticks, 0.5, 20), 1 / (ticks + 3))
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
+def test_runs_that_resemble_the_one_before_make_no_groups(correlation: float) -> None:
+    generator = np.random.default_rng(7)
+    called = 0
+    for _ in range(100):
+        values = 0.1 * generator.standard_normal(60)
+        for run in range(1, 60):
+            values[run] = correlation * values[run - 1] + math.sqrt(1 - correlation**2) * values[run]
+        called += two_groups(np.exp(values).tolist(), correlation) is not None
+    assert called <= 3
+
+
+def test_a_small_group_is_told_whole() -> None:
+    """A seventh of the runs is slow: they are one group, and the scatter of the others is no gap."""
+    generator = np.random.default_rng(9)
+    values = np.exp(0.1 * generator.standard_normal(350)) * np.where(np.arange(350) % 7, 1.0, 0.3)
+    groups = two_groups(values.tolist())
+    assert groups is not None
+    assert groups.low_share == pytest.approx(1 / 7, abs=0.01)
+    assert groups.low / groups.high == pytest.approx(0.3, rel=0.05)
+
+
+def test_groups_are_found_although_runs_resemble_the_one_before() -> None:
+    """A neighbour who comes and goes makes neighbours in time alike."""
+    generator = np.random.default_rng(8)
+    levels = np.where(np.arange(300) // 10 % 2, 0.5, 1.0)
+    values = levels * np.exp(0.1 * generator.standard_normal(300))
+    groups = two_groups(values.tolist(), 0.8)
+    assert groups is not None and groups.low / groups.high == pytest.approx(0.5, rel=0.05)

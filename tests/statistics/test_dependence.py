@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from strakes.statistics.change_points import change_points
-from strakes.statistics.comparison import between_runs, judge, within_blocks
+from strakes.statistics.comparison import between_runs, common_correlation, judge, within_blocks
 from strakes.statistics.contrast import Verdict
-from strakes.statistics.dependence import dependent_interval, pooled_correlation, stretched
+from strakes.statistics.dependence import dependent_interval, mixed_correlation, pooled_correlation, stretched
+from strakes.statistics.drift import pooled_trend
 from strakes.statistics.interval import median_interval
 from strakes.statistics.stopping import StoppingRule
 
@@ -92,6 +93,36 @@ def test_pairs_that_wander_are_told_apart_no_more_often_than_stated(correlation:
     assert wrong <= 45
 
 
+@pytest.mark.parametrize(("cells", "blocks"), [(4, 8), (6, 8), (12, 12)])
+def test_cells_whose_ratios_wander_are_told_apart_no_more_often_than_stated(cells: int, blocks: int) -> None:
+    """Three standard errors beyond one in ten, of 60 tries."""
+    first, second = (
+        autoregressions(0.5, 60 * cells, blocks, seed).reshape(60, cells, blocks) for seed in (cells, 100 + cells)
+    )
+    wrong = 0
+    for of_a, of_b in zip(first, second, strict=True):
+        pairs = [
+            (dict(enumerate(np.exp(0.1 * a).tolist())), dict(enumerate(np.exp(0.1 * b).tolist())))
+            for a, b in zip(of_a, of_b, strict=True)
+        ]
+        alike = common_correlation(pairs)
+        judged = judge([within_blocks(a, b, correlation=alike) for a, b in pairs], 0.9, 0.05)
+        wrong += any(one.verdict in (Verdict.FASTER, Verdict.SLOWER) for one in judged)
+    assert wrong <= 13
+
+
+def test_a_trend_of_cells_that_wander_is_none_but_a_common_one_stays() -> None:
+    wander = np.exp(0.15 * autoregressions(0.7, 14 * 60, 14, 9).reshape(60, 14, 14))
+    false = dict.fromkeys((0.0, 0.7), 0)
+    for survey in wander:
+        cells = [dict(enumerate(cell.tolist())) for cell in survey]
+        for alike in false:
+            false[alike] += pooled_trend(cells, alike).p_value <= 0.05
+    assert false[0.7] <= 6 < false[0.0]
+    falling = [{block: 100.0 * 0.95**block for block in range(14)}] * 14
+    assert pooled_trend(falling, 0.5).p_value < 0.001
+
+
 def test_a_difference_far_beyond_the_scatter_is_found_in_few_pairs() -> None:
     a, b = {n: 100.0 + n % 3 for n in range(8)}, {n: 80.0 + n % 2 for n in range(8)}
     (judged,) = judge([within_blocks(a, b)], 0.9, 0.05)
@@ -139,3 +170,26 @@ def test_independent_runs_keep_their_intervals() -> None:
             assert independent is not None
             wider.append((interval.high - interval.low) / (independent.high - independent.low))
     assert np.mean(wider) < 1.1
+
+
+@given(st.floats(0, 0.95), st.floats(0, 0.95), st.floats(0, 1), st.integers(5, 60))
+def test_two_sources_of_scatter_cost_what_lies_between_those_of_each(
+    shared: float, own: float, part: float, runs: int
+) -> None:
+    mixed = mixed_correlation(shared, own, part, runs)
+    alone = [mixed_correlation(correlation, correlation, 1, runs) for correlation in (shared, own)]
+    assert min(alone) - 1e-9 <= mixed <= max(alone) + 1e-9
+    assert mixed <= max(shared, own) + 1e-9
+
+
+def test_intervals_hold_where_blocks_have_little_in_common_that_lasts() -> None:
+    """A tenth of the variance lasts from block to block: intervals are given, and hold."""
+    generator = np.random.default_rng(5)
+    held = []
+    for _ in range(40):
+        common = autoregressions(0.8, 1, 20, seed=int(generator.integers(1 << 30)))
+        rows = np.sqrt(0.1) * common + np.sqrt(0.9) * generator.standard_normal((15, 20))
+        rule = StoppingRule(stretched(0.9, mixed_correlation(0.95, 0.0, 0.15, 20)), 0.1)
+        intervals = [rule.estimate(np.exp(0.1 * row).tolist()).interval for row in rows]
+        held += [interval is not None and interval.contains(1.0) for interval in intervals]
+    assert sum(held) >= 0.9 * len(held)

@@ -155,3 +155,8 @@ def test_of_a_directory_with_other_things_only_what_is_of_the_store_is_closed(tm
     (tmp_path / "home" / "runs").mkdir()
     Store(tmp_path / "home")
     assert modes(tmp_path / "home") == {"home": 0o755, "home/letter": 0o644, "home/runs": 0o700}
+
+
+def test_a_store_whose_rooms_are_no_directories_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "knobs", 0o644)
+    assert Store(tmp_path).root == tmp_path

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Finding
 from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Phase, TransferPhase
 from strakes.studies.access_patterns import AccessPatterns
+from strakes.studies.compose import useful_bounds
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.open_close import OpenClose
@@ -134,6 +137,44 @@ def test_the_smallest_level_has_none_below_to_be_better_than() -> None:
     results = measured(study, lambda phase, ranks: 1000.0 * MIB)
     for advice in study.advice(results):
         assert advice.value == "4 KiB" and len(advice.contests()) == 1
+
+
+def test_which_level_is_too_small_is_said_where_it_is_not_known_which_suffices() -> None:
+    """Two large levels that scatter cannot be told apart, but the smallest is far below both."""
+
+    def rate(phase: Phase, ranks: int) -> float:
+        assert isinstance(phase, TransferPhase)
+        return (100.0 if phase.transfer_bytes < 64 * KIB else 1000.0) * MIB
+
+    study = TransferSize()
+    results = measured(study, rate, noise=0.3, blocks=16)
+    partly = finding(study, results, "transfer-size-write-buffered")
+    assert partly.verdict == "measured" and "Buffered writes need more than 4 KiB transfers" in partly.statement
+    assert {claim.to for claim in partly.claims} == {"transfer-size/buffered/4096:write"}
+    assert {(claim.low, claim.high) for claim in partly.claims} == {(1.0, None)}
+
+
+def test_levels_that_cannot_be_told_apart_are_said_to_differ_little_where_they_do() -> None:
+    study = TransferSize()
+    results = measured(study, lambda phase, ranks: 1000.0 * MIB, noise=0.1, blocks=12)
+    partly = finding(study, results, "transfer-size-write-buffered")
+    assert "of the rate of any other setting" in partly.statement
+    assert {claim.of for claim in partly.claims} == {"transfer-size/buffered/4096:write"}
+    assert all(claim.low is not None and 0.8 <= claim.low <= 1 for claim in partly.claims)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (0.81, 1.24, "0.81 to 1.24"),
+        (0.95, 1.5, "at least 0.95"),
+        (0.3, 1.08, "at most 1.08"),
+        (0.7, 1.2, None),
+        (0.85, 1.3, None),
+    ],
+)
+def test_an_interval_that_holds_one_is_told_by_what_it_rules_out(low: float, high: float, told: str | None) -> None:
+    assert useful_bounds(low, high) == told
 
 
 def test_a_ratio_that_may_be_one_asserts_nothing() -> None:

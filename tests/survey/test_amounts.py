@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.truth.__main__ import USUAL
+from bench.truth.noise import noise_named
+from bench.truth.planted import truth_named
+from bench.truth.simulated import survey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from strakes.analysis.build import study_portrait
+from strakes.analysis.warnings import dropped_cells
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import SkippedCell
 from strakes.plan import MetadataPhase, TransferPhase
+from strakes.store.records import CellSkipped
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.registry import SURVEY
 from strakes.studies.study import Context, Pilot
 from strakes.studies.transfer_size import TransferSize
-from strakes.survey.amounts import LONG_ENOUGH_REMOTE_S, LONG_ENOUGH_S
+from strakes.survey.amounts import LASTING_S, long_enough_s
 from strakes.survey.preparation import choose_cells, make_context
 from strakes.units import GIB, MIB, parse_seconds
 from survey.test_preparation import facts, request
@@ -49,11 +57,44 @@ def test_cells_are_left_out_before_phases_become_too_short(
     budget_s: float, rate: float, creates: float, remote: bool
 ) -> None:
     context, cells, skipped = chosen(Pilot(rate, rate, creates, 0.01), budget_s=budget_s, remote=remote)
-    long_enough = LONG_ENOUGH_REMOTE_S if remote else LONG_ENOUGH_S
+    long_enough = long_enough_s("xfs", budget_s, remote=remote)
     least = {cell.priority for cell in cells} == {1}
     assert context.phase_s >= long_enough or least
     left_out = [one for one in skipped if "a larger --budget measures it, too" in one.reason]
     assert left_out or context.least_priority == max(cell.priority for cell in cells)
+
+
+# Writes and reads in MiB/s, creations per second: a disk, a solid state disk, a fast one, a loop device.
+_USUAL = [(150, 150, 900), (450, 500, 15_000), (2000, 3000, 40_000), (250, 600, 18_000)]
+
+
+@pytest.mark.parametrize("rates", _USUAL)
+def test_with_a_larger_budget_phases_become_lasting_before_more_is_measured(rates: tuple[int, int, int]) -> None:
+    write, read, creates = rates
+    pilot = Pilot(write * MIB, read * MIB, creates, 0.03)
+    planned = [chosen(pilot, budget_s=budget_s)[:2] for budget_s in (60.0, 120.0, 300.0, 600.0, 1800.0)]
+    assert all(context.phase_s >= LASTING_S for context, _ in planned[3:])
+    numbers = [len(cells) for _, cells in planned]
+    assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize(("times", "longer"), [(0.5, 1.0), (1.0, 1.0), (1.7, 1.7), (8.0, 2.0)])
+def test_lasting_writes_take_longer_where_reads_of_what_they_wrote_would_be_too_short(
+    times: float, longer: float
+) -> None:
+    rate = 400.0 * MIB
+    context = replace(chosen()[0], pilot=Pilot(rate, times * rate, 1e4), phase_s=1.0)
+    # Whole quarters of a power of two are a fifth less at most.
+    assert 0.8 * longer <= context.amount_bytes(2) * 2 / rate <= longer
+
+
+def test_the_head_of_the_report_tells_how_many_cells_wait_for_a_larger_budget(tmp_path: Path) -> None:
+    run, _ = survey(truth_named("churn"), noise_named(USUAL), 1, SURVEY, tmp_path)
+    waiting = sum("a larger --budget measures it, too" in event.reason for event in run.events_of(CellSkipped))
+    assert waiting
+    measured, all_cells = len(run.cells) - len(dropped_cells(run)), len(run.cells) + waiting
+    told = f"; {measured} of {all_cells} cells were measured, more need a larger --budget; "
+    assert told in study_portrait(run).scope
 
 
 def test_the_largest_calls_are_several_or_are_left_out_with_the_option_that_measures_them() -> None:

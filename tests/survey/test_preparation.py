@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.truth.__main__ import USUAL
+from bench.truth.noise import noise_named
+from bench.truth.planted import truth_named
+from bench.truth.simulated import SimulatedEngine, survey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,8 +17,12 @@ from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.record import from_record, to_record
 from strakes.findings.sample import Sample
-from strakes.studies.registry import STUDIES
+from strakes.launch.messages import PlanResult
+from strakes.plan import Plan
+from strakes.store.records import AmountsChosen
+from strakes.studies.registry import STUDIES, SURVEY
 from strakes.studies.study import Pilot
+from strakes.survey.amounts import LONG_ENOUGH_S
 from strakes.survey.pilot import pilot_from_samples, pilot_plan
 from strakes.survey.preparation import FREE_SHARE, choose_cells, limits, make_context
 from strakes.survey.request import Request
@@ -111,6 +119,26 @@ def test_the_pilot_is_small_on_a_small_target() -> None:
     plan = pilot_plan(2, max_bytes=MIB, max_items=64, seconds=0.1, seed=1)
     assert plan.bytes_on_target() <= MIB
     assert plan.inodes_on_target() <= 100
+
+
+def test_what_grows_with_the_amount_is_not_taken_for_what_every_visit_costs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pilot moves far more than a phase of a survey, and removing it takes as much longer."""
+    answer = SimulatedEngine.run
+
+    def removing_too(engine: SimulatedEngine, plan: Plan, *given: Any, **options: Any) -> PlanResult:
+        result = answer(engine, plan, *given, **options)
+        # Its clock moves while somebody sleeps.
+        engine._clock.sleep(0.3 * sum(sample.elapsed_s for sample in result.samples))
+        return result
+
+    quick, _ = survey(truth_named("churn"), noise_named(USUAL), 1, SURVEY, tmp_path / "quick")
+    monkeypatch.setattr(SimulatedEngine, "run", removing_too)
+    slow, _ = survey(truth_named("churn"), noise_named(USUAL), 1, SURVEY, tmp_path / "slow")
+    lengths = [run.events_of(AmountsChosen)[0].phase_s for run in (quick, slow)]
+    assert lengths[1] > 0.9 * lengths[0]
+    assert lengths[1] >= LONG_ENOUGH_S
 
 
 def test_a_pilot_that_did_nothing_in_time_still_gives_rates() -> None:

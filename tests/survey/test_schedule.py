@@ -122,8 +122,9 @@ def test_cells_that_are_taken_back_give_every_cell_more_runs_as_time_allows() ->
     assert plan.fit(remaining_s=5.0)
     for visit in stored(visits_of(plan.next_block(), flat, 1, 0.001)):
         plan.record(replace(visit, block=1, elapsed_s=0.001))
-    before_s = plan.needed_s()
+    before_s, least_s = plan.needed_s(), plan.needed_s(least=True)
     assert plan.take_back(remaining_s=100.0)
+    assert least_s == before_s and plan.needed_s(least=True) < plan.needed_s()
     runs = plan.needed_s() / sum(plan.expected_s(cell) for cell in plan.open_cells())
     assert before_s < plan.needed_s() <= 100.0
     assert runs > 5

@@ -52,6 +52,13 @@ def test_a_first_block_ends_with_the_budget_and_tells_what_it_did_not_come_to(tm
     assert 1 <= len(measured) < len(run.cells) / 2
 
 
+def test_amounts_that_are_refused_after_the_pilot_leave_no_run(tmp_path: Path) -> None:
+    asked = ["survey", str(tmp_path), "--budget", "2s", "--phase", "60s", "-q"]
+    assert strakes(asked) == 2
+    assert Store().runs() == []
+    assert list(tmp_path.iterdir()) == []
+
+
 def failed(what: str, load: float, monkeypatch: pytest.MonkeyPatch, place: Path) -> Exception:
     monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
     return visit.failure("error", [EngineError(what)], "a place", detect(place))

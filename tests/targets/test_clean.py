@@ -3,7 +3,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -79,6 +82,50 @@ def test_a_process_number_that_was_given_again_is_another_process(tmp_path: Path
     mine = Marker.of_this_process(RUN)
     place = make(tmp_path, marker=dataclasses.replace(mine, pid_start=mine.pid_start - 1))
     assert clean(tmp_path).removed == (str(place),)
+
+
+CONTAINERS = {
+    "of its own processes": ["--pid", "--mount-proc", "--fork", sys.executable],
+    "of another name": ["--uts", "sh", "-c", 'hostname another; exec "$0" "$@"', sys.executable],
+    "of another time": ["--pid", "--mount-proc", "--time", "--boottime", "100000", "--fork", sys.executable],
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_a_suspended_run_in_a_container_of_this_machine_is_known_to_live(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.targets.marker.WATCH_S", 0.1)
+    if os.geteuid() != 0 or not Path("/proc/self/ns/time").exists():
+        pytest.skip("needs root and a kernel with time namespaces")
+    work = (
+        "import os, signal; from pathlib import Path; from strakes.targets.workspace import Workspace; "
+        f"print(Workspace.create(Path({str(tmp_path)!r}), {RUN!r}).path, flush=True); signal.pause()"
+    )
+    command = ["unshare", *CONTAINERS[kind], "-I", "-c", work]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            assert process.stdout is not None
+            marker = Path(process.stdout.readline().strip()) / MARKER_NAME
+            os.killpg(process.pid, signal.SIGSTOP)
+            marker.write_bytes(dataclasses.replace(_marker_in(marker), heartbeat_unix_s=0.0).to_bytes())
+            assert len(clean(tmp_path).skipped_live) == 1
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert len(clean(tmp_path).removed) == 1
+
+
+def _marker_in(path: Path) -> Marker:
+    return Marker(**json.loads(path.read_text()))
+
+
+def test_a_living_run_is_known_in_a_time_namespace_where_it_began_at_another_time(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or not Path("/proc/self/ns/time").exists():
+        pytest.skip("needs root and a kernel with time namespaces")
+    shifted = ["unshare", "--time", "--boottime", "100000", "--fork", sys.executable, "-I", "-c"]
+    script = f"from strakes.targets.clean import clean; print(len(clean({str(tmp_path)!r}).skipped_live))"
+    with Workspace.create(tmp_path, RUN):
+        assert subprocess.check_output([*shifted, script], text=True) == "1\n"
 
 
 @pytest.mark.parametrize("elsewhere", [{"host": "another"}, {"boot": "another"}, {"pid_namespace": "pid:[1]"}])

@@ -69,7 +69,7 @@ def test_target_tells_what_is_known_and_what_can_be_changed(tmpfs: Path, capsys:
     out = capsys.readouterr().out
     assert "tmpfs (on this machine)" in out
     assert "16 MiB free of 16 MiB" in out
-    assert "strakes can change\n  nothing" in out
+    assert "strakes can change\n  no layouts of files; for settings see: strakes knobs list DIR" in out
     assert os.listdir(tmpfs) == before
 
 

@@ -105,7 +105,6 @@ def test_placements_are_compared_by_what_was_asked_for() -> None:
 def test_a_plain_file_system_controls_nothing_and_says_so(tmp_path: Path) -> None:
     target = detect(tmp_path)
     assert target.layout(tmp_path) is None and target.placement(tmp_path) is None
-    assert not target.drop_caches()
     assert all(limit.what and limit.why for limit in target.limits())
     assert "mount options" in target.describe().client
     with pytest.raises(UnsupportedError, match="layout"):

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from conftest import StrakesRunner
+from conftest import StrakesRunner, one_in
 from strakes.launch.local import LocalEngine
 from strakes.plan import MetadataPhase, Plan
 from strakes.targets.marker import MARKER_NAME
@@ -228,18 +228,21 @@ def test_the_engine_gives_up_a_list_that_does_not_end(
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("AWS_ENDPOINT_URL", value)
-        for value in (
-            "javascript:1",
-            "-x",
-            "http://",
-            "http://127.0.0.1:99999",
-            "http://a\r\nb",
-            f"http://{'a' * 100_000}",
-        )
-    ]
-    + [("STRAKES_S3_BUCKET", value) for value in ("../x", "a/b", "..", "b?x", "ab", "b" * 64, "a..b", "-abc")],
+    one_in(
+        4,
+        [
+            ("AWS_ENDPOINT_URL", value)
+            for value in (
+                "javascript:1",
+                "-x",
+                "http://",
+                "http://127.0.0.1:99999",
+                "http://a\r\nb",
+                f"http://{'a' * 100_000}",
+            )
+        ]
+        + [("STRAKES_S3_BUCKET", value) for value in ("../x", "a/b", "..", "b?x", "ab", "b" * 64, "a..b", "-abc")],
+    ),
 )
 def test_an_address_or_a_bucket_that_is_none_is_refused_and_nothing_is_asked(
     store: Store, engine: LocalEngine, strakes: StrakesRunner, tmp_path: Path, name: str, value: str

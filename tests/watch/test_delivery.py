@@ -6,13 +6,14 @@ import json
 import shutil
 import socket
 import socketserver
+import struct
 import subprocess
 import threading
 import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email import message_from_string
 from email.policy import default
 from pathlib import Path
@@ -23,7 +24,7 @@ import pytest
 from conftest import ROOT
 from strakes.watch.alerts import AlertSender, to_alertmanager, to_mail
 from strakes.watch.live import LiveWatch
-from strakes.watch.metrics import serve
+from strakes.watch.metrics import Metrics, serve
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring
 from strakes.watch.values import WatchEvent
@@ -180,3 +181,19 @@ def test_an_alarm_arrives_as_mail_and_waits_while_the_server_refuses() -> None:
     assert mail["To"] == "operators@example.org" and mail["Bcc"] is None
     assert mail["Subject"] == "strakes: job 7 causes Bcc: all 91 % of the load"
     assert json.loads(mail.get_content())["kind"] == "heavy" and alerts.waiting == 0
+
+
+def test_silent_connections_do_not_keep_a_scrape_out(capfd: pytest.CaptureFixture[str]) -> None:
+    port, _ = serve(Metrics(), "127.0.0.1", 0)
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        assert answer.status == 200
+    dropped = 0
+    for connection in silent:
+        connection.setblocking(False)
+        with suppress(BlockingIOError):
+            dropped += connection.recv(1) == b""
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    assert dropped >= 40
+    assert capfd.readouterr().err == ""

@@ -37,7 +37,7 @@ COLUMNS = Columns("start", "rate", ("app",))
 @pytest.mark.parametrize("index", [False, True])
 def test_the_series_that_changed_is_named_with_day_and_size(tmp_path: Path, index: bool) -> None:
     write_year(tmp_path / "year.csv.gz", index=index)
-    found = replay(tmp_path / "year.csv.gz", COLUMNS)
+    found = replay(tmp_path / "year.csv.gz", COLUMNS, 0.1)
     (event,) = [event for event in found.events if event.alarm]
     assert event.subject == "two" and found.series == 2 and found.alarms == 1 and not found.learning
     assert abs(event.began_s - (1.5e9 + 200 * DAY_S)) <= DAY_S
@@ -66,7 +66,19 @@ def test_a_file_without_rows_is_bad_input(tmp_path: Path, content: bytes) -> Non
 
 def test_the_command_prints_events_and_writes_json(tmp_path: Path, strakes: StrakesRunner) -> None:
     write_year(tmp_path / "year.csv")
-    words = ["watch", "replay", str(tmp_path / "year.csv"), "--time", "start", "--value", "rate", "--by", "app"]
+    words = [
+        "watch",
+        "replay",
+        str(tmp_path / "year.csv"),
+        "--time",
+        "start",
+        "--value",
+        "rate",
+        "--by",
+        "app",
+        "--alarms-a-month",
+        "0.1",
+    ]
     done = strakes(*words, "--json", str(tmp_path / "out.json"))
     assert done.returncode == 0 and "two changed by -" in done.stdout and "1 alarm without a cause" in done.stdout
     events = json.loads((tmp_path / "out.json").read_text())["events"]
@@ -100,7 +112,7 @@ def test_of_equals_the_one_that_falls_behind_is_named_though_the_load_of_all_wan
     assert 0 <= (slowest.told_s - 1.5e9) / DAY_S - 200 < 30
     assert len(alarms) <= 2
     # Each by itself hides behind the load.
-    assert replay(tmp_path / "targets.csv", TARGETS, 0.02).alarms == 0
+    assert replay(tmp_path / "targets.csv", TARGETS, 0.005).alarms == 0
 
 
 def test_equals_that_stay_equal_raise_no_alarm(tmp_path: Path) -> None:

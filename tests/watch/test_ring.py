@@ -71,6 +71,18 @@ def test_merging_again_after_a_crash_counts_nothing_twice(tmp_path: Path) -> Non
     assert list(ring.rows()) == merged and not minutes.exists()
 
 
+def test_a_clock_that_was_ahead_and_set_back_costs_no_operation(tmp_path: Path) -> None:
+    ring, generator = Ring(tmp_path), np.random.default_rng(5)
+    for minute in range(35):
+        ring.add(row(START_S + 60 * minute, generator))
+    ring.thin(START_S + 30 * DAY_S)
+    for minute in range(35, 90):
+        ring.add(row(START_S + 60 * minute, generator))
+    ring.thin(START_S + 5 * DAY_S)
+    ring.thin(START_S + 30 * DAY_S)
+    assert sum(histogram.count for one in ring.rows() for histogram in one.figures.values()) == 90 * 3 * 60
+
+
 @pytest.mark.parametrize("cut", [1, 17, 60])
 def test_a_torn_line_costs_only_itself(tmp_path: Path, cut: int) -> None:
     ring, generator = Ring(tmp_path), np.random.default_rng(3)
@@ -107,6 +119,21 @@ def test_a_full_store_loses_nothing_that_was_written(small: Path) -> None:
     assert 0 < len(kept) < 200 and ring.lost == 200 - len(kept) and "space" in ring.why
     ring.thin(START_S + 30 * DAY_S)
     assert len(list(Ring(small).rows())) == len(kept)
+
+
+def test_a_watch_that_begins_again_says_since_when_nothing_was_kept(tmp_path: Path) -> None:
+    ring = Ring(tmp_path)
+    for minute in (-1440, 0, 1):
+        ring.add(row(START_S + 60 * minute, np.random.default_rng(6)))
+    now_s, told = START_S + 120 + 3600, list[WatchEvent]()
+    for _ in range(2):
+        live = LiveWatch([], [], Ring(tmp_path), AlertSender([]), say=told.append, clock=lambda: now_s)
+        live.step()
+        live.step()
+        ring.add(row(now_s, np.random.default_rng(7)))
+    (event,) = told
+    assert (event.began_s, event.ended_s, event.alarm) == (START_S + 120, now_s, False)
+    assert event.text == "nothing is kept of the 3,600 s before this watch began"
 
 
 class Away:

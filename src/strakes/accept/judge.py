@@ -18,7 +18,7 @@ from strakes.predict.model import COVERAGE, Model
 from strakes.predict.scale import Scale
 from strakes.report.numbers import percent, show
 from strakes.studies.compose import find_saturation
-from strakes.units import format_bytes
+from strakes.units import counted, format_bytes
 
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
 # Of more than was measured: what is forecast never passes.
@@ -206,7 +206,8 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     assert cell is not None and cell.low is not None and cell.high is not None
     ranks = int(float(best.settings[asked.factor]))
     reading = (
-        f"{asked.show(cell.median)} [{asked.show(cell.low)} - {asked.show(cell.high)}] with {ranks} ranks of one node"
+        f"{asked.show(cell.median)} [{asked.show(cell.low)} - {asked.show(cell.high)}] with "
+        f"{counted(ranks, 'rank')} of one node"
     )
     limits = (
         f"{percent(cell.confidence)} interval of {cell.runs} runs on this node at this time, with few files on "
@@ -241,13 +242,13 @@ def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: 
     ids = evidence.results.ids(measured)
     assert asked.clients is not None
     limits = (
-        f"{reached} ranks of one node were measured, but the need is for {asked.clients} clients: measure with "
+        f"{counted(reached, 'rank')} of one node took part, but the need is for {asked.clients} clients: measure with "
         "that many."
     )
     sizes = [_clients_of(cell, asked) for cell in measured]
     levels = [level for cell, size in zip(measured, sizes, strict=True) if (level := level_of(cell, size)) is not None]
     if len({level.scale for level in levels}) < 2:
-        outlook = f"only {reached} clients were measured"
+        outlook = f"no more than {counted(reached, 'client')} took part"
         return asked.answer(UNKNOWN, outlook, f"{limits} A forecast needs at least two numbers of clients.", ids)
     size = Scale(clients=asked.clients, ranks=asked.clients)
     forecast = Model(levels).forecast(size)

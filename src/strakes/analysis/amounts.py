@@ -5,18 +5,20 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from strakes.findings.portrait import RunWarning
+from strakes.findings.portrait import Finding, Headline, Portrait, Recommendation, RunWarning
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample
 from strakes.statistics.interval import median
 from strakes.studies.compose import from_memory
-from strakes.units import format_bytes, format_seconds, typed_bytes
+from strakes.units import counted, format_bytes, format_seconds, typed_bytes
 
-# A phase of less is over before write-back, a server or a device has settled.
-_SHORT_S = 0.1
+# A phase of less is a burst, over before write-back, a server or a device has settled: whoever streams for hours meets
+# other limits.
+_BURST_S = 0.5
 # Whoever wants to be sure that no memory answers moves this many times the memory (S3).
 _TIMES_MEMORY = 2
 
@@ -34,10 +36,67 @@ def amounts_of(results: Results) -> str:
     if data:
         parts.append(f"each rank moved {_span(format_bytes(data[0]), format_bytes(data[-1]))}")
     if files:
-        parts.append(
-            f"{'and ' if data else 'each rank '}worked on {_span(f'{files[0]:,.0f}', f'{files[-1]:,.0f}')} files"
-        )
-    return ", ".join(parts)
+        numbers = _span(f"{files[0]:,.0f}", f"{files[-1]:,.0f}")
+        several = files[-1] != 1
+        parts.append(f"{'and ' if data else 'each rank '}worked on {numbers} {'files' if several else 'file'}")
+    return ", ".join(parts) + _of_bursts(results)
+
+
+def _of_bursts(results: Results) -> str:
+    """Return in words how many figures stand on phases too short to show what lasts; nothing where there is none."""
+    short = len(bursts(results))
+    if not short:
+        return ""
+    return (
+        f"; {short} of {_figures(results)} figures {'is' if short == 1 else 'are'} of bursts below "
+        f"{format_seconds(_BURST_S)}, not of what lasts"
+    )
+
+
+def bursts(results: Results) -> dict[str, float]:
+    """Return the figures of phases too short to show what lasts, with how long each phase usually took, in seconds.
+
+    Names that this node remembers are no work of the file system, however long it goes on.
+    """
+    lengths = {
+        cell.id: median([sample.elapsed_s for sample in samples])
+        for cell in results.measured
+        if not cell.is_side and not from_memory(cell, results.facts) and (samples := _samples(cell))
+    }
+    return {name: seconds for name, seconds in lengths.items() if seconds < _BURST_S}
+
+
+def told_of_bursts(portrait: Portrait, short: Collection[str]) -> Portrait:
+    """Return the portrait where all that stands on a figure of bursts says so: ``short`` are the ids of these."""
+
+    def stands_on(cells: Sequence[str]) -> bool:
+        return not set(cells).isdisjoint(short)
+
+    return replace(
+        portrait,
+        headlines=tuple(_headline(line) if line.cell in short else line for line in portrait.headlines),
+        findings=tuple(_finding(finding) if stands_on(finding.evidence) else finding for finding in portrait.findings),
+        recommendations=tuple(
+            _advised(advised) if stands_on(advised.evidence) else advised for advised in portrait.recommendations
+        ),
+    )
+
+
+def _headline(line: Headline) -> Headline:
+    return replace(line, label=f"{line.label}, in bursts")
+
+
+def _finding(finding: Finding) -> Finding:
+    """Mark a finding that is decided and says how fast something is; what is not known needs no reserve."""
+    if finding.verdict in ("unknown", "inconclusive") or (finding.interval is None and not finding.claims):
+        return finding
+    return replace(finding, statement=f"In bursts: {finding.statement}")
+
+
+def _advised(advised: Recommendation) -> Recommendation:
+    interval = advised.interval
+    of = f"{interval.of}, in bursts"
+    return replace(advised, reason=f"in bursts, {advised.reason}", interval=replace(interval, of=of))
 
 
 def amount_warnings(results: Results) -> list[RunWarning]:
@@ -48,6 +107,10 @@ def amount_warnings(results: Results) -> list[RunWarning]:
 
 def _samples(cell: Measured) -> list[Sample]:
     return [seen.sample for seen in cell.observations if seen.purpose == "measure" and seen.sample.ranks]
+
+
+def _figures(results: Results) -> int:
+    return sum(not cell.is_side and bool(_samples(cell)) for cell in results.measured)
 
 
 def _moves_data(sample: Sample) -> bool:
@@ -72,23 +135,18 @@ def _cached_names(results: Results) -> list[RunWarning]:
 
 
 def _short(results: Results) -> list[RunWarning]:
-    measured = [cell for cell in results.measured if not cell.is_side and not from_memory(cell, results.facts)]
-    lengths = {
-        cell.id: median([sample.elapsed_s for sample in samples]) for cell in measured if (samples := _samples(cell))
-    }
-    short = tuple(name for name, seconds in lengths.items() if seconds < _SHORT_S)
+    short = bursts(results)
     if not short:
         return []
     text = (
-        f"Phases of {len(short)} of {len(lengths)} figures took less than {format_seconds(_SHORT_S)} "
-        f"({format_seconds(min(lengths[name] for name in short))} at least): so short they show how work begins, "
-        "not what lasts."
+        f"Phases of {len(short)} of {counted(_figures(results), 'figure')} took less than {format_seconds(_BURST_S)} "
+        f"({format_seconds(min(short.values()))} at least): so short they show how work begins, not what lasts."
     )
     remedy = (
         "Give --phase 1s with a larger --budget, or measure one study by itself: strakes study NAME DIR --phase 1s. "
         "More files: --files 100000."
     )
-    return [RunWarning("short-phases", text, remedy, short)]
+    return [RunWarning("short-phases", text, remedy, tuple(short))]
 
 
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:

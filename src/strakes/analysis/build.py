@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from strakes.analysis.amounts import amounts_of
+from strakes.analysis.amounts import amounts_of, bursts, told_of_bursts
 from strakes.analysis.collect import collect, with_dependence
+from strakes.analysis.first_work import since_pilot
 from strakes.analysis.held_back import gave_way
-from strakes.analysis.levels import levels_of, medians_of, since_pilot
+from strakes.analysis.levels import levels_of, medians_of
+from strakes.analysis.own_levels import own_shifts
 from strakes.analysis.scope import scope_of
 from strakes.analysis.servers import server_counts
 from strakes.analysis.statements import state
@@ -20,7 +22,7 @@ from strakes.findings.results import Measured, Results
 from strakes.foreign_text import for_shell
 from strakes.statistics.stopping import StoppingRule
 from strakes.store import Run
-from strakes.store.records import CellSettled, CellSkipped, NeighbourFelt, PopulationRemoved
+from strakes.store.records import AmountsChosen, CellSettled, CellSkipped, NeighbourFelt, PopulationRemoved
 from strakes.studies.imported import imported_scope, imported_warnings
 from strakes.studies.registry import study_named
 
@@ -64,7 +66,8 @@ def study_portrait(run: Run) -> Portrait:
     studies = [study_named(name) for name in options["studies"]]
     imported = options.get("imported")
     levels = levels_of(results)
-    levels = replace(levels, shifts=(*since_pilot(run.visits, results), *levels.shifts))
+    shifts = (*since_pilot(run.visits, results, levels), *levels.shifts, *own_shifts(results, levels))
+    levels = replace(levels, shifts=shifts)
     first_s = min((seen.at_s for figure in results.measured for seen in figure.observations), default=0.0)
     moments: dict[str, list[float]] = {}
     for shift in levels.shifts:
@@ -87,14 +90,14 @@ def study_portrait(run: Run) -> Portrait:
         int(figure.settings["ranks"]) for figure in results.measured if "ranks" in figure.settings and figure.estimate
     ]
     stated = state(studies, results, levels.changed)
-    return Portrait(
+    portrait = Portrait(
         run=_run_facts(run),
         target=facts,
         environment=run.environment,
         scope=imported_scope(imported)
         if imported
         else (
-            f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}; "
+            f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}{_left_out(run)}; "
             f"{stated.told_with(results.confidence)}"
         ),
         headlines=tuple(line for study in studies for line in study.headlines(results.of_study(study.name))),
@@ -112,6 +115,15 @@ def study_portrait(run: Run) -> Portrait:
         reproduce=(for_shell(options["command"]), f"strakes report {run.id}"),
         servers=server_counts(run.cells, run.visits),
     )
+    return portrait if imported else told_of_bursts(portrait, bursts(results))
+
+
+def _left_out(run: Run) -> str:
+    """Return in words how many cells wait for a larger budget; nothing where all there are were measured."""
+    waiting = sum(event.left_out for event in run.events_of(AmountsChosen))
+    measured = len(run.cells) - len(dropped_cells(run))
+    planned = len(run.cells) + waiting
+    return "" if measured == planned else f"; {measured} of {planned} cells were measured, more need a larger --budget"
 
 
 def _of_two_levels(results: Results, cells: Collection[str]) -> Results:

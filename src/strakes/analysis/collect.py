@@ -14,7 +14,7 @@ from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample, sample_named
 from strakes.plan import MixedPhase, Plan
-from strakes.statistics.dependence import pooled_correlation, stretched
+from strakes.statistics.dependence import FEWEST, greatest_correlation, mixed_correlation, pooled_correlation, stretched
 from strakes.statistics.interval import median
 from strakes.statistics.pooled import pooled_rate
 from strakes.statistics.stopping import StoppingRule
@@ -23,6 +23,12 @@ from strakes.studies.registry import study_named
 
 # With fewer cells nothing can be told from what their blocks have in common.
 _FEWEST_CELLS = 4
+# Fewer mostly show no resemblance where there is much: what there may be at most counts, too small in one case of so
+# many.
+_ENOUGH_CELLS = 8
+_UNDERRATED = 0.05
+# Of so few blocks, what they have in common may scatter by so much more than it seems to (variances).
+_SURELY_LESS = 1.5
 # Of the runs: fewer with the very same time as another one of their cell may be chance.
 _TIES = 0.05
 _SAME_S = 1e-9
@@ -137,9 +143,36 @@ def correlations(measured: Sequence[Measured], moments: Mapping[str, Sequence[fl
         within = pooled_correlation([list(values.values()) for values in cells])
         return within, within
     common = {block: median(values) for block, values in by_block.items()}
-    within = pooled_correlation([[better - common[block] for block, better in values.items()] for values in cells])
-    shared = pooled_correlation([[common[block] for block in sorted(common)]])
-    return max(within, shared), within
+    rest = [[better - common[block] for block, better in values.items()] for values in cells]
+    within = pooled_correlation(rest)
+    if len(cells) < _ENOUGH_CELLS and max(map(len, cells)) >= FEWEST:
+        within = greatest_correlation(rest, _UNDERRATED)
+    blocks = [common[block] for block in sorted(common)]
+    shared = pooled_correlation([blocks])
+    scatter = median([_spread(list(values.values())) for values in cells])
+    part = min(1.0, _SURELY_LESS * (_spread(blocks) / scatter) ** 2) if scatter > 0 else 1.0
+    return max(within, mixed_correlation(shared, within, part, len(blocks))), within
+
+
+def _spread(values: Sequence[float]) -> float:
+    middle = median(values)
+    return median([abs(value - middle) for value in values])
+
+
+def wandering(measured: Sequence[Measured]) -> float:
+    """Return how much runs may resemble their cell's run before, at most, beyond what all cells of a block do.
+
+    For what would be false of cells that wander: groups of runs, and a trend.
+    """
+    cells = _by_cell(measured, {})
+    if len(cells) < _FEWEST_CELLS or max(map(len, cells)) < FEWEST:
+        return 0.0
+    by_block: dict[int, list[float]] = {}
+    for values in cells:
+        for block, better in values.items():
+            by_block.setdefault(block, []).append(better)
+    common = {block: median(values) for block, values in by_block.items()}
+    return greatest_correlation([[better - common[block] for block, better in values.items()] for values in cells])
 
 
 def _by_cell(measured: Sequence[Measured], moments: Mapping[str, Sequence[float]]) -> list[dict[int, float]]:

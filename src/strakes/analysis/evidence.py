@@ -130,20 +130,6 @@ def answered_before(counted_bytes: float, read_bytes: float, who: str, cells: Se
     return [_warning("cache-suspect", text, cells)]
 
 
-def faster_than_possible(
-    rate: Estimate, ceiling: float, of: str, unit: str, cells: Sequence[str] = ()
-) -> list[RunWarning]:
-    """`cache-suspect` where a rate surely exceeds what ``of`` (a link, a device) can carry."""
-    if rate.interval is None or rate.interval.low <= ceiling:
-        return []
-    text = (
-        f"{format_value(rate.median, unit)} (at least {format_value(rate.interval.low, unit)}) is more than {of} can "
-        "carry "
-        f"({format_value(ceiling, unit)}): part of the data came from a cache."
-    )
-    return [_warning("cache-suspect", text, cells)]
-
-
 def cache_below(backing_file: str, cells: Sequence[str] = ()) -> list[RunWarning]:
     """`cache-suspect` where the device is a file on another file system, whose page cache O_DIRECT does not bypass.
 
@@ -262,19 +248,38 @@ def not_stationary(what: str, after_s: float, factor: float, p_value: float, cel
     return [_warning("not-stationary", text, cells)]
 
 
-def slowed_by_survey(what: str, fresh: float, factor: float, p_value: float, cells: Sequence[str]) -> list[RunWarning]:
-    """`not-stationary` where the pilot, the first work in a fresh directory, was far beyond every run that followed.
+def slowed_by_survey(
+    what: str,
+    fresh: float,
+    factor: float,
+    p_value: float,
+    cells: Sequence[str],
+    slower: tuple[int, int],
+    after_s: float = 0.0,
+) -> list[RunWarning]:
+    """`not-stationary` where the pilot, the first work in a fresh directory, was far beyond nearly all later runs.
 
-    ``fresh``: its rate in operations a second; all others were ``factor`` times as fast.
+    ``fresh``: its rate, of creations a second or of bytes; the others, or those from ``after_s`` after the first run
+    on, were ``factor`` times as fast at the median, ``slower``: so many of how many below a third of it.
 
-    >>> slowed_by_survey("create", 80_000.0, 0.025, 0.01, ["a:create"])[0].text  # doctest: +NORMALIZE_WHITESPACE
-    'The rate of create depends on what was done before: fresh 80,000 op/s (the pilot), churned 2,000 op/s (all later
-    runs; p = 0.01).'
+    >>> slowed_by_survey("create", 80_000.0, 0.025, 0.01, [], (99, 99))[0].text  # doctest: +NORMALIZE_WHITESPACE
+    'The rate of create depends on what was done before: fresh 80,000 op/s (the pilot), then 2,000 op/s (99 of 99 later
+    runs are below a third of the pilot; p = 0.01).'
     """
-    text = (
-        f"The rate of {what} depends on what was done before: fresh {format_value(fresh, 'op/s')} (the pilot), "
-        f"churned {format_value(factor * fresh, 'op/s')} (all later runs; p = {p_value:.2g})."
-    )
+    unit = "op/s" if what == "create" else "B/s"
+    before, later = format_value(fresh, unit), format_value(factor * fresh, unit)
+    low, runs = slower
+    if after_s:
+        text = (
+            f"The rate of {what} depends on what was done before: fresh {before} (the pilot), then {later} ({low} of "
+            f"{runs} runs from {format_seconds(after_s)} after the first on are below a third of the pilot; "
+            f"p = {p_value:.2g})."
+        )
+    else:
+        text = (
+            f"The rate of {what} depends on what was done before: fresh {before} (the pilot), then {later} ({low} of "
+            f"{runs} later runs are below a third of the pilot; p = {p_value:.2g})."
+        )
     return [_warning("not-stationary", text, cells)]
 
 
@@ -371,8 +376,8 @@ def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarni
     if skipped <= 0:
         return []
     text = (
-        f"{skipped} of {planned} cells were not measured: by an estimate, what was left of the budget of "
-        f"{format_seconds(budget_s)} was too short for them."
+        f"{skipped} of {planned} cells {'was' if skipped == 1 else 'were'} not measured: by an estimate, what was left "
+        f"of the budget of {format_seconds(budget_s)} was too short for them."
     )
     return [_warning("budget-skipped", text)]
 

@@ -12,20 +12,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import fmean
 
 from strakes.findings.results import Measured, Observation, Results
-from strakes.statistics.bimodality import steps_apart, two_groups
+from strakes.statistics.bimodality import TwoGroups, steps_apart, two_groups
 from strakes.statistics.change_points import change_points, correlation_of
 from strakes.statistics.contrast import independent_ratio
 from strakes.statistics.dependence import pooled_correlation
 from strakes.statistics.interval import in_order, median
-from strakes.store.records import Visit
 from strakes.studies.registry import study_named
 
 # Of the error that a run may make in all; the rest is that of findings and advice.
 LEVELS_SHARE = 0.2
 # A change that fell upon the first few runs is one, too.
-_SHORTEST = 3
+SHORTEST_LEVEL = 3
 # Levels closer than this are not worth a word.
 _LEAST_CHANGE = 1.1
 # Runs that resemble the one before them this much, after all changes of level are put right, go on changing.
@@ -38,9 +38,8 @@ _ENOUGH = 5
 # So many runs of each measure next to a change tell its size where all others make it this much smaller.
 _NEXT = 2
 _DILUTED = 1.15
-# The pilot against all later runs: so many of them, and so many times as fast.
-_FEWEST_LATER = 20
-_FAR_BEYOND = 3.0
+# Of so many visits one after the other the mean scatters less than each, and is on one level mostly, where levels last.
+_WINDOWS = (1, 3, 6)
 # The faster of two levels that take turns: of each measure, what a fifth of its runs beat.
 _FAST_SHARE = 0.8
 # How sure it is that a kind of work did not change with all others.
@@ -59,7 +58,8 @@ class Shift:
     """At ``after_s`` into the run ``what`` became ``factor`` times as fast, up to the next change of it.
 
     ``cells`` are the measures it shows in, or that were not run often enough to tell. ``fresh``: the rate of the pilot,
-    where it is that which was faster, in operations a second.
+    where it is that which was faster; ``later``: how many later runs were far slower, of how many. ``like_pilot`` are
+    the measures of work like its own.
     """
 
     what: str
@@ -68,6 +68,8 @@ class Shift:
     p_value: float
     cells: tuple[str, ...]
     fresh: float | None = None
+    like_pilot: tuple[str, ...] = ()
+    later: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,15 @@ class _Visit:
     better: float
 
 
+def levels_error(confidence: float) -> float:
+    """Return the error of each search for changes: of all runs, of each kind of work, and of all single figures.
+
+    >>> round(levels_error(0.9), 5)
+    0.00222
+    """
+    return (1 - confidence) * LEVELS_SHARE / (len(_KINDS) + 2)
+
+
 def levels_of(results: Results) -> Levels:
     """Find the changes of level of a run, with an error that all of them share."""
     measures = [
@@ -124,19 +135,19 @@ def levels_of(results: Results) -> Levels:
     ]
     runs = sorted((run for measured in measures for run in _runs(measured)), key=lambda run: run.at_s)
     visits = _by_visit(runs)
-    if len(visits) < 2 * _SHORTEST:
+    if len(visits) < 2 * SHORTEST_LEVEL:
         return Levels((), 0.0)
     correlation = correlation_of([visit.better for visit in visits])
-    kinds = {measured.id: _kind(measured) for measured in measures}
+    kinds = {measured.id: kind_of(measured) for measured in measures}
     groups = {_ALL: runs, **{kind: [run for run in runs if kinds[run.measure] == kind] for kind in _KINDS}}
-    error = (1 - results.confidence) * LEVELS_SHARE / len(groups)
+    error = levels_error(results.confidence)
     shifts: list[Shift] = []
     turns: list[Turns] = []
     wandering = _wandering(runs, kinds)
     settled: set[str] = set()
     for what, group in groups.items():
         series = _by_visit(group)
-        if len(series) < 2 * _SHORTEST or what in settled:
+        if len(series) < 2 * SHORTEST_LEVEL or what in settled:
             continue
         own = max(wandering, _correlation_within(series, visits, correlation))
         changes = list(_shifts(what, group, series, kinds, error, own))
@@ -158,35 +169,6 @@ def levels_of(results: Results) -> Levels:
     return Levels(tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts), correlation, tuple(turns))
 
 
-def since_pilot(visits: Sequence[Visit], results: Results) -> tuple[Shift, ...]:
-    """Return a change of creating where the pilot, the first work, was far beyond every run that followed.
-
-    A survey may have slowed the file system by its own work before the first block: of that no series of blocks tells.
-    The pilot creates for another time than the cells do, so only what is far beyond all of them counts.
-    """
-    pilots = [
-        sample for visit in visits if visit.cell == "pilot" for sample in visit.samples if sample.name == "create"
-    ]
-    cells = [
-        measured
-        for measured in results.measured
-        if measured.estimate is not None and not measured.is_side and _kind(measured) == "create"
-    ]
-    later = [
-        seen.sample.operations_per_s
-        for measured in cells
-        for seen in measured.observations
-        if "dir" not in str(measured.settings.get("operation", ""))
-    ]
-    if not pilots or len(later) < _FEWEST_LATER or min(later) <= 0:
-        return ()
-    fresh = pilots[0].operations_per_s
-    if fresh < _FAR_BEYOND * max(later):
-        return ()
-    names = tuple(measured.id for measured in cells)
-    return (Shift("create", 0.0, median(later) / fresh, 1 / (1 + len(later)), names, fresh),)
-
-
 def _correlation_within(series: Sequence[_Visit], visits: Sequence[_Visit], correlation: float) -> float:
     """Return how much runs of a group depend on each other: the less, the more visits to others lie between them.
 
@@ -206,7 +188,7 @@ def _wandering(runs: Sequence[_Run], kinds: Mapping[str, str]) -> float:
     A change of level is in all cells of a kind; what each does by itself is none.
     """
     rest: list[list[float]] = []
-    for kind in set(kinds.values()):
+    for kind in dict.fromkeys(kinds.values()):
         cells: dict[str, list[float]] = {}
         for visit in _by_visit([run for run in runs if kinds[run.measure] == kind]):
             cells.setdefault(visit.cell, []).append(visit.better)
@@ -309,7 +291,7 @@ def _shifts(
     correlation: float,
 ) -> Iterator[Shift]:
     values, cells = [visit.better for visit in series], [visit.cell for visit in series]
-    changes = change_points(values, error, shortest=_SHORTEST, correlation=correlation, groups=cells)
+    changes = change_points(values, error, shortest=SHORTEST_LEVEL, correlation=correlation, groups=cells)
     moments = [-math.inf, *(series[change.index].at_s for change in changes), math.inf]
     for change, since_s, at_s, until_s in zip(changes, moments, moments[1:], moments[2:], strict=False):
         beside = [run for run in group if since_s <= run.at_s < until_s]
@@ -387,15 +369,16 @@ def _turns(
     rest = [visit.better - middles[sum(moment <= visit.at_s for moment in moments)] for visit in series]
     alike = correlation_of(rest)
     fast = _fast_levels([(visit.cell, visit.better) for visit in series])
-    below = [visit.better - fast[visit.cell] for visit in series if visit.cell in fast]
-    groups = two_groups([math.exp(better) for better in below], 0.0 if shown else alike) if below else None
-    # Far apart no median of a kind of work describes both, in whatever order they come.
-    apart = groups is not None and what != _ALL and not moments and groups.low <= _FAR_APART * groups.high
-    if groups is None or not (apart or alike >= _STILL_ALIKE):
+    below = [(visit.cell, visit.better - fast[visit.cell]) for visit in series if visit.cell in fast]
+    two_levels = _two_levels([better for _, better in below], alike, shown=shown)
+    if two_levels is None:
         return []
-    border = (math.log(groups.low) + math.log(groups.high)) / 2
-    slow = [(visit.cell, visit.better - fast[visit.cell] < border) for visit in series if visit.cell in fast]
-    own = [[is_slow for cell, is_slow in slow if cell == name] for name in fast]
+    groups, is_slow = two_levels
+    # Far apart no median of a kind of work describes both, in whatever order they come.
+    apart = what != _ALL and not moments and groups.low <= _FAR_APART * groups.high
+    if not (apart or alike >= _STILL_ALIKE):
+        return []
+    own = [[slow for (cell, _), slow in zip(below, is_slow, strict=True) if cell == name] for name in fast]
     spells = [1 + sum(before != after for before, after in pairwise(flags)) for flags in own if len(set(flags)) > 1]
     if median(spells) < _SPELLS or steps_apart(groups, step):
         return []
@@ -403,10 +386,25 @@ def _turns(
         Turns(
             what,
             groups.low / groups.high,
-            sum(is_slow for _, is_slow in slow) / len(slow),
+            sum(is_slow) / len(is_slow),
             tuple(dict.fromkeys(run.measure for run in group)),
         )
     ]
+
+
+def _two_levels(values: Sequence[float], alike: float, *, shown: bool) -> tuple[TwoGroups, list[bool]] | None:
+    """Return the two groups of visits, and which of these are in the slower one; None without groups.
+
+    Where visits resemble their neighbours the levels last for several, and noise hides them less in means of these.
+    """
+    for window in _WINDOWS if alike >= _STILL_ALIKE else _WINDOWS[:1]:
+        means = [fmean(values[start : start + window]) for start in range(0, len(values), window)]
+        correlation = alike if window == 1 else correlation_of(means)
+        groups = two_groups([math.exp(mean) for mean in means], 0.0 if shown else correlation) if means else None
+        if groups is not None:
+            border = (math.log(groups.low) + math.log(groups.high)) / 2
+            return groups, [means[place // window] < border for place in range(len(values))]
+    return None
 
 
 def _fast_levels(values: Sequence[tuple[str, float]]) -> Mapping[str, float]:
@@ -415,11 +413,14 @@ def _fast_levels(values: Sequence[tuple[str, float]]) -> Mapping[str, float]:
     for name, better in values:
         by_name.setdefault(name, []).append(better)
     return {
-        name: in_order(own)[int(_FAST_SHARE * len(own))] for name, own in by_name.items() if len(own) >= 2 * _SHORTEST
+        name: in_order(own)[int(_FAST_SHARE * len(own))]
+        for name, own in by_name.items()
+        if len(own) >= 2 * SHORTEST_LEVEL
     }
 
 
-def _kind(measured: Measured) -> str:
+def kind_of(measured: Measured) -> str:
+    """Return what kind of work a measure is of; empty for any that has no name."""
     operation = str(measured.settings.get("operation", measured.id))
     return next((kind for kind in _KINDS if kind in operation), "")
 
@@ -442,7 +443,6 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
             parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
     if measured.id not in levels.changed:
         return ()
-    # What the pilot met, where that is a rate of the same kind, comes before all others.
-    fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.cells]
-    own = [] if measured.unit != "op/s" or "dir" in str(measured.settings.get("operation", "")) else fresh
-    return (*own, *(median(parts[part]) for part in sorted(parts)))
+    # What the pilot met comes before all others, where that was the same work.
+    fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.like_pilot]
+    return (*fresh, *(median(parts[part]) for part in sorted(parts)))

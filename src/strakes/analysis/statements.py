@@ -9,7 +9,7 @@ is at most that error, however they depend on each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from strakes.analysis.levels import LEVELS_SHARE
@@ -20,11 +20,14 @@ from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Estimate, smallest_runs
 from strakes.studies.compose import better_ratio, describe
 from strakes.studies.study import Advice, Contest, Study
+from strakes.units import counted
 
 # Of the error, for all findings as for all advice.
 _SHARE = (1 - LEVELS_SHARE) / 2
 # The first block only chooses what is tested on the others.
 _CHOOSING_BLOCKS = 1
+# Of the error of a setting, what may confirm it wrongly; the rest may refute it wrongly.
+_CONFIRMING = 0.8
 
 
 def shared_out(confidence: float, statements: int) -> float:
@@ -60,8 +63,8 @@ class Statements:
         """In words: how sure all of it is."""
         decided = sum(1 for finding in self.findings if finding.claims)
         return (
-            f"{decided} decided findings and {len(self.recommendations)} settings, of {len(self.findings)} and "
-            f"{self.settings} looked at, hold all together with {100 * confidence:.0f} %; "
+            f"{counted(decided, 'decided finding')} and {counted(len(self.recommendations), 'setting')}, of "
+            f"{len(self.findings)} and {self.settings} looked at, hold all together with {100 * confidence:.0f} %; "
             f"each figure's interval by itself with {100 * confidence:.0f} %"
         )
 
@@ -81,14 +84,16 @@ def state(studies: Sequence[Study], results: Results, changed: Mapping[str, str]
     ]
     proposed = proposals(studies, results)
     recommendations: list[Recommendation] = []
-    for study, advice in proposed:
-        judged = _judge(study, advice, results, shared_out(results.confidence, len(proposed)))
-        if isinstance(judged, Recommendation) and _across_levels(judged.claims, changed):
+    for (study, advice), judged in zip(proposed, _judged(proposed, results), strict=True):
+        if isinstance(judged, Finding):
+            # What is refuted may just have changed.
+            findings.append(judged if judged.verdict == "does-not" else _unless_changed(judged, changed))
+        elif _across_levels(judged.claims, changed):
             text = f"Whether {judged.setting} = {judged.value} is the best choice depends on what was done before."
             identifier = f"{advice.chosen}-changed"
-            judged = Finding(identifier, study.name, text, "inconclusive", judged.evidence, judged.interval, _STEADY)
-        if isinstance(judged, Finding):
-            findings.append(judged)
+            findings.append(
+                Finding(identifier, study.name, text, "inconclusive", judged.evidence, judged.interval, _STEADY)
+            )
         else:
             recommendations.append(judged)
     return Statements(tuple(findings), tuple(recommendations), len(proposed))
@@ -102,6 +107,9 @@ def _unless_changed(finding: Finding, changed: Mapping[str, str]) -> Finding:
 
     What compares work that changed its level with work that did not, and a figure of work that changed.
     """
+    if finding.verdict == "inconclusive":
+        # What is not decided claims nothing, and is not counted as decided.
+        return replace(finding, claims=())
     single = finding.verdict == "measured" and not finding.claims and any(cell in changed for cell in finding.evidence)
     if not single and not _across_levels(finding.claims, changed):
         return finding
@@ -118,11 +126,46 @@ def proposals(studies: Sequence[Study], results: Results) -> list[tuple[Study, A
     return [(study, advice) for study in studies for advice in study.advice(results.of_study(study.name))]
 
 
-def _judge(study: Study, advice: Advice, results: Results, confidence: float) -> Recommendation | Finding:
+def confirming(confidence: float, settings: int) -> float:
+    """Return the confidence of the intervals that confirm settings, so many of which share the error.
+
+    To confirm is a claim on the lower ends alone, so each of these may spend nearly all of it; what is left is for
+    settings that are refuted.
+
+    >>> round(confirming(0.9, 4), 4)
+    0.984
+    """
+    return 1 - 2 * _CONFIRMING * (1 - shared_out(confidence, settings))
+
+
+def _refuting(confidence: float, settings: int) -> float:
+    return 1 - 2 * (1 - _CONFIRMING) * (1 - shared_out(confidence, settings))
+
+
+def _judged(proposed: Sequence[tuple[Study, Advice]], results: Results) -> Iterator[Recommendation | Finding]:
+    """Judge each proposed setting by its fresh runs.
+
+    Only those with fresh runs share the error: which get any is decided by the blocks. What one that is confirmed does
+    not need of it goes to the others (Holm, Scand. J. Statist. 6 (1979) 65).
+    """
+    tested = [advice for _, advice in proposed if None not in _fresh_ratios(advice, results, results.confidence)]
+    confidences: dict[Advice, float] = {}
+    while undecided := [advice for advice in tested if advice not in confidences]:
+        confidence = confirming(results.confidence, len(undecided))
+        won = [advice for advice in undecided if _wins(advice, results, confidence)]
+        confidences |= dict.fromkeys(won or undecided, confidence)
+    refuting = _refuting(results.confidence, len(tested))
+    for study, advice in proposed:
+        yield _judge(study, advice, results, confidences.get(advice, results.confidence), refuting)
+
+
+def _judge(
+    study: Study, advice: Advice, results: Results, confidence: float, refuting: float
+) -> Recommendation | Finding:
     """Advise what the fresh runs confirm in every contest; say of anything else that it is refuted, or not known."""
     what = f"{advice.setting} = {advice.value}"
-    ratios = [(contest, _fresh_ratio(contest, results, confidence)) for contest in advice.contests()]
-    for contest, ratio in ratios:
+    contests = advice.contests()
+    for contest, ratio in zip(contests, _fresh_ratios(advice, results, refuting), strict=True):
         if ratio is not None and ratio.interval is not None and ratio.interval.high < contest.threshold:
             text = f"{what} looked best in the blocks, but fresh runs refute it: {_told(contest, ratio, results)}."
             claim = Claim(contest.chosen, contest.rival, None, ratio.interval.high)
@@ -130,22 +173,34 @@ def _judge(study: Study, advice: Advice, results: Results, confidence: float) ->
             return Finding(
                 f"{advice.chosen}-refuted", study.name, text, "does-not", advice.evidence, interval, claims=(claim,)
             )
-    if all(ratio is not None and _won(contest, ratio) for contest, ratio in ratios):
-        told = "; ".join(_told(contest, ratio, results) for contest, ratio in ratios if ratio is not None)
-        (first, ratio), *_ = ratios
-        assert ratio is not None
-        interval = _interval(first, ratio, results)
-        assert interval is not None
-        claims = tuple(Claim(contest.chosen, contest.rival, contest.threshold) for contest, _ in ratios)
-        reason = f"{advice.reason}: {told}"
-        return Recommendation(advice.setting, advice.value, reason, advice.evidence, interval, True, claims)
-    text = f"Whether {what} is the best choice is not known"
-    told = "; ".join(_told(contest, ratio, results) for contest, ratio in ratios if ratio is not None)
-    needs = "a larger --budget: more fresh runs" if told else "a larger --budget: no fresh runs were made of it"
+    ratios = list(zip(contests, _fresh_ratios(advice, results, confidence), strict=True))
+    told = _all_told(ratios, results)
     contest, ratio = ratios[0]
     interval = _interval(contest, ratio, results) if ratio is not None else None
+    claims = tuple(Claim(contest.chosen, contest.rival, contest.threshold) for contest in contests)
+    if interval is not None and _wins(advice, results, confidence):
+        reason = f"{advice.reason}: {told}"
+        return Recommendation(advice.setting, advice.value, reason, advice.evidence, interval, True, claims)
+    if interval is not None and ratio is not None and _won(contest, ratio):
+        # The second contest is looked at only after the first, so that both together err no more often than one.
+        text = f"{what} is enough, and whether less is, too, is not known: {told}."
+        return Finding(
+            f"{advice.chosen}-enough", study.name, text, "measured", advice.evidence, interval, claims=claims[:1]
+        )
+    text = f"Whether {what} is the best choice is not known"
+    needs = "a larger --budget: more fresh runs" if told else "a larger --budget: no fresh runs were made of it"
     text = f"{text}: {told}." if told else f"{text}."
     return Finding(f"{advice.chosen}-open", study.name, text, "inconclusive", advice.evidence, interval, needs)
+
+
+def _fresh_ratios(advice: Advice, results: Results, confidence: float) -> list[Estimate | None]:
+    return [_fresh_ratio(contest, results, confidence) for contest in advice.contests()]
+
+
+def _wins(advice: Advice, results: Results, confidence: float) -> bool:
+    """Tell whether the fresh runs show all that the advice says."""
+    ratios = zip(advice.contests(), _fresh_ratios(advice, results, confidence), strict=True)
+    return all(ratio is not None and _won(contest, ratio) for contest, ratio in ratios)
 
 
 def _fresh_ratio(contest: Contest, results: Results, confidence: float) -> Estimate | None:
@@ -158,6 +213,11 @@ def _won(contest: Contest, ratio: Estimate) -> bool:
         return False
     low = ratio.interval.low
     return low > contest.threshold if contest.threshold >= 1 else low >= contest.threshold
+
+
+def _all_told(ratios: Sequence[tuple[Contest, Estimate | None]], results: Results) -> str:
+    """Return each ratio once: the rival may be the level below."""
+    return "; ".join(dict.fromkeys(_told(contest, ratio, results) for contest, ratio in ratios if ratio is not None))
 
 
 def _told(contest: Contest, ratio: Estimate, results: Results) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from strakes.analysis import evidence
 from strakes.analysis.amounts import amount_warnings
+from strakes.analysis.collect import wandering
 from strakes.analysis.held_back import gave_way, held_back, under_one_limit
 from strakes.analysis.hybrid_io import hybrid_io
 from strakes.analysis.interruptions import as_known_last
@@ -49,6 +50,7 @@ _STOPPED_BY = {
 def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]:
     """All warnings of a run, the weightiest first."""
     environment, options = run.environment, run.manifest["options"]
+    alike = wandering(results.measured)
     warnings = [
         *evidence.memory_file_system(str(results.facts.get("file_system", ""))),
         *_direct_refused(results),
@@ -60,8 +62,8 @@ def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]
         *_intervals(results, float(options["relative_half_width"]), levels),
         *_stonewalled(results),
         *_hints(results),
-        *_shape(results),
-        *drift(results),
+        *_shape(results, alike),
+        *drift(results, alike),
         *_clock(run.visits),
         *_dropped(run, float(options["budget_s"])),
         *_target(run),
@@ -191,7 +193,9 @@ def _levels(levels: Levels, correlation: float) -> list[RunWarning]:
     warnings = evidence.dependent_runs(levels.correlation) + evidence.dependent_cells(correlation)
     for shift in levels.shifts:
         if shift.fresh is not None:
-            warnings += evidence.slowed_by_survey(shift.what, shift.fresh, shift.factor, shift.p_value, shift.cells)
+            warnings += evidence.slowed_by_survey(
+                shift.what, shift.fresh, shift.factor, shift.p_value, shift.cells, shift.later, shift.after_s
+            )
         else:
             warnings += evidence.not_stationary(shift.what, shift.after_s, shift.factor, shift.p_value, shift.cells)
     for turns in levels.turns:
@@ -239,19 +243,20 @@ def _hints(results: Results) -> list[RunWarning]:
     return warnings
 
 
-def _shape(results: Results) -> list[RunWarning]:
+def _shape(results: Results, alike: float) -> list[RunWarning]:
     warnings: list[RunWarning] = []
     for cell in _measured(results):
-        groups = two_groups([seen.value for seen in _regular(cell)])
+        groups = two_groups([seen.value for seen in _regular(cell)], alike)
         if groups is not None and not steps_apart(groups, cell.step):
             warnings += evidence.bimodal(groups, cell.unit, (cell.id,))
     return warnings
 
 
-def drift(results: Results) -> list[RunWarning]:
+def drift(results: Results, alike: float = 0.0) -> list[RunWarning]:
     """One test over all cells; times are turned over so that up always means faster.
 
-    A study that goes on where its last visit ended changes as it should: its own findings say how.
+    ``alike``: how much runs may resemble their cell's run before, which looks like a trend. A study that goes on
+    where its last visit ended changes as it should: its own findings say how.
     """
     series = []
     for cell in _measured(results):
@@ -260,7 +265,7 @@ def drift(results: Results) -> list[RunWarning]:
             continue
         if len(values) >= 2 and all(value > 0 for value in values.values()):
             series.append({block: 1 / value for block, value in values.items()} if cell.lower_is_better else values)
-    return evidence.drifting(pooled_trend(series)) if series else []
+    return evidence.drifting(pooled_trend(series, alike)) if series else []
 
 
 def _clock(visits: Sequence[Visit]) -> list[RunWarning]:

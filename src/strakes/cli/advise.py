@@ -9,6 +9,7 @@ import click
 
 from strakes.cli.options import Output, json_option, write_json
 from strakes.cli.say import say, say_lines
+from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.advise.app import App
@@ -113,7 +114,10 @@ def _describe(log: Path, json: Output | None) -> int:
 
 
 def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> None:
-    say(f"{app.title}: {app.ranks:,} ranks on {app.nodes:,} nodes, {app.interface}; from run {run.id} on {file_system}")
+    say(
+        f"{app.title}: {counted(app.ranks, 'rank')} on {counted(app.nodes, 'node')}, {app.interface}; from run "
+        f"{run.id} on {file_system}"
+    )
     if not chosen.choices:
         say("It answers nothing about this application. What would, is below; --from RUN takes another run.")
     for phase in app.phases:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from strakes.errors import InterruptedByUser, MeasurementError
+from strakes.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError
 from strakes.processes import descendants_of, kernel_waits, wait_in_words
 
 # Told of by the child when its work is done.
@@ -66,8 +66,10 @@ def run_apart(
         for relay in relays:
             relay.start()
         status = _Watch(child, status_of_child, patience_s, name_trouble).wait()
-        for relay in relays:
-            relay.finish()
+        lost = [relay.finish() for relay in relays]
+        # What the child wrote last it never learns about.
+        if status == 0 and any(lost):
+            return BROKEN_PIPE_STATUS
         return _end_alike(-status) if status < 0 else status
     for relay in relays:
         relay.enter()
@@ -239,6 +241,7 @@ class _Relay:
     def __init__(self, numbers: Sequence[int]) -> None:
         self._numbers = numbers
         self._ours, self._of_child = os.pipe()
+        self._unread = False
         self._thread = threading.Thread(target=self._hand_on, daemon=True)
 
     def enter(self) -> None:
@@ -253,16 +256,21 @@ class _Relay:
         os.close(self._of_child)
         self._thread.start()
 
-    def finish(self) -> None:
-        """Wait for what is on its way."""
+    def finish(self) -> bool:
+        """Wait for what is on its way; return whether nobody reads standard output any more."""
         self._thread.join(_LAST_S)
+        return self._unread and 1 in self._numbers
 
     def _hand_on(self) -> None:
-        with suppress(OSError):  # nobody reads it any more, which the child then learns as well
+        try:
             while data := os.read(self._ours, _PIPE_BYTES):
                 rest = memoryview(data)
                 while rest:
                     rest = rest[os.write(self._numbers[0], rest) :]
+        except BrokenPipeError:  # the child learns of it when it writes again
+            self._unread = True
+        except OSError:
+            pass
         os.close(self._ours)
 
 

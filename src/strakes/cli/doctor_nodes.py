@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from strakes.cli.options import Output, write_json
 from strakes.errors import EnvironmentLacksError
 from strakes.foreign_text import for_terminal
+from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
@@ -107,4 +108,6 @@ def _print(
         hosts = ", ".join(dict.fromkeys(difference.host for difference in differences if difference.wrong))
         console.print(f"\n{for_terminal(hosts)}: do not measure with these nodes.")
     else:
-        console.print(f"\n{len(nodes)} nodes {'are alike' if not differences else 'can be measured together'}.")
+        console.print(
+            f"\n{counted(len(nodes), 'node')} {'are alike' if not differences else 'can be measured together'}."
+        )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from strakes.store import Run
 
 FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json", "io500", "io500-json")
+_OVER_TIME = ("csv", "parquet", "openmetrics")
 
 
 @click.command("export")
@@ -22,7 +23,12 @@ FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json", "io500", "io500-
 @click.option(
     "-o", "--output", type=OUTPUT, default="-", help="Write to FILE  [default: standard output; Parquet needs a file]"
 )
-def command(run: str, form: str, output: Output) -> int:
+@click.option(
+    "--over-time",
+    is_flag=True,
+    help="Instead, write the latency percentiles of every second (csv, parquet, openmetrics; json always has them)",
+)
+def command(run: str, form: str, output: Output, over_time: bool) -> int:
     """Write RUN for other tools.
 
     RUN is a run id from strakes runs, the beginning of one, or "latest" (the default).
@@ -30,21 +36,35 @@ def command(run: str, form: str, output: Output) -> int:
     json holds the whole run. csv and parquet hold a table with one row per measured value. openmetrics holds medians
     and intervals for Prometheus. ior-json holds writes and reads in the form of IOR's JSON summary. io500 holds a run
     of IO500's phases in the form of its result_summary.txt; io500-json is the same with intervals.
+
+    Latencies over time are kept for phases that take more than 2 s; in long phases a row covers more than a second.
+    openmetrics writes them with timestamps, for promtool tsdb create-blocks-from openmetrics.
     """
     from strakes.store import Store
 
+    if over_time and form not in _OVER_TIME:
+        raise click.UsageError(f"--over-time needs --format {', '.join(_OVER_TIME)}", click.get_current_context())
     stored = Store().open(run)
     if form == "parquet":
         if output.path is None:
             raise click.UsageError(
                 "Parquet cannot be written to standard output; give --output FILE", click.get_current_context()
             )
+        from strakes.interop.exports import over_time as latencies
+        from strakes.interop.exports import rows
         from strakes.interop.exports.parquet import write_parquet
 
-        write_parquet(stored, output.path)
+        table = latencies if over_time else rows
+        write_parquet(table.to_csv(stored), table.COLUMNS, output.path)
         return 0
-    output.write(_text(stored, form))
+    output.write(_text_over_time(stored, form) if over_time else _text(stored, form))
     return 0
+
+
+def _text_over_time(stored: Run, form: str) -> str:
+    from strakes.interop.exports import over_time
+
+    return over_time.to_csv(stored) if form == "csv" else over_time.to_openmetrics(stored)
 
 
 def _text(stored: Run, form: str) -> str:

@@ -23,6 +23,7 @@ from strakes.cli.options import (
     write_document,
 )
 from strakes.errors import BadInputError
+from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.drill.contents import Reader
@@ -79,7 +80,7 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
     cluster, files = write_plan(description, directory, replace=replace)
     width = max(len(file.path) for file in files)
     for file in files:
-        lines = f"{len(file.lines)} lines explained" if file.lines else ""
+        lines = f"{counted(len(file.lines), 'line')} explained" if file.lines else ""
         click.echo(f"{file.path:<{width}}  {lines}".rstrip())
     nodes = " and ".join(node.name for node in cluster.nodes)
     click.echo(f"\n{cluster.name}: {cluster.file_system.kind} on {nodes}. Read {directory / 'RUNBOOK.md'} first; then:")
@@ -179,7 +180,7 @@ def rehearse_command(
     "--restore-after",
     type=SECONDS,
     metavar="TIME",
-    help="Undo the fault after this time instead of when the clients have ended (at most 60 s after the last file).",
+    help="Undo the fault after this time instead of when the clients end (at most 60 s after the last file).",
 )
 @click.option(
     "--on-the-mount",
@@ -189,13 +190,13 @@ def rehearse_command(
 @click.option(
     "--read-on",
     metavar="HOST",
-    help="Client that reads the files back, reached by --servers (default: this machine, by its mount).",
+    help="Client that reads the files back, reached by --servers  [default: this machine, by its mount]",
 )
 @click.option(
     "--read-in",
     type=click.Path(path_type=PurePosixPath),
     metavar="DIR",
-    help="Where that client has DIR (default: DIR).",
+    help="Path of DIR on that client  [default: DIR]",
 )
 @click.option(
     "--alerts", type=PATH, metavar="FILE", help="Read alerts from lines that are appended to FILE during the drill."
@@ -224,11 +225,11 @@ def drill_command(
 ) -> int:
     """Cause a fault on a live system, and measure how long clients wait.
 
-    Clients write files in DIR meanwhile and synchronise them; afterwards every acknowledged file must be there, with
-    its bytes. On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The fault
-    is undone at the end, even if strakes is killed or the clients hang. Exits with status 1 if an acknowledged file is
-    missing or damaged, if clients hang although the fault is undone, or if the servers are not in the same state as
-    before.
+    Meanwhile clients write files in DIR, each with fsync; afterwards every acknowledged file must be there, with the
+    right content. On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The
+    fault is undone at the end, even if strakes is killed or the clients hang. Exits with status 1 if an acknowledged
+    file is missing or damaged, if clients hang although the fault is undone, or if the servers are not in the same
+    state as before.
     """
     from strakes.cli.failover_text import print_drill
     from strakes.drill.alerts import AlertListener

@@ -11,6 +11,7 @@ import click
 from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
+from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.drill.outcome import DrillOutcome
@@ -42,7 +43,8 @@ def print_check(result: Check) -> None:
             say(f"    {line}")
     looked = result.rules - len(result.passed_over)
     errors, warnings, notes = (sum(finding.severity == kind for finding in result.findings) for kind in _STYLE)
-    say(f"{result.where}: {looked} rules, {errors} errors, {warnings} warnings, {notes} notes")
+    numbers = [counted(looked, "rule"), counted(errors, "error"), counted(warnings, "warning"), counted(notes, "note")]
+    say(f"{result.where}: {', '.join(numbers)}")
     if result.passed_over:
         say(f"not checked, because the plan has nothing for them: {', '.join(result.passed_over)}")
 
@@ -76,17 +78,16 @@ def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
         _print_scenes(title, result.doubles if every else bad)
     scenes = (*result.singles, *result.doubles)
     split = [scene for scene in scenes if scene.split_brain]
-    click.echo(
-        f"\n{len(result.singles)} single failures, {sum(scene.ends_the_service for scene in result.singles)} end the "
-        "service."
-    )
+    say()
+    single, double = (sum(scene.ends_the_service for scene in group) for group in (result.singles, result.doubles))
+    say(f"{counted(len(result.singles), 'single failure')}, {single} {'ends' if single == 1 else 'end'} the service.")
     if result.doubles:
         say(
-            f"{len(result.doubles)} pairs of failures, {sum(scene.ends_the_service for scene in result.doubles)} end "
-            "the service."
+            f"{counted(len(result.doubles), 'pair of failures', 'pairs of failures')}, {double} "
+            f"{'ends' if double == 1 else 'end'} the service."
         )
     say(f"Split brain possible: {f'after {len(split)} of them' if split else 'nowhere'}.")
-    click.echo(
+    say(
         "* strakes models cables, power and disks; Pacemaker's policy engine decides what follows, and everything else."
     )
 
@@ -98,28 +99,26 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    columns = ("failure", "service", "clients wait", "served by", "powered off", "what else")
     table = Table(
-        "failure",
-        "service",
-        "clients wait",
-        "served by",
-        "powered off",
-        "what else",
-        title=title,
+        *map(translate, columns),
+        title=translate(title),
         title_justify="left",
         box=box.SIMPLE_HEAD,
     )
     for scene in scenes:
-        homes = dict.fromkeys(place or "nobody" for place in scene.places.values())
+        homes = dict.fromkeys(place or translate("nobody") for place in scene.places.values())
         served = (
             next(iter(homes))
             if len(homes) == 1
-            else ", ".join(f"{name} {place or 'nobody'}" for name, place in scene.places.items())
+            else ", ".join(f"{name} {place or translate('nobody')}" for name, place in scene.places.items())
         )
         remarks = "; ".join([*([f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []), *scene.said])
-        failure = ", then ".join(part.text for part in scene.failures) + (" *" if scene.modelled else "")
+        failure = translate(", then ".join(part.text for part in scene.failures)) + (" *" if scene.modelled else "")
         wait = "until a person acts" if scene.ends_the_service else scene.wait.text
-        table.add_row(failure, scene.ending, wait, served, ", ".join(scene.fenced), remarks)
+        table.add_row(
+            failure, translate(scene.ending), translate(wait), served, ", ".join(scene.fenced), translate(remarks)
+        )
     Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200).print(table)
 
 
@@ -149,7 +148,7 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     spared = sum(not outage.hit and outage.known for outage in line.outages)
     unknown = len(line.outages) - hit - spared
     others = "".join(
-        f"; {number} of {len(line.outages)} clients {what}"
+        f"; {number} of {counted(len(line.outages), 'client')} {what}"
         for number, what in ((spared, "not hit"), (unknown, "with too few operations like these to tell"))
         if number
     )
@@ -157,7 +156,7 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
         say(f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s{others}")
     else:
         nobody = "  no client was hit" if not unknown else f"  no client is known to be hit{others}"
-        say(f"  not back: {len(line.gone)} of {hit} clients{others}" if hit else nobody)
+        say(f"  not back: {len(line.gone)} of {counted(hit, 'client')}{others}" if hit else nobody)
     targets = [
         (
             recovery.target,
@@ -185,12 +184,12 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     print_timeline(outcome.line, moments=moments)
     click.echo(outcome.clients)
     damaged = f", {outcome.damaged:,} of these with other bytes" if outcome.damaged else ""
-    say(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards{damaged}")
+    say(f"{counted(outcome.acknowledged, 'file')} acknowledged, {outcome.lost:,} of them missing afterwards{damaged}")
     click.echo(f"read back by {outcome.read_by}")
     errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
     say(
-        f"{outcome.failed:,} files failed{errors}; {outcome.unanswered:,} of them exist all the same, "
-        f"{outcome.repeated:,} were made twice"
+        f"{counted(outcome.failed, 'file')} failed{errors}; of them {outcome.unanswered:,} exist all the same, "
+        f"{outcome.repeated:,} {'was' if outcome.repeated == 1 else 'were'} made twice"
     )
     for interruption in outcome.interruptions:
         click.echo(str(interruption))
@@ -216,7 +215,7 @@ def print_trials(rows: Sequence[TrialRow]) -> None:
         ],
     )
     acknowledged, lost = sum(row.acknowledged for row in rows), sum(row.lost for row in rows)
-    click.echo(f"\n{acknowledged:,} records acknowledged, {lost:,} of them missing afterwards")
+    click.echo(f"\n{counted(acknowledged, 'record')} acknowledged, {lost:,} of them missing afterwards")
     seen = [text for row in rows for text in row.split_brain]
     say(f"Split brain: {'; '.join(seen) if seen else 'never seen'}.")
 

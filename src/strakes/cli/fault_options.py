@@ -63,11 +63,11 @@ _WORDS = {
         "--target",
         metavar="NAME",
         default="",
-        help="Lustre target to act on, such as labfs-MDT0001 (default: the one that DIR is on).",
+        help="Lustre target to act on, such as labfs-MDT0001  [default: the metadata target that DIR is on]",
     ),
-    "nic": click.option("--nic", metavar="NAME", default="", help="Network card to switch off."),
+    "nic": click.option("--nic", metavar="NAME", default="", help="Network card to switch off, such as eth1."),
     "peer": click.option(
-        "--peer", metavar="ADDRESS", default="", help="Machine that gets nothing from this one any more."
+        "--peer", metavar="ADDRESS", default="", help="Machine that no longer receives what this one (or --via) sends."
     ),
     "via": click.option(
         "--via",

@@ -8,6 +8,7 @@ import click
 
 from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
+from strakes.units import counted
 
 
 @click.command("import")
@@ -38,5 +39,5 @@ def command(files: tuple[Path, ...], target: str, as_json: bool) -> None:
     for file, run in zip(files, runs, strict=True):
         made = run.manifest["options"]["imported"]
         tool = " ".join(filter(None, [made["tool"], made["version"]]))
-        say(f"{run.id}  {len(run.cells)} figures of {for_terminal(tool)} from {for_terminal(file)}")
+        say(f"{run.id}  {counted(len(run.cells), 'figure')} of {for_terminal(tool)} from {for_terminal(file)}")
     say(f"See them: strakes report {runs[-1].id}")

@@ -21,9 +21,7 @@ _LAST_WORDS_S = 10.0
 
 @click.command()
 @click.argument("job", required=False)
-@click.option(
-    "--cancel", "cancelling", is_flag=True, help="Cancel JOB in an orderly way; what it has measured is kept."
-)
+@click.option("--cancel", "cancelling", is_flag=True, help="Cancel JOB cleanly; what it has measured is kept.")
 @click.option("--json", "as_json", is_flag=True, help="Write the jobs as a JSON list, oldest first.")
 def command(job: str | None, cancelling: bool, as_json: bool) -> int:
     """List the jobs submitted with --batch; with JOB, watch that one until it ends.

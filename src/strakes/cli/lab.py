@@ -27,7 +27,7 @@ _LOOK_IN = click.option(
     "--at",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Also look for labs in DIR. Needed only if strakes lost its link to a lab made with --at DIR.",
+    help="Also look for labs in DIR. Needed only if strakes no longer knows a lab that was made with --at DIR.",
 )
 
 _METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}

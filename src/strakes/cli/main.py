@@ -13,7 +13,14 @@ import click
 
 from strakes.cli.say import say
 from strakes.cli.signals import orderly_signals
-from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, StrakesError, nearest_word
+from strakes.errors import (
+    BROKEN_PIPE_STATUS,
+    BadInputError,
+    EnvironmentLacksError,
+    InterruptedByUser,
+    StrakesError,
+    nearest_word,
+)
 from strakes.foreign_text import for_terminal
 from strakes.language import LANGUAGES, choose, translate, wanted
 from strakes.version import __version__
@@ -25,7 +32,6 @@ _APART = frozenset(
     | {"doctor", "jobs", "watch"}
 )
 COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
-BROKEN_PIPE_STATUS = 141  # what a shell reports for a program that SIGPIPE ended
 
 
 class CommandEntry(NamedTuple):
@@ -40,7 +46,7 @@ COMMANDS = {
         "strakes.cli.survey:command", "Measure the file system under DIR and say how to use it well."
     ),
     "study": CommandEntry("strakes.cli.study:command", "Run one study in full."),
-    "run": CommandEntry("strakes.cli.run:command", "Run a plan file, or a command line of IOR or mdtest."),
+    "run": CommandEntry("strakes.cli.run:command", "Run a plan file, or work of IOR, mdtest, IO500 or DLIO."),
     "reproduce": CommandEntry(
         "strakes.cli.reproduce:command", "Repeat the measurements of a published study and compare."
     ),
@@ -200,7 +206,10 @@ def run(arguments: Sequence[str]) -> int:
             return status
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "strakes"
-            _complain(BadInputError(error.format_message(), where=command, remedy=f"See: {command} --help"))
+            remedy = f"See: {command} --help"
+            if isinstance(error, click.NoSuchOption) and error.option_name == "--language":
+                remedy = "Give it before the command: strakes --language zh report."
+            _complain(BadInputError(error.format_message(), where=command, remedy=remedy))
             return USAGE_STATUS
         except click.ClickException as error:
             _complain(BadInputError(error.format_message()))

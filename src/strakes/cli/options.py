@@ -219,7 +219,7 @@ _AMOUNT_OPTIONS = (
 compare_with_option = click.option(
     "--compare-with",
     metavar="LIST",
-    help="Also compare the site with systems of others: those of the IO500 list (io500), or of a CSV file like it.",
+    help="Also compare this system with those of the IO500 list (io500), or of a CSV file in the same form.",
 )
 like_option = click.option(
     "--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare both runs."

@@ -36,7 +36,7 @@ def command() -> None:
 
     strakes predict RUN... --at clients=2000,mdts=5 is short for strakes predict forecast RUN... --at ...
 
-    Measure small first: strakes study client-scaling DIR, and with several metadata targets strakes study
+    Measure a small system first: strakes study client-scaling DIR, and with several metadata targets strakes study
     namespace-scaling DIR. The forecast gives each figure a median and an interval that holds the truth in 8 of 10
     cases, says what saturates first and what would help, and says UNKNOWN where the runs tell nothing.
     """

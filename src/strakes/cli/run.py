@@ -4,6 +4,7 @@ YAML.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from strakes.launch.choice import Launch
 
 TOOLS = ("ior", "mdtest", "io500", "dlio")
+_PLACEMENT = ("processors", "numa_nodes", "buffer_pages")  # options that are keys of the plan's team
 
 
 class RunOrPeerCommand(click.Command):
@@ -54,6 +56,22 @@ class RunOrPeerCommand(click.Command):
 @measuring_options("1m")
 @precision_option
 @batch_option
+@click.option(
+    "--processors",
+    metavar="LIST",
+    help="Keep each rank to one processor, such as 0-3,8; the ranks of a host take them in turn.",
+)
+@click.option(
+    "--numa-nodes",
+    metavar="LIST",
+    help="Keep each rank and its memory to one NUMA node, such as 0,1; the ranks of a host take them in turn.",
+)
+@click.option(
+    "--buffer-pages",
+    type=click.Choice(("normal", "transparent", "huge")),
+    help="Pages of the ranks' buffers: large ones that the kernel puts together (transparent), or that were set aside "
+    "(huge).",
+)
 def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
 
@@ -64,6 +82,7 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     io500 config.ini; strakes export --format io500 then writes the summary. Or one of DLIO, for training without an
     accelerator: strakes run -n 4 dlio unet3d.yaml
     """
+    options["placement"] = {key: value for key in _PLACEMENT if (value := options.pop(key)) is not None}
     if plan in TOOLS:
         return _run_tool(plan, rest, **options)
     if len(rest) != 1:
@@ -72,25 +91,39 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     return _run_plan(Path(plan), Path(rest[0]), **options)
 
 
-def _run_plan(path: Path, directory: Path, launch: Launch, seed: int, **options: Any) -> int:
+def _run_plan(
+    path: Path, directory: Path, launch: Launch, seed: int, placement: Mapping[str, str], **options: Any
+) -> int:
     from dataclasses import replace
 
     from strakes.cli.measure import measure
+    from strakes.plan.model import placed
     from strakes.plan.toml import plan_from_toml
     from strakes.studies.plan_run import PlanRun
 
     title, parsed = plan_from_toml(path, seed)
+    parsed = placed(parsed, placement)
     if launch.ranks is not None:
         parsed = replace(parsed, ranks=launch.ranks)
     options |= {"seed": parsed.seed, "launch": replace(launch, ranks=parsed.ranks)}
     return measure(kind="run", name=title, studies=(PlanRun(parsed),), directory=directory, full=True, **options)
 
 
-def _run_tool(tool: str, words: tuple[str, ...], launch: Launch, seed: int, *, keep: bool, **options: Any) -> int:
+def _run_tool(
+    tool: str,
+    words: tuple[str, ...],
+    launch: Launch,
+    seed: int,
+    placement: Mapping[str, str],
+    *,
+    keep: bool,
+    **options: Any,
+) -> int:
     from dataclasses import replace
 
     from strakes.cli.measure import measure
     from strakes.interop.commands import TOOLS as UNDERSTOOD
+    from strakes.plan.model import placed
     from strakes.studies.plan_run import PlanRun
 
     if words[:1] in (("--help",), ("-h",)):
@@ -99,7 +132,7 @@ def _run_tool(tool: str, words: tuple[str, ...], launch: Launch, seed: int, *, k
     translated = UNDERSTOOD[tool].translate(words, launch.ranks, seed)
     for index, note in enumerate(translated.notes):
         say(f"{'Unlike ' + tool + ':' if index == 0 else ' ' * (8 + len(tool))} {note}", err=True)
-    study = PlanRun(translated.plan, translated.measured, translated.fit)
+    study = PlanRun(placed(translated.plan, placement), translated.measured, translated.fit)
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
         options |= {"budget_s": max(options["budget_s"], translated.budget_s)}

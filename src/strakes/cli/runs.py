@@ -9,6 +9,7 @@ import click
 
 from strakes.cli.say import local_time, say
 from strakes.foreign_text import for_terminal
+from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.store import RunSummary
@@ -31,7 +32,8 @@ def command(as_json: bool, limit: int | None) -> None:
     else:
         _print_table(shown)
         if len(shown) < len(runs):
-            say(f"{len(runs) - len(shown)} older runs are not shown.")
+            older = len(runs) - len(shown)
+            say(f"{counted(older, 'older run')} {'is' if older == 1 else 'are'} not shown.")
 
 
 def _to_json(runs: Sequence[RunSummary]) -> str:

@@ -17,14 +17,20 @@ _SHOW_CURSOR = "\x1b[?25h"  # a live display hides it
 
 @contextmanager
 def orderly_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the first signal and again at the second; end the process at the third."""
+    """Raise KeyboardInterrupt at the first signal and again at the second Ctrl-C; end the process at the third.
+
+    Only Ctrl-C asks for haste: a batch system and a lost session send SIGTERM or SIGHUP to all processes of a job, and
+    so the same wish arrives more than once.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     count = 0
 
-    def handle(_number: int, _frame: FrameType | None) -> None:
+    def handle(number: int, _frame: FrameType | None) -> None:
         nonlocal count
+        if count and number != signal.SIGINT:
+            return
         count += 1
         if count == 1:
             _say("strakes: stopping and cleaning up; interrupt again to stop sooner\n")

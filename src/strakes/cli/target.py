@@ -195,7 +195,7 @@ def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -
 
 def _sentences(known: Knowledge) -> Iterator[str]:
     limits = [f"{limit.what}: {limit.why}" for limit in known.limits]
-    controls = known.controls or (f"nothing: strakes knows no settings of {known.facts.file_system}",)
+    controls = known.controls or ("no layouts of files; for settings see: strakes knobs list DIR",)
     for title, lines in (
         ("Check before you trust figures", known.unlike),
         ("Notes", (*known.facts.notes, *known.description.notes)),

@@ -15,7 +15,7 @@ from strakes.targets.command import Servers
 if TYPE_CHECKING:
     from strakes.targets.target import Target
 
-_STORE_HELP = "Directory with the recorded data (default: watch in the store of strakes)."
+_STORE_HELP = "Directory with the recorded data  [default: watch in the store of strakes]"
 _LEVEL_HELP = "A service level, such as 'p99 of create <= 20 ms in 99 % of minutes'; may be repeated."
 
 
@@ -50,7 +50,9 @@ def command() -> None:
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=DIRECTORY)
 @click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
 @click.option(
-    "--metrics", metavar="[ADDRESS:]PORT", help="Serve metrics for Prometheus there (default address: 127.0.0.1)."
+    "--metrics",
+    metavar="[ADDRESS:]PORT",
+    help="Serve metrics for Prometheus on this port  [default address: 127.0.0.1]",
 )
 @click.option("--alertmanager", metavar="URL", help="Send alarms to this Alertmanager.")
 @click.option("--mail", metavar="ADDRESS", help="Send alarms by mail, through the mail server of this host.")
@@ -147,7 +149,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
 
 
 @command.command("report")
-@click.option("--since", type=SECONDS, default="30d", metavar="TIME", help="Report on the last TIME (default: 30d).")
+@click.option("--since", type=SECONDS, default="30d", metavar="TIME", help="Report on the last TIME  [default: 30d]")
 @click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
 @click.option(
@@ -156,7 +158,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
     type=OutputType(),
     metavar="FILE",
     default="watch.html",
-    help="Write the page to FILE (default: watch.html).",
+    help="Write the page to FILE  [default: watch.html]",
 )
 def report_command(since: float, store_directory: Path | None, levels: tuple[str, ...], page: Output) -> int:
     """Write a page: what changed, when, who caused it, and the service levels.
@@ -181,7 +183,7 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 @click.option("--before", required=True, metavar="DATE", help="End of the time before, such as 2026-11-01.")
 @click.option("--after", required=True, metavar="DATE", help="Start of the time after, such as 2026-11-02T06:00.")
 @click.option(
-    "--over", type=SECONDS, default="28d", metavar="TIME", help="How long before and after to compare (default: 28d)."
+    "--over", type=SECONDS, default="28d", metavar="TIME", help="Time to compare on each side  [default: 28d]"
 )
 @click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
 @json_option
@@ -241,7 +243,7 @@ def _store(directory: Path | None) -> Path:
     "--worse",
     type=click.Choice(["down", "up"]),
     default="down",
-    help="Direction that is worse; up for latencies (default: down).",
+    help="Direction that is worse; up for latencies  [default: down]",
 )
 @_alarms_option
 @json_option

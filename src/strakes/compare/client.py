@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.statistics.comparison import Judged
+from strakes.statistics.comparison import ONE_PAIR, Judged
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.interval import median
 from strakes.store.records import Visit
@@ -27,11 +27,11 @@ def client_ratio(a: Sequence[Visit], b: Sequence[Visit]) -> float:
 
 
 def by_the_client(judgement: Judged, ratio: float, least: float) -> Judged:
-    """Return the verdict; inconclusive where the client's own difference is over ``least`` and may explain it."""
+    """Return the verdict; inconclusive where the client differs by over ``least``, which may explain it."""
     interval = judgement.ratio.interval
     if judgement.verdict not in _CALLED or interval is None or 1 / (1 + least) <= ratio <= 1 + least:
         return judgement
-    beyond = interval.low / ratio > 1 + least, interval.high / ratio < 1 / (1 + least)
+    beyond = interval.low / ratio > 1 + ONE_PAIR, interval.high / ratio < 1 / (1 + ONE_PAIR)
     if beyond[judgement.ratio.median < 1]:
         return judgement
     needs = (

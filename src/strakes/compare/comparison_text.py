@@ -10,6 +10,7 @@ from strakes.foreign_text import for_terminal
 from strakes.report.numbers import percent, show
 from strakes.report.summary import wrap
 from strakes.statistics.contrast import Verdict
+from strakes.units import counted
 
 _WIDTH = 100
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
@@ -75,7 +76,7 @@ def _line(cell: CellVerdict, width: int) -> str:
     values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
     return (
         f"  {cell.verdict:<12} {for_terminal(cell.id):<{width}}  {cell.ratio:.3f} [{interval}]  {values}  "
-        f"({cell.runs_a} and {cell.runs_b} runs)"
+        f"({cell.runs_a} and {counted(cell.runs_b, 'run')})"
     )
 
 

@@ -18,7 +18,7 @@ from strakes.compare.work import alike
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.results import Measured, Results
-from strakes.statistics.comparison import Judged, between_runs, block_scores, judge
+from strakes.statistics.comparison import ONE_PAIR, Judged, between_runs, block_scores, judge
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.drift import pooled_trend
 from strakes.store import Run
@@ -67,10 +67,10 @@ def compare_runs(
     cautions = _drift("A", [first for first, _ in measured]) + _drift("B", [other for _, other in measured])
     if _cleared(a.visits, b.visits):
         cautions.append(
-            "The runs were made at different times, so a difference counts only if it exceeds the margin and the "
-            "differences between "
-            "the parts of each run. Eight runs or more of each, made in turn, tell more: strakes compare A1,A2,... "
-            "B1,B2,...."
+            "The ratios are those of these two runs, made at different times. How much runs of the same differ, one "
+            f"pair does not show, so nothing is called SAME, and only what exceeds {100 * ONE_PAIR:.0f} % and the "
+            "differences between the parts of each run is called a difference. Eight runs or more of each, made in "
+            "turn, tell more: strakes compare A1,A2,... B1,B2,...."
         )
     cautions += overloaded("A", a) + overloaded("B", b)
     disturbed = any("has drift" in text or "overloaded" in text for text in cautions)
@@ -80,7 +80,10 @@ def compare_runs(
     client = client_ratio(a.visits, b.visits)
     if not 1 / (1 + margin) <= client <= 1 + margin:
         cautions.append(f"The client itself was {in_words(client)} in B, in work that does not touch the file system.")
-    judged = [by_the_client(judgement, client, margin) for judgement in judge(ratios, confidence, margin, least=margin)]
+    judged = [
+        by_the_client(_of_one_pair(judgement), client, margin)
+        for judgement in judge(ratios, confidence, margin, least=max(margin, ONE_PAIR))
+    ]
     judged = [not_claimed(judgement) if disturbed else judgement for judgement in judged]
     imported = any(
         cell.estimate is not None and cell.estimate.stopped_because == "imported" for pair in measured for cell in pair
@@ -130,8 +133,9 @@ def _overall(
     a, b = (block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1))
     if not a or not b:
         return Overall(Verdict.INCONCLUSIVE, None, None, None, "a larger --budget, so that blocks measure every cell")
-    (judgement,) = judge([between_runs(list(a.values()), list(b.values()))], confidence, margin, least=margin)
-    judgement = by_the_client(judgement, client, margin)
+    ratios = [between_runs(list(a.values()), list(b.values()))]
+    (judgement,) = judge(ratios, confidence, margin, least=max(margin, ONE_PAIR))
+    judgement = by_the_client(_of_one_pair(judgement), client, margin)
     judgement = not_claimed(judgement) if disturbed else judgement
     interval = judgement.ratio.interval
     return Overall(
@@ -162,6 +166,14 @@ def _cell(cell: Measured, other: Measured, judgement: Judged) -> CellVerdict:
     )
 
 
+def _of_one_pair(judgement: Judged) -> Judged:
+    """Withhold SAME: two runs whose targets differ may happen to be equally fast."""
+    if judgement.verdict is not Verdict.SAME:
+        return judgement
+    return Judged(Verdict.INCONCLUSIVE, judgement.ratio, _IN_TURN)
+
+
+_IN_TURN = "several runs of each, made in turn: strakes compare A1,A2,... B1,B2,..."
 _MEASURED_HERE = "both measured with strakes, which can run the command lines of ior and mdtest: strakes run ior ..."
 
 

@@ -18,7 +18,15 @@ from strakes.compare.work import alike
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.results import Measured, Results
-from strakes.statistics.comparison import Judged, RatioAt, between_sets, block_scores, judge, within_blocks
+from strakes.statistics.comparison import (
+    Judged,
+    RatioAt,
+    between_sets,
+    block_scores,
+    common_correlation,
+    judge,
+    within_blocks,
+)
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.interval import median
 from strakes.store import Run
@@ -72,13 +80,16 @@ def compare_several(
             "The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts."
         )
     medians = [row.medians() for row in rows]
-    ratios = [_ratio(*sides, in_turn, row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)]
+    alike = common_correlation(medians) if in_turn else None
+    ratios = [
+        _ratio(*sides, in_turn, row.a[0].lower_is_better, alike) for sides, row in zip(medians, rows, strict=True)
+    ]
     scores_a, scores_b = (
         block_scores([(sides[n], row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)])
         for n in (0, 1)
     )
     judged = judge(ratios, confidence, margin, least=least)
-    (together,) = judge([_ratio(scores_a, scores_b, in_turn, False)], confidence, margin, least=least)
+    (together,) = judge([_ratio(scores_a, scores_b, in_turn, False, alike)], confidence, margin, least=least)
     judged, together = [_with_needs(judgement, margin) for judgement in judged], _with_needs(together, margin)
     if disturbed:
         judged, together = [not_claimed(judgement) for judgement in judged], not_claimed(together)
@@ -165,9 +176,11 @@ def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> tuple[Sequence[Run], Sequenc
     return by_time[0], by_time[1], in_turn
 
 
-def _ratio(a: Mapping[int, float], b: Mapping[int, float], in_turn: bool, lower_is_better: bool) -> RatioAt:
+def _ratio(
+    a: Mapping[int, float], b: Mapping[int, float], in_turn: bool, lower_is_better: bool, alike: float | None
+) -> RatioAt:
     if in_turn:
-        return within_blocks(a, b, lower_is_better=lower_is_better)
+        return within_blocks(a, b, lower_is_better=lower_is_better, correlation=alike)
     return between_sets(list(a.values()), list(b.values()), lower_is_better=lower_is_better)
 
 

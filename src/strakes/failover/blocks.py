@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from strakes.errors import BadInputError
+from strakes.failover.limits import MOST_DEPTH
 
 # A quote without its end takes the rest of its line: what has been looked at is not looked at again.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
@@ -52,8 +53,7 @@ def read_corosync(text: str, where: str) -> Block:
         if not line or line.startswith("#"):
             continue
         if line.endswith("{"):
-            stack[-1].blocks.append(Block(line[:-1].strip()))
-            stack.append(stack[-1].blocks[-1])
+            _open(stack, Block(line[:-1].strip()), f"{where}:{number}")
         elif line == "}":
             if len(stack) == 1:
                 raise BadInputError("a brace is closed that was not opened", where=f"{where}:{number}")
@@ -64,6 +64,14 @@ def read_corosync(text: str, where: str) -> Block:
     if len(stack) > 1:
         raise BadInputError(f"the section {stack[-1].name!r} is not closed", where=where)
     return top
+
+
+def _open(stack: list[Block], block: Block, where: str) -> None:
+    if len(stack) > MOST_DEPTH:
+        why = f"its sections lie more than {MOST_DEPTH} deep in each other"
+        raise BadInputError("this is no configuration", where=where, why=why)
+    stack[-1].blocks.append(block)
+    stack.append(block)
 
 
 def read_drbd(text: str, where: str) -> Block:
@@ -77,8 +85,7 @@ def read_drbd(text: str, where: str) -> Block:
     for token in _tokens(text):
         if token == "{":
             name, *rest = words or [""]
-            stack[-1].blocks.append(Block(name, tuple(rest)))
-            stack.append(stack[-1].blocks[-1])
+            _open(stack, Block(name, tuple(rest)), where)
             words = []
         elif token == "}":
             if len(stack) == 1:

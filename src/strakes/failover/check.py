@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 
+from strakes.failover.limits import little_enough
 from strakes.failover.rules.rule import RuleFinding, all_rules, findings
 from strakes.failover.setup import Setup
 from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import ValidatorVerdict, verdicts
+from strakes.targets.command import CommandTimeout
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,18 @@ class Check:
 
 
 def check(setup: Setup) -> Check:
-    """Apply all rules to the setup and to what the policy engine does with it, and ask the programs about their own."""
-    setup = replace(setup, behaviour=behaviour_of(setup))
-    found, passed_over = findings(setup)
-    return Check(setup.where, found, verdicts(setup), passed_over, len(all_rules()))
+    """Apply all rules to the setup and to what the policy engine does with it, and ask the programs about their own.
+
+    Raises BadInputError where that takes longer than any cluster needs.
+    """
+    asked: tuple[ValidatorVerdict, ...] = ()
+    with little_enough(setup.where):
+        try:
+            setup = replace(setup, behaviour=behaviour_of(setup))
+        except CommandTimeout as error:
+            asked = (ValidatorVerdict("crm_simulate", "unable", error.what),)
+        found, passed_over = findings(setup)
+        return Check(setup.where, found, (*verdicts(setup), *asked), passed_over, len(all_rules()))
 
 
 def document(result: Check) -> str:

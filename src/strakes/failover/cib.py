@@ -9,12 +9,15 @@ from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError
+from strakes.failover.cib_ties import Ties
 from strakes.failover.cib_values import TRUE, role_of, score, seconds
 from strakes.failover.limits import too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 from strakes.failover.patterns import matches
 
 _MOST_ATTRIBUTES = 256
+# Their id is that of something else.
+_NAME_OTHERS = ("obj_ref", "resource_ref")
 # Agents that cut the power of whichever node asks, or is asked for, without a list of hosts.
 _FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 
@@ -36,7 +39,8 @@ class Cib:
             raise BadInputError("this is no CIB", where=where, why=why)
         if self.root.tag != "cib":
             raise BadInputError("this is no CIB", where=where, why=f"its root is <{self.root.tag}>")
-        self._by_id = {element.get("id"): element for element in self.root.iter() if element.get("id")}
+        own = (element for element in self.root.iter() if element.tag not in _NAME_OTHERS)
+        self._by_id = {element.get("id", ""): element for element in own if element.get("id")}
 
     @cached_property
     def properties(self) -> dict[str, str]:
@@ -233,99 +237,16 @@ class Cib:
             else -1.0
         )
 
-    def members(self, identity: str) -> tuple[Primitive, ...]:
-        """Return the primitives of a primitive, group, clone or tag."""
-        tag = self._by_id.get(identity)
-        if tag is not None and tag.tag == "tag":
-            return tuple(one for ref in tag.iterfind("./obj_ref") for one in self.members(ref.get("id", "")))
-        return tuple(
-            one
-            for one in self.primitives
-            if identity in (one.id, one.group, one.clone) or self._element(one.id).get("template") == identity
-        )
-
-    def together(self, primitive: Primitive) -> set[str]:
-        """Return the ids of all that only ever runs where the primitive does, by groups and colocations."""
-        reached, waiting = set[str](), [primitive.id]
-        while waiting:
-            name = waiting.pop()
-            if not name or name in reached:
-                continue
-            reached.add(name)
-            for member in self.members(name):
-                waiting += [member.id, member.group, member.clone]
-            for constraint in self.colocations:
-                names = [part[0] for part in constraint.resources]
-                if constraint.score == float("inf") and name in names:
-                    waiting += names
-        return reached
-
-    def tied(self, primitive: Primitive, clone: str) -> bool:
-        """Tell whether the primitive only ever runs where the clone is promoted, directly or by what it is tied to."""
-        reached, waiting = set[str](), [primitive.id, primitive.group, primitive.clone]
-        while waiting:
-            name = waiting.pop()
-            if not name or name in reached:
-                continue
-            reached.add(name)
-            for member in self.members(name):
-                waiting += [member.id, member.group]
-            for constraint in self.colocations:
-                if constraint.score != float("inf"):
-                    continue
-                one, other = constraint.resources
-                for (near, _), (far, role) in ((one, other), (other, one)):
-                    if near != name:
-                        continue
-                    if far == clone or any(member.clone == clone for member in self.members(far)):
-                        if role == "Promoted":
-                            return True
-                    else:
-                        waiting.append(far)
-        return False
-
-    def ordered_after_promotion(self, primitive: Primitive, clone: str) -> list[Order] | None:
-        """Return the orders that lead from the promotion to its start; None where there are none."""
-        copies = {clone, *(member.id for member in self.members(clone))}
-        waiting = [
-            (order.then, [order])
-            for order in self.orders
-            if order.mandatory and order.first in copies and order.first_action == "promote"
-        ]
-        return self._reached(waiting).get(primitive.id)
-
-    def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
-        """Tell whether the start of one primitive waits for that of the other, by their group or by orders."""
-        mates = self.groups.get(earlier.group, ())
-        behind = mates[[one.id for one in mates].index(earlier.id) + 1 :] if mates else ()
-        waiting: list[tuple[str, list[Order]]] = [(one.id, []) for one in behind]
-        names = {earlier.id, earlier.group, earlier.clone} - {""}
-        waiting += [(order.then, [order]) for order in self.orders if order.mandatory and order.first in names]
-        return later.id in self._reached(waiting)
-
-    def _reached(self, waiting: list[tuple[str, list[Order]]]) -> dict[str, list[Order]]:
-        """Return everything that waits for these, each with the orders that lead there."""
-        reached: dict[str, list[Order]] = {}
-        while waiting:
-            name, path = waiting.pop(0)
-            if name in reached:
-                continue
-            reached[name] = path
-            for member in self.members(name):
-                waiting.append((member.id, path))
-                group = self.groups.get(member.group, ())
-                later = group[[one.id for one in group].index(member.id) :] if group else ()
-                waiting += [(one.id, path) for one in later]
-                # What waits for all of the group, or of the clone, waits for this member, too.
-                waiting += [
-                    (order.then, [*path, order])
-                    for order in self.orders
-                    if order.mandatory and order.first in {member.group, member.clone} - {""}
-                ]
-            waiting += [
-                (order.then, [*path, order]) for order in self.orders if order.mandatory and order.first == name
-            ]
-        return reached
+    @cached_property
+    def ties(self) -> Ties:
+        """Return what is tied to what: members, what runs together, and what waits for what."""
+        templates = {name: element.get("template", "") for name, element in self._by_id.items()}
+        tags = {
+            name: [ref.get("id", "") for ref in element.iterfind("./obj_ref")]
+            for name, element in self._by_id.items()
+            if element.tag == "tag"
+        }
+        return Ties(self.primitives, templates, tags, self.colocations, self.orders)
 
     def _merged(self, path: str) -> dict[str, str]:
         """Merge several sets: the one with the highest score decides; those with a rule apply only sometimes."""

@@ -10,28 +10,38 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 
-_TABLES = ("fencing_agents", "resource_agents", "pacemaker", "drbd", "by_hand")
+_TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f")
 _SCORE = re.compile(r"[+-]?(\d+|INFINITY)", re.IGNORECASE)
-_TIME = re.compile(r"[+-]?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)
+_TIME = re.compile(r"\+?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)
 _PATTERNS = {
     "bool": re.compile("|".join(_BOOLEANS), re.IGNORECASE),
     # Pacemaker reads INFINITY, and agents a unit, where the metadata say integer.
     "int": re.compile(r"[+-]?(\d+[a-z]*|INFINITY)", re.IGNORECASE),
+    "count": re.compile(r"\+?\d+[a-z]*", re.IGNORECASE),
     "seconds": re.compile(r"\d+"),
     "score": _SCORE,
     "time": _TIME,
+    "signed-time": re.compile(rf"-\d+|{_TIME.pattern}", re.IGNORECASE),
+    "limit": re.compile(r"\+?(\d+|INFINITY)", re.IGNORECASE),
     "percentage": re.compile(r"\d+%?"),
     "card": re.compile(r"[\w.@-]+"),
+    "path": re.compile(r"/.*|[^/]*"),
+    "uri": re.compile(r"/.*|[\w+.-]+://.*"),
 }
 _WANTED = {
     "bool": "true or false",
     "int": "a whole number",
+    "count": "a whole number that is not negative",
     "seconds": "a whole number of seconds without a unit",
     "score": "a score",
     "time": "a time such as 60s",
+    "signed-time": "a time such as 60s, or -1",
+    "limit": "a whole number that is not negative",
     "percentage": "a percentage",
     "card": "the name of a network card, without an alias",
+    "path": "a path that begins with /",
+    "uri": "a path that begins with /, or a URL",
 }
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # So similar is a name that was meant to be the other one.
@@ -42,6 +52,7 @@ _SIMILAR = 0.75
 class Option:
     """One option; ``kind`` is ``bool``, ``int``, ``1..9``, ``yes|no`` ..., or empty for any text.
 
+    In ``#|off`` the sign stands for a number.
     ``unique`` options have another value in each resource.
     """
 
@@ -55,7 +66,9 @@ class Option:
         if not self.kind or value.startswith("lrm://"):
             return ""
         if "|" in self.kind:
-            words = self.kind.split("|")
+            words = self.kind.replace("#", "a number").split("|")
+            if self.kind.startswith("#") and re.fullmatch(r"\d+", value):
+                return ""
             return "" if value.lower() in map(str.lower, words) else f"one of {', '.join(words)}"
         if ".." in self.kind:
             return _out_of_range(self.kind, value)
@@ -109,6 +122,19 @@ def is_known(section: str) -> bool:
 
 
 @cache
+def advised_times(agent: str) -> Mapping[str, float]:
+    """Return the seconds that an agent (PROVIDER:TYPE) advises for its operations, empty where it has no table."""
+    words = _tables().get(f"times of {agent}", "").split()
+    return {name: float(limit) for name, _, limit in (word.partition("=") for word in words)}
+
+
+@cache
+def deprecated() -> Mapping[str, str]:
+    """Return what newer releases no longer have, each with what stands in its place."""
+    return {name: newer for name, _, newer in (word.partition("=") for word in _tables()["deprecated"].split())}
+
+
+@cache
 def resource_agents() -> tuple[str, ...]:
     """Return the agents of resources as PROVIDER:TYPE."""
     return tuple(name for name in _tables() if re.fullmatch(r"[a-z]+:[\w-]+", name))
@@ -121,6 +147,12 @@ def fencing_agents() -> tuple[str, ...]:
     return (*named, *_tables()["external"].split())
 
 
+@cache
+def modules_known() -> tuple[str, ...]:
+    """Return the modules of the kernel whose options are known."""
+    return tuple(name.removeprefix("module ") for name in _tables() if name.startswith("module "))
+
+
 def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name that an unknown one resembles, empty where there is none."""
     alike = {other.lower().replace("_", "-"): other for other in known}
@@ -129,3 +161,29 @@ def meant(name: str, known: Iterable[str]) -> str:
     turned = [other for other in alike if sorted(other) == sorted(plain)]
     close = turned or get_close_matches(plain, list(alike), 1, _SIMILAR)
     return alike[close[0]] if close else ""
+
+
+def slip(name: str, known: Iterable[str]) -> str:
+    """Return the known name that differs by one letter, or by two that changed places; empty where there is none.
+
+    Numbers tell names apart: they are no slips.
+
+    >>> slip("vg_dta", ["vg_data"]), slip("ost1", ["ost0"]), slip("hme", ["home", "hmes"])
+    ('vg_data', '', 'home')
+    """
+    return next((other for other in known if other != name and _one_letter(name, other)), "")
+
+
+def _one_letter(name: str, other: str) -> bool:
+    if abs(len(name) - len(other)) > 1:
+        return False
+    if len(name) == len(other):
+        places = [number for number, pair in enumerate(zip(name, other, strict=True)) if pair[0] != pair[1]]
+        letters = "".join(name[place] + other[place] for place in places)
+        turned = len(places) == 2 and places[1] - places[0] == 1 and letters[:2] == letters[:1:-1]
+        return bool(places) and (len(places) == 1 or turned) and not re.search(r"\d", letters)
+    short, long = sorted((name, other), key=len)
+    place = next(
+        (number for number, pair in enumerate(zip(short, long, strict=False)) if pair[0] != pair[1]), len(short)
+    )
+    return long[:place] + long[place + 1 :] == short and not long[place].isdecimal()

@@ -2,28 +2,70 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from xml.etree import ElementTree as Xml
+
+from strakes.errors import BadInputError
 
 # Rules look at resources and constraints in pairs, and walk down what lies in each other.
 _MOST_RESOURCES = 1000
 _MOST_PAIRS = 5000
-_MOST_DEPTH = 100
+MOST_DEPTH = 100
+_MOST_NODES = 1000
 MOST_DRBD = 1000
 # Pacemaker's own tools need a time that grows with their square, for each of dozens of questions.
 _MOST_ASKED_RESOURCES = 60
 _MOST_ASKED_PAIRS = 1000
+_MOST_ASKED_ELEMENTS = 20_000
+# Of the processor; what takes longer was made to.
+_MOST_S = 8.0
 
 
 def too_much(cib: Xml.Element) -> str:
     """Say what a CIB has more of than can be checked; empty where it has not."""
-    if _deeper_than(cib, _MOST_DEPTH):
-        return f"its elements lie more than {_MOST_DEPTH} deep in each other"
+    if _deeper_than(cib, MOST_DEPTH):
+        return f"its elements lie more than {MOST_DEPTH} deep in each other"
     return _more_than(cib, _MOST_RESOURCES, _MOST_PAIRS)
 
 
 def too_much_to_ask(cib: Xml.Element) -> str:
     """Say what a CIB has more of than Pacemaker's tools can be asked about in a moment; empty where it has not."""
+    if sum(1 for _ in cib.iter()) > _MOST_ASKED_ELEMENTS:
+        return f"it has more than {_MOST_ASKED_ELEMENTS} elements"
     return _more_than(cib, _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS)
+
+
+def little_enough(where: str) -> AbstractContextManager[None]:
+    """Let the body have some seconds of the processor. Raises BadInputError after them; in the main thread only."""
+    why = f"its rules were not decided within {_MOST_S:g} s of processor time"
+    error = BadInputError("this is no configuration that can be checked", where=where, why=why)
+    return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
+
+
+@contextmanager
+def ended_after(seconds: float, error: BadInputError, timer: int, number: signal.Signals) -> Iterator[None]:
+    """End what the body does with the error when the timer, whose signal has that number, has run so many seconds.
+
+    In the main thread only: no other gets signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise error
+
+    before = signal.signal(number, stop)
+    # Again and again: what it interrupts may keep an error for itself.
+    signal.setitimer(timer, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(timer, 0)
+        signal.signal(number, before)
 
 
 def _deeper_than(root: Xml.Element, most: int) -> bool:
@@ -36,6 +78,8 @@ def _deeper_than(root: Xml.Element, most: int) -> bool:
 def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iter("primitive")) > resources:
         return f"it has more than {resources} resources"
+    if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > _MOST_NODES:
+        return f"it has more than {_MOST_NODES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
     # Each member of a set may have to do with each of the others.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]

@@ -21,7 +21,8 @@ from strakes.targets.command import CommandTimeout, Runner, run
 
 # Answers of a running cluster, kept beside the texts of its files.
 PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
-_MOST_BYTES = 16 << 20
+# All files together; a thousand resources of DRBD have half a million.
+_MOST_BYTES = 4 << 20
 # What no number holds that rules calculate with.
 _MOST_DIGITS = 100
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
@@ -83,8 +84,28 @@ class Setup:
 
     @property
     def lnet(self) -> str:
-        """Return what modprobe is told about LNet."""
+        """Return what modprobe is told, where LNet is in it."""
+        return self.modules if re.search(r"\b(lnet|lustre|ko2iblnd)\b", self.modules) else ""
+
+    @property
+    def modules(self) -> str:
+        """Return what modprobe is told about all modules."""
         return "\n".join(text for name, text in self.texts.items() if name.startswith("etc/modprobe.d/"))
+
+    @property
+    def sysctl(self) -> dict[str, str]:
+        """Return the settings of the kernel by their names with dots; the last file that has one wins."""
+        found = dict[str, str]()
+        for name in sorted(self.texts, key=lambda name: (name == "etc/sysctl.conf", name)):
+            if name.startswith("etc/sysctl"):
+                found |= {key.lstrip("-").replace("/", "."): value for key, value in self.settings_of(name).items()}
+        return found
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Return the units of systemd that are enabled or changed on the node, by their path in /etc/systemd/system."""
+        head = "etc/systemd/system/"
+        return {name.removeprefix(head): text for name, text in self.texts.items() if name.startswith(head)}
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -111,8 +132,12 @@ class Setup:
             "authkey": "etc/corosync/authkey" in self.modes,
             "fstab": self.fstab,
             "hosts": self.texts.get("etc/hosts", ""),
-            "exports": self.texts.get("etc/exports", ""),
+            "exports": [name for name in self.texts if name.startswith("etc/exports")],
+            "modules": self.modules,
+            "sysctl": self.sysctl,
+            "units": self.units,
             "lnet": self.lnet,
+            "booth": [name for name in self.texts if name.startswith("etc/booth/")],
         }
         return frozenset(name for name, part in there.items() if part)
 
@@ -132,7 +157,9 @@ def read_plan(directory: Path) -> Setup:
             remedy="Make one (strakes failover plan CLUSTER.toml -o DIR), or check --live.",
         )
     description = directory / DESCRIPTION
-    texts = _read_texts(directory, ("pacemaker/cib.xml", "lustre/make-targets.sh", "lustre/mount-clients.sh"))
+    texts = _read_texts(
+        directory, ("etc/fstab", "pacemaker/cib.xml", "lustre/make-targets.sh", "lustre/mount-clients.sh")
+    )
     return setup_of(str(directory), directory, texts, read_description(description) if description.is_file() else None)
 
 
@@ -211,20 +238,46 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
 def _read_texts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
     found = ["etc/corosync/corosync.conf", "etc/drbd.conf", "etc/sysconfig/sbd", "etc/default/sbd", *names]
     found += [f"etc/ha.d/{name}" for name in ("ha.cf", "haresources", "authkeys")]
-    found += ["etc/hosts", "etc/exports", *(f"etc/modprobe.d/{name}.conf" for name in ("lustre", "lnet", "ko2iblnd"))]
+    found += ["etc/hosts", "etc/exports", "etc/sysctl.conf", "etc/multipath.conf", "etc/lvm/lvm.conf"]
+    found += ["etc/nfs.conf", "etc/iscsi/iscsid.conf", "etc/systemd/logind.conf", "etc/systemd/system.conf"]
+    found += [f"etc/{kind}/{name}" for kind in ("sysconfig", "default") for name in ("pacemaker", "corosync")]
     # Secrets are not read: they are nobody's business but the programs'.
     found += sorted(
-        str(path.relative_to(root)) for pattern in ("*.res", "*.conf") for path in (root / "etc/drbd.d").glob(pattern)
+        str(path.relative_to(root))
+        for pattern in ("drbd.d/*.res", "drbd.d/*.conf", "booth/*.conf")
+        for path in (root / "etc").glob(pattern)
     )
-    texts = {}
+    # One that is a link to /dev/null is switched off.
+    found += sorted(
+        str(path.relative_to(root))
+        for pattern in (
+            *("modprobe.d/*.conf", "sysctl.d/*.conf", "exports.d/*.exports"),
+            *("systemd/system/*.mount", "systemd/system/*.service", "systemd/system/*.service.d/*.conf"),
+            *("systemd/logind.conf.d/*.conf", "systemd/system.conf.d/*.conf", "multipath/conf.d/*.conf"),
+        )
+        for path in (root / "etc").glob(pattern)
+        if path.is_file()
+    )
+    left = _MOST_BYTES
+    # What is enabled is a link; its name says all, and it may point to what is not there.
+    texts = {
+        str(path.relative_to(root)): ""
+        for kind in ("wants", "requires")
+        for path in (root / "etc").glob(f"systemd/system/*.{kind}/*")
+    }
     for name in found:
         path = root / name
         try:
-            texts[name] = read_regular(path, _MOST_BYTES, "a file cannot be read").decode(errors="replace")
+            content = read_regular(path, _MOST_BYTES, "a file cannot be read")
         except BadInputError as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
             continue
+        left -= len(content)
+        if left < 0:
+            why = f"with the files before it, it is larger than {_MOST_BYTES >> 20} MiB"
+            raise BadInputError("this is no configuration", where=str(path), why=why)
+        texts[name] = content.decode(errors="replace")
         if number := _ENDLESS.search(texts[name]):
             why = f"a number begins with {number[0][:20]} and has more than {_MOST_DIGITS} digits"
             raise BadInputError("this is no configuration", where=str(path), why=why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
 from strakes.targets.command import CommandTimeout, run
 
+# For all questions together.
 _LIMIT_S = 20.0
 # One transition may need another, such as a start after a power-off; more than this would be a loop.
 _TRANSITIONS = 4
@@ -34,25 +36,28 @@ _MOST_FAILURES = 40
 def behaviour_of(setup: Setup) -> Behaviour | None:
     """Return what the policy engine does; None without a CIB or without the engine, and where it refuses the CIB.
 
-    None also where it takes too long, and for more resources than it can be asked about in a moment.
+    None also for more resources than it can be asked about in a moment. Raises CommandTimeout where it takes too long.
     """
     if setup.cib is None or not installed("crm_simulate") or too_much_to_ask(setup.cib.root):
         return None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         try:
             return _Simulation(setup, setup.cib, Path(name)).behaviour()
-        except (BadInputError, EnvironmentLacksError, CommandTimeout, Xml.ParseError):
+        except (BadInputError, EnvironmentLacksError, Xml.ParseError):
             return None
 
 
 class _Simulation:
     def __init__(self, setup: Setup, cib: Cib, directory: Path) -> None:
         self._setup, self._cib, self._directory = setup, cib, directory
+        self._until = time.monotonic() + _LIMIT_S
         self._start = directory / "start.xml"
         self._start.write_bytes(Xml.tostring(self._fresh()))
 
     def behaviour(self) -> Behaviour:
-        steady = self._settled(self._start, [])
+        # A service of two sites is looked at where it is granted.
+        tickets = dict.fromkeys(one.get("ticket", "") for one in self._cib.constraints("rsc_ticket"))
+        steady = self._settled(self._start, [word for name in tickets if name for word in ("--ticket-grant", name)])
         running = self._directory / "running.xml"
         running.write_bytes((self._directory / "out.xml").read_bytes())
         members = self._cib.members_of_corosync
@@ -142,7 +147,10 @@ class _Simulation:
         out, graph, given = (self._directory / name for name in ("out.xml", "graph.xml", "given.xml"))
         given.write_bytes(file.read_bytes())
         argv = ["crm_simulate", "--xml-file", str(given), "--simulate", "--save-output", str(out)]
-        done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], _LIMIT_S)
+        left_s = self._until - time.monotonic()
+        if left_s <= 0:
+            raise CommandTimeout(f"its questions were not answered within {_LIMIT_S:g} s")
+        done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], left_s)
         if done.status != 0:
             raise BadInputError("the policy engine refuses the configuration", where=str(file), why=done.stderr[-400:])
         return Xml.fromstring(done.stdout), Xml.parse(graph).getroot()

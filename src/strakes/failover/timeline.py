@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from strakes.targets.description import TargetRecovery
 
@@ -119,8 +120,7 @@ class Timeline:
         return tuple(outage.client for outage in self.outages if outage.hit and outage.back_after_s is None)
 
 
-@dataclass(frozen=True)
-class _Wait:
+class _Wait(NamedTuple):
     """The time from one answer to the next.
 
     ``asking_s`` is the part in which the client wanted one: pauses of its own are not the servers' doing. ``failures``
@@ -147,7 +147,10 @@ def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float
     >>> outage_of("b", done[:3], fault_s=1.5).hit
     False
     """
-    waits = _waits_of(operations)
+    return _outage(client, operations, _waits_of(operations), fault_s)
+
+
+def _outage(client: str, operations: Sequence[ClientOperation], waits: Sequence[_Wait], fault_s: float) -> Outage:
     felt, known = _felt(waits, fault_s)
     after = [wait for wait in waits if wait.ended_s >= fault_s]
     longest = max(felt or after, key=lambda wait: wait.asking_s, default=None)
@@ -173,7 +176,8 @@ def outages_of(
     A client that hangs writes no more lines. So one whose record ends while others go on, or servers are still at work,
     was never back where it ended with the fault, else it is not known.
     """
-    outages = [outage_of(client, operations, fault_s) for client, operations in clients.items()]
+    waits = {client: _waits_of(operations) for client, operations in clients.items()}
+    outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
     ends = {
         client: max((operation.ended_s for operation in operations), default=fault_s)
         for client, operations in clients.items()
@@ -184,21 +188,20 @@ def outages_of(
         default=fault_s,
     )
     return tuple(
-        _silenced(outage, clients[outage.client], ends[outage.client], fault_s, over_s, others_end_s)
+        _silenced(outage, waits[outage.client], ends[outage.client], fault_s, over_s, others_end_s)
         for outage in outages
     )
 
 
 def _silenced(
     outage: Outage,
-    operations: Sequence[ClientOperation],
+    waits: Sequence[_Wait],
     end_s: float,
     fault_s: float,
     over_s: float,
     others_end_s: float,
 ) -> Outage:
     """Return the outage of a client whose record may end too soon."""
-    waits = _waits_of(operations)
     usual_s = max((wait.ended_s - wait.began_s for wait in waits), default=math.inf)
     silence_s = max(over_s, others_end_s) - end_s
     if outage.hit or len(waits) < _ENOUGH or silence_s < max(_FAR_BEYOND * usual_s, _LEAST_S):
@@ -246,7 +249,8 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     if not far:
         return failed, True
     longest = max(far, key=lambda wait: wait.asking_s)
-    episode = [wait for wait in far if _gap_s(wait, longest) <= longest.asking_s]
+    # In their order, each once: there may be as many as operations.
+    episode = dict.fromkeys(wait for wait in far if _gap_s(wait, longest) <= longest.asking_s)
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
         # It waits so long again and again: the fault's doing only if it had time to do so before, and did not.

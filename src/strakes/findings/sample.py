@@ -69,7 +69,7 @@ class Sample(Record):
     """One phase: amounts and rates of all ranks, each a row under ``columns``; ``counters`` are of rank 0's node.
 
     Of another tool's figure there is the name and the rate alone. ``listed``: directories read, and matches of find.
-    ``trained``: what the accelerators of an epoch would have had.
+    ``trained``: what the accelerators of an epoch would have had. ``latency_timeline``: percentiles second by second.
     ``parts``: of a mixed phase, each as a sample. The ``recovery`` figures and the counts after them are those of a
     drill.
     """
@@ -100,6 +100,7 @@ class Sample(Record):
     counters: Mapping[str, Any] = field(default_factory=dict)
     nodes: tuple[NodeOfPhase, ...] = ()
     timeline: Mapping[str, Any] = field(default_factory=dict)
+    latency_timeline: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[Sample, ...] = ()
     recovery_first_s: float = 0.0
     recovery_median_s: float = 0.0

@@ -9,6 +9,7 @@ from typing import Any
 from strakes.foreign_text import for_terminal
 from strakes.history.series import NO_CHANGE, History, HistorySeries
 from strakes.report.numbers import show
+from strakes.units import counted
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ORDER = ("SLOWER", "FASTER", "INCONCLUSIVE", NO_CHANGE)
@@ -29,7 +30,11 @@ def render(histories: Sequence[History]) -> str:
 def _block(history: History) -> str:
     whens = sorted(point.when for series in history.series for point in series.points)
     what = history.kind if history.kind == history.name else f"{history.kind} {history.name}"
-    lines = [f"{what} of {for_terminal(history.target)}: {len(history.runs)} runs, {whens[0][:10]} to {whens[-1][:10]}"]
+    head = (
+        f"{what} of {for_terminal(history.target)}: {counted(len(history.runs), 'run')}, {whens[0][:10]} to "
+        f"{whens[-1][:10]}"
+    )
+    lines = [head]
     ordered = sorted(history.series, key=lambda series: _ORDER.index(series.verdict))
     steady = [series for series in ordered if series.verdict == NO_CHANGE]
     shown = [series for series in ordered if series.verdict != NO_CHANGE] + steady[:_MOST_STEADY]

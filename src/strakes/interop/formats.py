@@ -18,6 +18,8 @@ from strakes.regular_file import read_regular
 
 # Results are small; a larger file is something else.
 MOST_BYTES = 256 * 1024 * 1024
+# Of JSON; each takes a hundred bytes and more of memory, whatever its length in the file.
+_MOST_VALUES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ def read_file(path: Path) -> tuple[Format, Foreign]:
     text = _MUCH_SPACE.sub(lambda space: "\n" if "\n" in space[0] else space[0][:_MOST_SPACE], text)
     if _MANY_DIGITS.search(text):
         raise BadInputError("the file contains no result", where=str(path), why="a number in it has 400 digits or more")
+    if text.lstrip()[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
+        why = f"it is JSON of more than {_MOST_VALUES} values"
+        raise BadInputError("the file contains no result", where=str(path), why=why)
     for known in FORMATS:
         if _recognises(known, text):
             return known, _read(known, text, path)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from strakes.errors import BadInputError, MeasurementError, StrakesError
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.knobs.board import Board, board_of
 from strakes.knobs.journal import DamagedJournalError, JournalState, read_journal
 from strakes.knobs.knob_place import KnobPlace
@@ -252,6 +252,8 @@ def _take_here(place: KnobPlace, text: str) -> str:
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     except PermissionError:
         return _read_here(place)  # who may not write there changes no setting of this machine
+    except OSError as error:
+        raise _no_record(place, error) from error
     try:
         try:
             os.write(descriptor, text.encode())
@@ -261,9 +263,20 @@ def _take_here(place: KnobPlace, text: str) -> str:
         os.link(fresh, path)
     except FileExistsError:
         return _read_here(place)
+    except OSError as error:
+        raise _no_record(place, error) from error
     finally:
         fresh.unlink(missing_ok=True)
     return ""
+
+
+def _no_record(place: KnobPlace, error: OSError) -> EnvironmentLacksError:
+    return EnvironmentLacksError(
+        f"{place.knob} was not changed, since its original value cannot be recorded",
+        where=str(_file(place).parent),
+        why=os.strerror(error.errno) if error.errno else str(error),
+        remedy="Make it writable with some room, or set STRAKES_RUN to another directory.",
+    )
 
 
 def _read_here(place: KnobPlace) -> str:
@@ -301,7 +314,14 @@ def _read(held: str) -> dict[str, object]:
 
 def _is_of(held: str, store: Path) -> bool:
     record, claim = _read(held), _claim(store)
+    # Hosts that share a store are told apart by their names, unless it is this machine under another name.
+    if _boot_of(record) == boot_id():
+        del claim["host"]
     return claim == {key: record.get(key) for key in claim}
+
+
+def _boot_of(record: Mapping[str, object]) -> str:
+    return str(record.get("seen_from", "")).partition(" ")[0]
 
 
 def _claim(store: Path) -> dict[str, str]:
@@ -358,8 +378,7 @@ def _condition(held: str, place: KnobPlace) -> Condition:
     """
     record = _read(held)
     journal, store = record.get("journal"), record.get("store")
-    here = (record.get("host"), record.get("seen_from")) == (socket.gethostname(), _seen_from())
-    if not here or not isinstance(journal, str) or not isinstance(store, str):
+    if record.get("seen_from") != _seen_from() or not isinstance(journal, str) or not isinstance(store, str):
         return "foreign"
     try:
         if read_at_most(_identity_file(Path(store)), _MOST_BYTES).decode("ascii", "replace").strip() != record.get(

@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.owner import Life, Owner
-from strakes.regular_file import open_regular, read_whole
+from strakes.regular_file import open_own, read_whole
 from strakes.store.files import AppendFile, make_private, store_error, sync_directory, whole_length
 
 _FORMAT = 1
@@ -276,16 +276,8 @@ def read_journal(path: Path) -> JournalState:
     Raises BadInputError for one that is damaged or another user's, FileNotFoundError when there is none.
     """
     try:
-        with open_regular(path) as file:
-            owner = os.fstat(file.fileno()).st_uid
-            if owner != os.geteuid():
-                # It says which commands to run: those of somebody else are not run in our name.
-                raise BadInputError(
-                    "a journal of knobs belongs to another user",
-                    where=str(path),
-                    why=f"user {owner}",
-                    remedy="Ask that user to put the settings back: strakes knobs restore",
-                )
+        remedy = "Ask that user to put the settings back: strakes knobs restore"
+        with open_own(path, "a journal of knobs", remedy) as file:
             data = read_whole(file, path, _MOST_BYTES)
     except FileNotFoundError:
         raise

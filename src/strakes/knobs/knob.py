@@ -144,6 +144,13 @@ class Knob:
 
 
 def _number(text: str) -> float | None:
+    """Return the number.
+
+    >>> _number("-5"), _number("1_0"), _number("\uff11")
+    (-5, None, None)
+    """
+    if not text.isascii() or "_" in text:  # what Python takes for digits and nobody else does
+        return None
     try:
         number = float(text) if "." in text or "e" in text.lower() else int(text)
     except ValueError:

@@ -12,10 +12,13 @@ from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.lab.cgroup import Group, limit_iops, throttled_devices
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
+from strakes.targets.mountinfo import parse_mountinfo
 from strakes.units import format_bytes
 
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
+# So long a device may be busy before other namespaces are looked at.
+_SOON_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,19 @@ def release_limits(directory: Path) -> None:
 
 def detach_below(directory: Path) -> tuple[str, ...]:
     """Detach the lab's loop devices. Returns those that somebody still uses."""
-    deadline = time.monotonic() + _DETACH_S
+    began = time.monotonic()
+    looked = False
     while loops := loops_below(directory):
         for loop in loops:
             _detach(loop)
         if not loops_below(directory):
             break
         # A device that is busy goes when its last user has closed it.
-        if time.monotonic() > deadline:
+        if time.monotonic() - began > _DETACH_S:
             return loops_below(directory)
+        if not looked and time.monotonic() - began > _SOON_S:
+            looked = True
+            _unmount_elsewhere(loops_below(directory))
         time.sleep(0.05)
     return ()
 
@@ -118,6 +125,28 @@ def _attach(site: LabSite, file: Path) -> Path:
         why=done.complaint,
         remedy="Loop devices need root and the kernel's loop driver. A container must be given access to them.",
     )
+
+
+def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
+    """Unmount devices in the namespaces of others.
+
+    Who was started in a namespace of mounts of its own while the lab was up, from a place whose mounts are private, has
+    a copy of the lab's mount that nobody uses. One that is used stays.
+    """
+    devices = {f"/dev/{loop}" for loop in loops}
+    seen = {os.stat("/proc/self/ns/mnt").st_ino}
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with suppress(OSError):
+            namespace = f"/proc/{pid}/ns/mnt"
+            number = os.stat(namespace).st_ino
+            if number in seen:
+                continue
+            mounts = parse_mountinfo(Path(f"/proc/{pid}/mountinfo").read_text(errors="surrogateescape"))
+            seen.add(number)
+            for mount in reversed(mounts):
+                if mount.source in devices:
+                    enter = ["nsenter", f"--mount={namespace}", "umount", "--no-canonicalize"]
+                    run([*enter, "--", mount.mount_point], limit_s=_COMMAND_S)
 
 
 def _backing_files() -> dict[str, str]:

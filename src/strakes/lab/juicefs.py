@@ -29,7 +29,7 @@ _CAPACITY_UNIT, _BLOCK_UNIT, _MEMORY_UNIT = GIB, KIB, MIB
 class JuiceFsOptions(LabOptions):
     """What ``lab up juicefs`` takes."""
 
-    meta: str = choice("sqlite", "redis", text="Where the metadata is: a file of SQLite, or a Redis server.")
+    meta: str = choice("sqlite", "redis", text="Where the metadata is: an SQLite file, or a Redis server.")
     block_size: int = size("4MiB", "Size of an object: a power of two, at most 16MiB.", least="64KiB")
     cache_size: int = size("512MiB", "Size of the client's cache on disk.", least="1MiB")
     buffer_size: int = size("300MiB", "Memory of the client for reading and writing.", least="32MiB")

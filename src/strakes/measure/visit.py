@@ -28,6 +28,8 @@ INTERRUPTED = "interrupted"
 MOST_INTERRUPTED = 3
 # What the engine says of a request whose values do not go together.
 _CONTRADICTION = "the request breaks the contract"
+# And of one that would be taken on another machine.
+_NODE_LACKS = "this node cannot do what the plan asks for; others may"
 # As the engine words it, and the load from which a slow plan is the machine's fault.
 _OVER_LIMIT = "the plan took longer than its limit"
 _OVERLOAD = 3.0
@@ -142,5 +144,7 @@ def failure(ended: str, errors: Sequence[EngineError], place: str, target: Targe
     error.where = ", ".join(filter(None, (place, error.where)))
     if ended == "refused" and error.why == _CONTRADICTION:
         return BadInputError(error.what, where=error.where, why="the plan contradicts itself", remedy=error.remedy)
+    if ended == "refused" and error.why == _NODE_LACKS:
+        return EnvironmentLacksError(error.what, where=error.where, why=error.why, remedy=error.remedy)
     error.why = f"{error.why.rstrip('.')}. {trouble}" if trouble else error.why
     return error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from strakes.plan.left_out import usual_keys
 from strakes.plan.metadata import MetadataPhase
@@ -22,6 +22,9 @@ Phase = WholePhase | MixedPhase
 # Without a stop of their own.
 _ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
+# Keys of the team that say where ranks and their buffers are, with what is left out of the canonical form.
+PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_pages": "normal"}
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -37,14 +40,18 @@ class Plan:
     seed: int = 0
     ranks_per_node: int | None = None
     memory_hog_bytes: int = 0
+    processors: str = ""
+    numa_nodes: str = ""
+    buffer_pages: str = "normal"
 
     def to_json(self) -> dict[str, object]:
         """Return the canonical form: every key spelled out, as the schema and the engine take it."""
-        team = {"ranks": self.ranks}
+        team: dict[str, object] = {"ranks": self.ranks}
         if self.ranks_per_node is not None:
             team["ranks_per_node"] = self.ranks_per_node
         if self.memory_hog_bytes:
             team["memory_hog_bytes"] = self.memory_hog_bytes
+        team |= {key: value for key, usual in PLACEMENT.items() if (value := getattr(self, key)) != usual}
         return {
             "schema": 1,
             "seed": self.seed,
@@ -186,7 +193,21 @@ def plan_from_record(document: Mapping[str, object]) -> Plan:
         seed=int(seed),
         ranks_per_node=int(team["ranks_per_node"]) if "ranks_per_node" in team else None,
         memory_hog_bytes=int(team.get("memory_hog_bytes", 0)),
+        **{key: str(team.get(key, usual)) for key, usual in PLACEMENT.items()},
     )
+
+
+def placed(plan: Plan, placement: Mapping[str, str]) -> Plan:
+    """Return the plan with these keys of its team, which are of PLACEMENT.
+
+    Raises BadInputError for a value that the schema does not take.
+
+    >>> placed(Plan(2, (MetadataPhase("create", "file-create", "unique", items=10),)), {"processors": "0-1"}).processors
+    '0-1'
+    """
+    if not placement:
+        return plan
+    return plan_from_json(replace(plan, **placement).to_json())  # type: ignore[arg-type]
 
 
 # Keys of a phase that need not be whole numbers.

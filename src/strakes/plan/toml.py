@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.plan.model import Plan, plan_from_json
+from strakes.plan.model import PLACEMENT, Plan, plan_from_json
 from strakes.regular_file import read_regular
 from strakes.toml_file import read_toml
 from strakes.units import parse_bytes, parse_seconds
 
 _MOST_HINT_BYTES = 1 << 20
-_TOP_KEYS = ("title", "seed", "ranks", "ranks_per_node", "memory_hog_bytes", "phase")
+_MOST_PHASES = 1000
+_TEAM_KEYS = ("ranks", "ranks_per_node", "memory_hog_bytes", *PLACEMENT)
+_TOP_KEYS = ("title", "seed", *_TEAM_KEYS, "phase")
 
 
 def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
@@ -41,8 +43,10 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
         raise BadInputError(
             "the plan has no phase", where=str(path), remedy="Add at least one [[phase]] table; examples/ has some."
         )
+    if len(phases) > _MOST_PHASES:
+        raise BadInputError("the plan has too many phases", where=str(path), why=f"it has more than {_MOST_PHASES}")
     phases = [_with_hints(phase, path.parent) if isinstance(phase, Mapping) else phase for phase in phases]
-    team = {key: document[key] for key in ("ranks", "ranks_per_node", "memory_hog_bytes") if key in document}
+    team = {key: document[key] for key in _TEAM_KEYS if key in document}
     body = {"schema": 1, "seed": document.get("seed", seed), "team": team, "phases": phases}
     try:
         return str(document.get("title", path.stem)), plan_from_json(_in_units(body, ""))

@@ -57,6 +57,8 @@ class TransferPhase:
     collective: bool = usually(False)
     hints: tuple[tuple[str, str], ...] = usually(())
     chunk_bytes: int = usually(0)
+    sqpoll: bool = usually(False)
+    iopoll: bool = usually(False)
     stop: Stop = AMOUNT
     kind: Literal["transfer"] = field(default="transfer", init=False)
 

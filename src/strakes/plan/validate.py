@@ -35,6 +35,7 @@ _PATTERNS = {
     "^[!-.0-~]{0,64}$": "0 to 64 visible characters without blanks and /",
     "^[!-~]{1,35}$": "a name of 1 to 35 visible characters without blanks",
     "^[!-~]{1,255}$": "1 to 255 visible characters without blanks",
+    "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$": "a list of numbers such as 0-3,8",
 }
 _REMEDY = "docs/reference/engine.md and schemas/plan.json describe plans."
 

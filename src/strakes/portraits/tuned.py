@@ -26,7 +26,7 @@ from strakes.tune.plans import phase_name
 from strakes.tune.words import named, shown, typed
 from strakes.tuning.outcome import TuningOutcome, outcome_of
 from strakes.tuning.request import KIND
-from strakes.units import format_bytes
+from strakes.units import counted, format_bytes
 
 _MOST_PAIRS = 2
 _LEAST_PAIR = 0.02
@@ -71,7 +71,7 @@ def _scope(outcome: TuningOutcome) -> str:
     ranks, data = outcome.scale.ranks, outcome.scale.data_bytes
     host = outcome.run.environment.get("host", "this node")
     return (
-        f"{ranks} ranks on node {host}, {format_bytes(data)} each, stand for {outcome.app.title}: "
+        f"{counted(ranks, 'rank')} on node {host}, {format_bytes(data)} each, stand for {outcome.app.title}: "
         f"{outcome.app.ranks:,} ranks on "
         f"{outcome.app.nodes:,} nodes; this says nothing about more clients or more data"
     )

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from strakes.errors import BadInputError
 
-_DAY_S = 86400.0
 # A target should not be given more than this share of what it can carry.
 _FULL = 0.8
 
@@ -185,8 +184,3 @@ def commands(plan: NamespacePlan, file_system: str) -> Sequence[tuple[str, ...]]
             for path in share.directories
         ]
     return []
-
-
-def days(count: float) -> float:
-    """Return days in seconds."""
-    return count * _DAY_S

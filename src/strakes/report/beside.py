@@ -8,6 +8,7 @@ from strakes.findings.portrait import CellEstimate, Portrait
 from strakes.literature.io500 import System
 from strakes.report.facts import headlines_of
 from strakes.report.numbers import show, show_interval
+from strakes.units import counted
 
 # Beginning of a headline -> the phase that is most like it; the first headline that there is stands for it.
 _PHASES = (
@@ -28,9 +29,13 @@ def render_beside(portrait: Portrait, systems: Sequence[System], source: str) ->
         return f"Beside others  no system in {source}"
     span = sorted({system.nodes for system in alike})
     size = f"{span[0]}" if len(span) == 1 else f"{span[0]} to {span[-1]}"
-    lines = [f"Beside others  {len(alike)} systems with {size} client nodes, per client node; theirs, not ours"]
+    head = (
+        f"Beside others  {counted(len(alike), 'system')} with {size} client {'node' if span == [1] else 'nodes'}, per "
+        "client node; theirs, not ours"
+    )
+    lines = [head]
     if not any(nodes / _LIKE <= system.nodes <= nodes * _LIKE for system in alike):
-        lines.append(f"  none of about {nodes} client node{'s' if nodes > 1 else ''}: these are the nearest")
+        lines.append(f"  none of about {counted(nodes, 'client node')}: these are the nearest")
     for phase, labels in _PHASES:
         cell = _cell(portrait, labels)
         if cell is None:

@@ -103,5 +103,7 @@ def no_headline(portrait: Portrait) -> str:
         return "nothing was measured"
     runs = sorted(cell.runs for cell in portrait.cells)
     times = f"{runs[0]}" if runs[0] == runs[-1] else f"{runs[0]} to {runs[-1]}"
-    figures = f"{len(runs)} figures" if len(runs) > 1 else "1 figure"
-    return f"no headline figures: the {figures} of this run, measured {times} times each, are in the report"
+    measured = "measured once" if runs[-1] == 1 else f"measured {times} times"
+    if len(runs) == 1:
+        return f"no headline figure: the one figure of this run, {measured}, is in the report"
+    return f"no headline figures: the {len(runs)} figures of this run, {measured} each, are in the report"

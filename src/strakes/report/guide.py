@@ -11,7 +11,7 @@ from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
 from strakes.report.sections import VERDICTS
-from strakes.units import format_bytes
+from strakes.units import counted, format_bytes
 
 _NO_ADVICE = "No setting is recommended: none is shown to be the best. What is not known is listed below."
 _TOO_SHORT = "The run was too short for advice: no figure below has an interval. Measure with a larger --budget."
@@ -38,9 +38,9 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
 def _head(portrait: Portrait) -> Iterator[str]:
     yield f"# How to use {_text(title_of(portrait))}"
     yield ""
-    yield from _paragraph(f"Everything on this page was measured with strakes. Scope: {portrait.scope}.")
+    yield from _paragraph(f"Everything on this page was measured with strakes. Scope: {_text(portrait.scope)}.")
     if ended_early(portrait):
-        yield from _paragraph(ended_early(portrait))
+        yield from _paragraph(_text(ended_early(portrait)))
     yield from _table(("", ""), facts_of(portrait))
 
 
@@ -134,7 +134,9 @@ def _figure(figure: Figure, cells: dict[str, CellEstimate]) -> Iterator[str]:
 def _value(cell: CellEstimate | None) -> str:
     if cell is None:
         return ""
-    return f"{show(cell.median, cell.unit)} ({show_interval(cell) if cell.low is not None else f'{cell.runs} runs'})"
+    return (
+        f"{show(cell.median, cell.unit)} ({show_interval(cell) if cell.low is not None else counted(cell.runs, 'run')})"
+    )
 
 
 def _level(level: float | str, unit: str) -> str:
@@ -155,7 +157,8 @@ def _mistrust(portrait: Portrait) -> Iterator[str]:
     if remarks:
         yield from _heading("Warnings")
         yield from (
-            f"- **{remark.code}** ({remark.extent}): {_text(remark.text)} {_text(remark.remedy)}" for remark in remarks
+            f"- **{remark.code}** ({_text(remark.extent)}): {_text(remark.text)} {_text(remark.remedy)}"
+            for remark in remarks
         )
         yield ""
 
@@ -201,9 +204,10 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text that means nothing to Markdown: a path must not become a tag or break a table.
+    r"""Text that means nothing to Markdown: a path must not become a tag or a link, or break a table.
 
-    >>> _text("a|b <i>")
-    'a\\\\|b &lt;i>'
+    >>> _text("a|b <i> [c](javascript:d)")
+    'a\\|b &lt;i> [c]\\(javascript:d)'
     """
-    return for_terminal(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("`", "\\`")
+    text = for_terminal(text).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    return text.replace("|", "\\|").replace("`", "\\`").replace("](", "]\\(").replace("][", "]\\[")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from strakes.findings.portrait import CellEstimate, IntervalOf, Setting
@@ -52,6 +52,16 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
     if cell.low is None or cell.high is None:
         return "imported, no interval" if cell.stopped_because == "imported" else "no interval yet"
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
+
+
+def show_levels(levels: Sequence[float], unit: str) -> str:
+    """Return the levels that a figure had one after the other; of a single one, that it was not the only one.
+
+    >>> show_levels((0.001, 0.002), "s"), show_levels((0.001,), "s")
+    ('1.00 ms then 2.00 ms', '1.00 ms, one of its levels')
+    """
+    told = " then ".join(show(level, unit) for level in levels)
+    return told if len(levels) > 1 else f"{told}, one of its levels"
 
 
 def show_interval_of(interval: IntervalOf, dash: str = "–") -> str:

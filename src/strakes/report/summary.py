@@ -13,7 +13,7 @@ from strakes.language import translate
 from strakes.language.width import columns, padded, shortened, wrapped
 from strakes.report.facts import created, ended_early, felt_by_others, headlines_of, no_headline, size_of, title_of
 from strakes.report.notices import EXAMPLE, Notice, notices
-from strakes.report.numbers import percent, show, show_interval, show_interval_of
+from strakes.report.numbers import percent, show, show_interval, show_interval_of, show_levels
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -23,6 +23,8 @@ MOST_COLUMNS = 100
 FEWEST_COLUMNS = 60
 MOST_HEADLINES = 10
 MOST_TRAITS = 5
+# Amounts are in it, and what they are not figures of: at 60 columns, too.
+_MOST_OF_SCOPE = 12
 _LEAST_LABEL = 12
 DASH = " - "
 
@@ -134,7 +136,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     )
     yield (("strakes  ", "bold"), (cut(for_terminal(title_of(portrait)), width - 9), "bold cyan"))
     yield _plain(cut(for_terminal(what), width))
-    yield from (_plain(line) for line in wrap(portrait.scope, width, most=5))
+    yield from (_plain(line) for line in wrap(portrait.scope, width, most=_MOST_OF_SCOPE))
     if felt := felt_by_others(portrait):
         yield _plain(cut(f"other users: {felt}", width))
     if ended_early(portrait):
@@ -186,7 +188,7 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
 
 def _interval(cell: CellEstimate) -> str:
     if cell.levels:
-        return " then ".join(show(level, cell.unit) for level in cell.levels[:3])
+        return show_levels(cell.levels[:3], cell.unit)
     return show_interval(cell, DASH) if cell.low is not None or cell.stopped_because == "imported" else "too few runs"
 
 

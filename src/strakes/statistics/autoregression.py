@@ -9,9 +9,12 @@ so the p-value is the worst of all correlations up to MOST_ALIKE.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from strakes.statistics.interval import median
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,10 +32,11 @@ MOST_UNITS = 200.0
 BISECTIONS = 14
 
 
-def p_value_of_change(values: Sequence[float], shortest: int) -> float:
+def p_value_of_change(values: Sequence[float], shortest: int, alike: float = MOST_ALIKE) -> float:
     """Return the chance of so great a change of level in a series without any.
 
-    ``shortest``: the fewest runs of a level; values may be logarithms. Raises ValueError for fewer than twice that.
+    ``shortest``: the fewest runs of a level; values may be logarithms. ``alike``: how much runs may resemble the one
+    before them, where other series tell. Raises ValueError for fewer than twice ``shortest``.
 
     >>> level = [100.0, 102.0, 99.0, 101.0, 98.0, 103.0, 100.0, 99.0]
     >>> p_value_of_change(level + [value - 40 for value in level], 5) < 0.01 < p_value_of_change(level + level, 5)
@@ -43,7 +47,22 @@ def p_value_of_change(values: Sequence[float], shortest: int) -> float:
     if len(values) < 2 * shortest:
         raise ValueError(f"a change of level needs at least {2 * shortest} runs")
     statistic = float(_statistics(np.asarray(values, dtype=float)[None, :], shortest)[0])
-    return max(_tail(statistic, near, far) for near, far in _quantiles(len(values), shortest))
+    # The first of those simulated that is no smaller.
+    kept = 1 + min(bisect_left(CORRELATIONS, alike), len(CORRELATIONS) - 1)
+    return max(_tail(statistic, near, far) for near, far in _quantiles(len(values), shortest)[:kept])
+
+
+def change_of(values: Sequence[float], shortest: int) -> tuple[int, float]:
+    """Return the place of the greatest difference of levels, and the median after it less that before.
+
+    >>> change_of([1.0, 1.1, 0.9, 2.0, 2.1, 1.9], 3)
+    (3, 1.0)
+    """
+    import numpy as np
+
+    _, places, _ = _split(np.asarray(values, dtype=float)[None, :], shortest)
+    place = int(places[0])
+    return place, median(values[place:]) - median(values[:place])
 
 
 def seen_change(values: Sequence[float], error: float, shortest: int) -> float:

@@ -20,9 +20,12 @@ from strakes.statistics.contrast import (
     paired_ratio,
     verdict,
 )
-from strakes.statistics.dependence import allowed_correlation, pooled_correlation
+from strakes.statistics.dependence import allowed_correlation, greatest_correlation, pooled_correlation
 from strakes.statistics.interval import Estimate, Interval, median, smallest_runs
 
+# How much two single runs of the same may differ as a whole, which none of their values shows: like runs were measured
+# to scatter by 14 % (docs/statistics.md), and differences of two are within this nine times of ten.
+ONE_PAIR = 0.4
 FEWEST_BATCHES = 8
 FEWEST_CELLS = 4
 PARTS = 4
@@ -162,8 +165,8 @@ def within_blocks(
 
 
 def common_correlation(pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]]) -> float | None:
-    """Return how much the ratios of many cells resemble those of the block before; None for too few cells to tell."""
-    return pooled_correlation([paired_logs(*pair) or [] for pair in pairs]) if len(pairs) >= FEWEST_CELLS else None
+    """Return how much the ratios of many cells may resemble those of the block before; None for too few cells."""
+    return greatest_correlation([paired_logs(*pair) or [] for pair in pairs]) if len(pairs) >= FEWEST_CELLS else None
 
 
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:

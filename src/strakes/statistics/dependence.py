@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Shorter series say nothing about it.
 FEWEST = 6
+_FEWEST_OF_MANY = 5
 # Of independent series, so many are called dependent (more of an even number of them): their intervals become wider.
 _CALLED = 0.03
 # Of dependent ones, so many are taken to depend on each other less than they do.
@@ -62,6 +63,23 @@ def pooled_correlation(series: Sequence[Sequence[float]]) -> float:
     if median([_held_against(runs, correlation, 1 - low) for runs, correlation in known]) <= 0:
         return 0.0
     return min(_MOST, max(0.0, median([_held_against(runs, correlation, high) for runs, correlation in known])))
+
+
+def greatest_correlation(series: Sequence[Sequence[float]], error: float = 0.1) -> float:
+    """Return how much each value may resemble the one before it at most, also where nothing shows that it does.
+
+    Too small with a chance of ``error``. For a few series of a dozen values, which mostly show nothing where there is
+    much.
+
+    >>> greatest_correlation([[1.0, 2.0, 1.5, 2.5, 1.2, 2.2]])
+    0.3
+    """
+    shown = [(len(values), _of_neighbours(values, _FEWEST_OF_MANY)) for values in series]
+    known = [(runs, correlation) for runs, correlation in shown if correlation is not None]
+    if not known:
+        return UNKNOWN
+    share = _share_below(error, len(known))
+    return min(_MOST, max(0.0, median([_held_against(runs, correlation, share) for runs, correlation in known])))
 
 
 @lru_cache(maxsize=256)
@@ -114,8 +132,8 @@ def _shown_by(runs: int) -> NDArray[np.float64]:
     return np.array(rows)
 
 
-def _of_neighbours(values: Sequence[float]) -> float | None:
-    if len(values) < FEWEST:
+def _of_neighbours(values: Sequence[float], fewest: int = FEWEST) -> float | None:
+    if len(values) < fewest:
         return None
     ordered = sorted(values)
     ranks = [(bisect_left(ordered, value) + bisect_right(ordered, value) - len(values)) / 2 for value in values]
@@ -136,6 +154,24 @@ def stretched(confidence: float, correlation: float) -> float:
     normal = NormalDist()
     beyond = normal.inv_cdf((1 + confidence) / 2) * math.sqrt((1 + correlation) / (1 - correlation))
     return min(2 * normal.cdf(beyond) - 1, 1 - 1e-12)
+
+
+def mixed_correlation(shared: float, own: float, part: float, runs: int) -> float:
+    """Return the correlation that costs intervals as much as that of two sources of scatter together.
+
+    ``part``: of the variance, what has the correlation ``shared``; the rest has ``own``. Variances of means add: of so
+    many ``runs`` that of an autoregression is never more than ``runs`` times that of independent ones.
+
+    >>> round(mixed_correlation(0.95, 0.0, 0.1, 20), 2), round(mixed_correlation(0.5, 0.5, 0.3, 1000), 2)
+    (0.4, 0.5)
+    """
+    times = part * _times_as_large(shared, runs) + (1 - part) * _times_as_large(own, runs)
+    return (times - 1) / (times + 1)
+
+
+def _times_as_large(correlation: float, runs: int) -> float:
+    """Return how much larger the variance of a mean is for so many runs of an autoregression."""
+    return 1 + 2 * sum((1 - lag / runs) * correlation**lag for lag in range(1, runs))
 
 
 def allowed_correlation(values: Sequence[float]) -> float:

@@ -6,13 +6,18 @@ Mann-Kendall: of all pairs of runs, in how many is the later one faster; exact f
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Literal
 
 from strakes.statistics.interval import in_order, median
+
+# Smaller p-values have no normal quantile.
+_LEAST = 1e-15
 
 
 @dataclass(frozen=True)
@@ -47,14 +52,15 @@ def trend(values: Sequence[float]) -> Trend:
     return Trend(direction, _p_value(runs, abs(ups - downs)), _change(values), runs)
 
 
-def pooled_trend(cells: Sequence[Mapping[int, float]]) -> Trend:
+def pooled_trend(cells: Sequence[Mapping[int, float]], correlation: float = 0.0) -> Trend:
     """Test many cells at once, each with its values by block.
 
     Cells are visited once a block, so that drift shows in all of them.
 
     Each value becomes its rank among its own cell's, and a block the mean rank of what was visited in it; the blocks
     are then tested in order. So no cell counts for more because it is faster, and what slows a whole block counts once.
-    ``change`` is the median over the cells. Raises ValueError without a block.
+    ``change`` is the median over the cells. ``correlation``: of each cell's values with the one before, other than by a
+    trend; p-values are as much larger. Raises ValueError without a block.
 
     >>> slow, fast = {0: 10.0, 1: 9.0, 2: 8.5, 3: 8.0, 4: 7.0}, {0: 500.0, 1: 480.0, 2: 470.0, 3: 475.0, 4: 460.0}
     >>> pooled_trend([slow, fast]).direction
@@ -71,7 +77,17 @@ def pooled_trend(cells: Sequence[Mapping[int, float]]) -> Trend:
             ranks.setdefault(block, []).append(rank / (len(ordered) - 1))
         changes.append(_change([values[block] for block in sorted(values)]))
     of_blocks = trend([round(sum(ranks[block]) / len(ranks[block]), 9) for block in sorted(ranks)])
-    return Trend(of_blocks.direction, of_blocks.p_value, median(changes), of_blocks.runs)
+    p_value = _of_dependent(of_blocks.p_value, correlation)
+    return Trend(of_blocks.direction, p_value, median(changes), of_blocks.runs)
+
+
+def _of_dependent(p_value: float, correlation: float) -> float:
+    """Return the p-value of a trend of runs that resemble the one before: its scatter is that of so many fewer."""
+    if correlation <= 0:
+        return p_value
+    normal = NormalDist()
+    beyond = normal.inv_cdf(1 - max(p_value, _LEAST) / 2) * math.sqrt((1 - correlation) / (1 + correlation))
+    return min(1.0, 2 * (1 - normal.cdf(beyond)))
 
 
 def _change(values: Sequence[float]) -> float:

@@ -45,6 +45,9 @@ class Saturation:
     ``inconclusive``: not enough evidence for any of these; ``more_runs`` is roughly how many more blocks would decide
     (None: not foreseeable).
 
+    Where it is inconclusive, levels up to ``too_little_x`` may still be shown to be worse than ``better_x``: ``gain``
+    is then the ratio of these two. ``ratio`` is then that of the smallest level to the one hardest to match.
+
     ``best_x`` has the highest median. ``ratio`` is that of ``x`` to ``rival_x``, the level hardest to match, ``gain``
     that of ``x`` to ``below_x``, the level below. Each is an interval with two ends; a claim stands on its lower end
     alone, and there are at most two of them: together they are as sure as one interval.
@@ -58,6 +61,8 @@ class Saturation:
     more_runs: int | None = None
     below_x: float | None = None
     gain: Estimate | None = None
+    too_little_x: float | None = None
+    better_x: float | None = None
 
 
 def saturation(
@@ -102,7 +107,20 @@ def saturation(
             break
         passed = (index, rival, ratio)
     if passed is None:
-        return Saturation(None, None, best_x, None, "inconclusive", _runs_to_decide(ratio, threshold))
+        too_little, gain = _too_little(fresh, start, confidence, correlation, off)
+        more_runs = _runs_to_decide(ratio, threshold)
+        rival, ratio = _hardest_rival(fresh[0], fresh, confidence, correlation, off)
+        return Saturation(
+            None,
+            ratio,
+            best_x,
+            rival.x,
+            "inconclusive",
+            more_runs,
+            gain=gain,
+            too_little_x=too_little,
+            better_x=ordered[start].x,
+        )
     index, rival, ratio = passed
     if index == 0:
         return Saturation(ordered[0].x, ratio, best_x, rival.x, "saturated")
@@ -110,6 +128,19 @@ def saturation(
     gain = paired_ratio(ordered[index].values, below.values, confidence, correlation).beyond(off)
     verdict: SaturationVerdict = "saturated" if _lower_bound(gain) > 1 else "suffices"
     return Saturation(ordered[index].x, ratio, best_x, rival.x, verdict, below_x=below.x, gain=gain)
+
+
+def _too_little(
+    levels: Sequence[Level], start: int, confidence: float, correlation: float, off: float
+) -> tuple[float | None, Estimate | None]:
+    """Return the largest level below ``start`` that is surely worse, and how much; tested upwards until one fails."""
+    shown: tuple[float | None, Estimate | None] = (None, None)
+    for level in levels[:start]:
+        ratio = paired_ratio(levels[start].values, level.values, confidence, correlation).beyond(off)
+        if _lower_bound(ratio) <= 1:
+            break
+        shown = (level.x, ratio)
+    return shown
 
 
 def _standing(level: Level, levels: Sequence[Level], blocks: Sequence[int]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from strakes.errors import InterruptedByUser, StoppedForOthersError
+from strakes.errors import BadInputError, InterruptedByUser, StoppedForOthersError
 from strakes.store.store import Store
 from strakes.store.writer import RunWriter
 
@@ -30,8 +30,11 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         writer.finish("interrupted")
         error.where = f"run {writer.id}"
         raise
-    except BaseException:
-        if store.open(writer.id).visits:
+    except BaseException as error:
+        visits = store.open(writer.id).visits
+        # What is refused after the pilot, because it does not fit, is not a failure of the file system.
+        refused = isinstance(error, BadInputError) and all(visit.purpose == "pilot" for visit in visits)
+        if visits and not refused:
             writer.finish("failed")
         else:
             store.discard(writer)  # refused before anything was measured: not a run

@@ -58,7 +58,8 @@ def tighten(root: Path) -> None:
     with suppress(OSError):
         names = os.listdir(root)
         for name in names:
-            if name in _ROOMS and os.lstat(root / name).st_mode & _OTHERS:
+            mode = os.lstat(root / name).st_mode
+            if name in _ROOMS and stat.S_ISDIR(mode) and mode & _OTHERS:
                 for place, _, files, descriptor in os.fwalk(root / name, topdown=False):
                     for file in files:
                         if not os.path.islink(f"{place}/{file}"):
@@ -133,8 +134,13 @@ def read_json(path: Path) -> dict[str, Any]:
 
     Raises BadInputError when it is none, FileNotFoundError when there is no such file.
     """
+    return json_document(_read(path), path)
+
+
+def json_document(data: bytes, path: Path) -> dict[str, Any]:
+    """Return the document that was read from ``path``. Raises BadInputError when it is none."""
     try:
-        document = json.loads(_read(path))
+        document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
     if not isinstance(document, dict):

@@ -89,7 +89,7 @@ class FactsFound(RunEvent):
 class AmountsChosen(RunEvent):
     """After the pilot: how long a phase is to take, and the most that a plan may put on the target.
 
-    ``like``: those of another run.
+    ``like``: those of another run. ``left_out``: how many cells wait for a larger budget.
     """
 
     event = "context"
@@ -98,6 +98,7 @@ class AmountsChosen(RunEvent):
     max_bytes: int
     max_items: int
     like: str = ""
+    left_out: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from strakes.findings.claims import Claim
 from strakes.findings.portrait import Finding, IntervalOf, Point, Series, Setting
 from strakes.findings.results import Measured, Results
-from strakes.statistics.contrast import paired_ratio
+from strakes.statistics.contrast import paired_logs, paired_ratio
 from strakes.statistics.interval import Estimate, smallest_runs
 from strakes.statistics.saturation import Level, Saturation, saturation
 from strakes.studies.study import Advice
@@ -26,6 +26,10 @@ _HARDLY = 0.05
 PROMISING = 0.95
 # Two settings whose ratio surely lies between these are alike.
 ALIKE = (1 / 1.1, 1.1)
+# What differs by no more than this is worth saying, too, with its bounds.
+NEARLY_ALIKE = (0.8, 1.25)
+# More runs than this, beyond those made, are no advice to anybody.
+_MOST_RUNS = 60
 # A habit of applications that costs less than a tenth is served well.
 NO_COST = (0.9, math.inf)
 
@@ -48,6 +52,14 @@ def better_ratio(a: Measured, b: Measured, confidence: float, purpose: str = "me
     if a.lower_is_better:
         first, second = second, first
     return paired_ratio(first, second, confidence, max(a.correlation, b.correlation)).beyond(step_between(a, b))
+
+
+def ratio_logs(a: Measured, b: Measured) -> list[float]:
+    """Return the logarithm of how many times better ``a`` was than ``b`` in each block; none where one has none."""
+    first, second = a.by_block(), b.by_block()
+    if a.lower_is_better:
+        first, second = second, first
+    return paired_logs(first, second) or []
 
 
 def step_between(*measured: Measured) -> float:
@@ -106,6 +118,9 @@ def ratio_finding(
             verdict = "does-not"
     elif low > 1 or high < 1 or (low >= ALIKE[0] and high <= ALIKE[1]):
         verdict = "measured"
+    elif (bounds := useful_bounds(low, high)) is not None:
+        verdict = "measured"
+        text = statement.format(ratio=bounds)
     if verdict == "inconclusive":
         text = f"Not shown either way: {text}"
         return Finding(finding_id, a.study, text, verdict, evidence, interval, "a narrower interval: a larger --budget")
@@ -113,6 +128,15 @@ def ratio_finding(
     return Finding(
         finding_id, a.study, text, verdict, evidence, interval, tone=judged, claims=(Claim(a.id, b.id, low, high),)
     )
+
+
+def useful_bounds(low: float, high: float) -> str | None:
+    """Return in words what an interval that holds 1 rules out, where that is of use: a loss, a gain, much of both."""
+    if NEARLY_ALIKE[0] <= low and high <= NEARLY_ALIKE[1]:
+        return f"{low:.2f} to {high:.2f}"
+    if low >= ALIKE[0]:
+        return f"at least {low:.2f}"
+    return f"at most {high:.2f}" if high <= ALIKE[1] else None
 
 
 def describe(cell: Measured) -> str:
@@ -207,11 +231,13 @@ def saturation_finding(
         or saturation.ratio is None
         or saturation.ratio.interval is None
     ):
+        if (partly := _partly_known(finding_id, noun, measured, factor, saturation)) is not None:
+            return [partly]
         statement = f"Where {noun} saturate is not known: the intervals are too wide to tell the levels apart."
         needs = (
             f"about {saturation.more_runs} more runs of each level"
-            if saturation.more_runs
-            else "more runs of each level: give a larger --budget"
+            if saturation.more_runs and saturation.more_runs <= _MOST_RUNS
+            else "runs that scatter less: longer phases (--phase with a larger --budget), or a quieter time"
         )
         return [Finding(finding_id, study, statement, "inconclusive", evidence, needs=needs)]
     by_level = {float(cell.settings[factor]): cell for cell in measured}
@@ -250,6 +276,34 @@ def saturation_finding(
     return [Finding(finding_id, study, f"{text}.", "measured", evidence, interval, claims=claims)]
 
 
+def _partly_known(
+    finding_id: str, noun: str, measured: Sequence[Measured], factor: str, saturation: Saturation
+) -> Finding | None:
+    """State what is shown where it is not known which level suffices: which do not, or how little all differ."""
+    by_level = {float(cell.settings[factor]): cell for cell in measured}
+    evidence, study = tuple(cell.id for cell in measured), measured[0].study
+    gain, ratio = saturation.gain, saturation.ratio
+    if saturation.too_little_x is not None and saturation.better_x is not None and gain is not None and gain.interval:
+        better, worse = by_level[saturation.better_x], by_level[saturation.too_little_x]
+        much, little = (level_text(factor, cell.settings[factor]) for cell in (better, worse))
+        text = (
+            f"{_upper(noun)} need more than {little}: {much} give {gain.median:.2f} times as much. What suffices is "
+            "not known."
+        )
+        of = f"ratio of {much} to {little}"
+        interval = IntervalOf(gain.interval.low, gain.interval.high, gain.interval.confidence, of)
+        claims = tuple(Claim(better.id, cell.id, 1.0) for x, cell in by_level.items() if x <= saturation.too_little_x)
+        return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
+    if saturation.rival_x is None or ratio is None or not ratio.interval or ratio.interval.low < NEARLY_ALIKE[0]:
+        return None
+    smallest, low = by_level[min(by_level)], ratio.interval.low
+    least, rival = (level_text(factor, cell.settings[factor]) for cell in (smallest, by_level[saturation.rival_x]))
+    text = f"{_upper(noun)}: {least} reach at least {low:.0%} of the rate of any other setting measured."
+    interval = IntervalOf(low, ratio.interval.high, ratio.interval.confidence, f"ratio to {rival}")
+    claims = tuple(Claim(smallest.id, cell.id, low) for cell in by_level.values() if cell is not smallest)
+    return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
+
+
 def saturation_advice(
     setting: str, noun: str, measured: Sequence[Measured], factor: str, results: Results
 ) -> list[Advice]:
@@ -273,8 +327,10 @@ def saturation_advice(
         reason = f"the smallest setting whose {noun} reach {SATURATED:.0%} of those at any other"
         reason += f"; {level_text(factor, below.settings[factor])} gives less"
     else:
-        reason = f"it need not be larger: {noun} reach {SATURATED:.0%} of those at any other"
-        reason += " at the smallest setting measured"
+        reason = (
+            f"it need not be larger: {noun} reach {SATURATED:.0%} of those at any other at the smallest setting "
+            "measured"
+        )
     value = _value_text(factor, chosen.settings[factor])
     return [
         Advice(

@@ -32,7 +32,7 @@ from strakes.studies.compose import (
     series,
 )
 from strakes.studies.study import Advice, Context, Study
-from strakes.units import KIB, format_value
+from strakes.units import KIB, counted, format_value
 
 SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
 _SMALL_FILE = 4 * KIB
@@ -229,7 +229,7 @@ class MetadataOps(Study):
         assert cell is not None
         text = (
             f"The {_which_device(results)} is {cell.median:.0f} % busy during {busiest.settings['operation']} with "
-            f"{ranks} ranks "
+            f"{counted(float(ranks), 'rank')} "
             "(S2: about 20 % on SSDs, 100 % on disks)."
         )
         if cell.low is None or cell.high is None:
@@ -251,7 +251,7 @@ class MetadataOps(Study):
             if unique and shared:
                 statement = (
                     f"{operation} in a directory per rank is {{ratio}} times as fast as in one shared "
-                    f"directory ({most} ranks)."
+                    f"directory ({counted(float(most), 'rank')})."
                 )
                 # Here the dear one is the second: sharing costs what having one's own gains.
                 tone = Tone(good=(0.0, 1 / NO_COST[0]))
@@ -283,7 +283,7 @@ class MetadataOps(Study):
         ]
         statement = (
             f"file-create where as many files have just been removed is {{ratio}} times as fast as in a fresh "
-            f"directory ({', '.join(rates)}; {ranks} ranks)."
+            f"directory ({', '.join(rates)}; {counted(float(ranks), 'rank')})."
         )
         return [
             ratio_finding(f"{self.name}-churned", statement, churned[0], fresh[0], results, tone=Tone(good=NO_COST))
@@ -320,7 +320,7 @@ class MetadataOps(Study):
                 )
             ]
         middle = sorted(means)[len(means) // 2]
-        what = f"Mean of the six mdtest operations, {ranks} ranks, a directory per rank"
+        what = f"Mean of the six mdtest operations, {counted(float(ranks), 'rank')}, a directory per rank"
         statement = f"{what}: {middle:,.0f} op/s (dominated by the fastest; see each operation)."
         return [
             Finding(
@@ -357,7 +357,7 @@ class MetadataOps(Study):
         """Return creates, stats and removes with most ranks, a directory each."""
         ranks = results.levels("ranks")
         return [
-            Headline(f"{operation} ({ranks[-1]} ranks{_answered(cell, results)})", cell.id)
+            Headline(f"{operation} ({counted(float(ranks[-1]), 'rank')}{_answered(cell, results)})", cell.id)
             for operation in ("file-create", "file-stat", "file-remove")
             for cell in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
         ]

@@ -14,6 +14,7 @@ from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Plan
 from strakes.studies.compose import Tone, ratio_finding, series
 from strakes.studies.study import Context, Study
+from strakes.units import counted
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
 # Between the outer levels; with a short budget the others are left out.
@@ -105,7 +106,12 @@ class OpenClose(Study):
         """Return the time of creating and closing with most ranks."""
         cells = results.where(operation="create and close")
         return (
-            [Headline(f"create and close one file on each of {cells[-1].settings['ranks']} ranks", cells[-1].id)]
+            [
+                Headline(
+                    f"create and close one file on each of {counted(float(cells[-1].settings['ranks']), 'rank')}",
+                    cells[-1].id,
+                )
+            ]
             if cells
             else []
         )

@@ -19,6 +19,7 @@ from strakes.studies.pools import (
     pool_phase,
 )
 from strakes.studies.study import Context, Study
+from strakes.units import counted
 
 _PHASES = {"fill": "create and write", "transactions": "transactions", "remove": "remove"}
 
@@ -93,7 +94,10 @@ class SmallFiles(Study):
         if fill:
             findings.append(
                 per_hour_finding(
-                    f"{self.name}-per-hour", fill[0], f"{ranks[-1]} ranks of one node write", NEEDED_PER_HOUR
+                    f"{self.name}-per-hour",
+                    fill[0],
+                    f"{counted(float(ranks[-1]), 'rank')} of one node write{'s' if ranks[-1] == 1 else ''}",
+                    NEEDED_PER_HOUR,
                 )
             )
         if fill and remove:
@@ -110,6 +114,6 @@ class SmallFiles(Study):
         """Return the rate of each step, with most ranks."""
         ranks = results.levels("ranks")
         return [
-            Headline(f"small files: {cell.settings['operation']}, {ranks[-1]} ranks", cell.id)
+            Headline(f"small files: {cell.settings['operation']}, {counted(float(ranks[-1]), 'rank')}", cell.id)
             for cell in (results.where(ranks=ranks[-1]) if ranks else ())
         ]

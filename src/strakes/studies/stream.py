@@ -10,7 +10,7 @@ from strakes.findings.results import Results
 from strakes.plan import Plan, StreamPhase
 from strakes.studies.compose import ratio_finding
 from strakes.studies.study import Context, Study
-from strakes.units import KIB, MIB, format_bytes
+from strakes.units import KIB, MIB, counted, format_bytes
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
@@ -111,7 +111,7 @@ class Stream(Study):
                 sizes = f"blocks of {format_bytes(float(blocks[-1]))}", format_bytes(float(blocks[0]))
                 text = (
                     f"{operation.capitalize()}s in {sizes[0]} are {{ratio}} times as fast as in blocks of "
-                    f"{sizes[1]} ({ranks[-1]} ranks)."
+                    f"{sizes[1]} ({counted(float(ranks[-1]), 'rank')})."
                 )
                 findings.append(
                     ratio_finding(f"{self.name}-{operation}-large-to-small", text, large[0], small[0], results)
@@ -137,7 +137,8 @@ class Stream(Study):
         ranks = results.levels("ranks")
         return [
             Headline(
-                f"stream {operation}, {format_bytes(float(cell.settings['block_bytes']))} blocks, {ranks[-1]} ranks",
+                f"stream {operation}, {format_bytes(float(cell.settings['block_bytes']))} blocks, "
+                f"{counted(float(ranks[-1]), 'rank')}",
                 cell.id,
             )
             for operation in ("write", "read")

@@ -13,6 +13,11 @@ from strakes.plan import Stop
 from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, MIB
 
+# From this length of phases on, reads are to be as long: writes may then take so many phases for the sake of the reads
+# of what they wrote, well below what ends a phase.
+_LASTING_S = 0.5
+_LONGER_WRITES = 2.0
+
 
 @dataclass(frozen=True)
 class Contest:
@@ -118,7 +123,10 @@ class Context:
         if self.data_per_rank is not None:
             whole = self.data_per_rank // multiple_of * multiple_of
             return whole or max(64 * KIB, power_of_two_at_most(self.data_per_rank))
-        wanted = self.pilot.write_bytes_per_s * self.phase_s / ranks
+        # What reads move was written before: where reads are faster, writes last longer, so that both take a phase.
+        writes, reads = self.pilot.write_bytes_per_s, self.pilot.read_bytes_per_s
+        rate = max(writes, min(reads, _LONGER_WRITES * writes)) if self.phase_s >= _LASTING_S else writes
+        wanted = rate * self.phase_s / ranks
         cap = min(self.max_bytes / ranks, GIB)
         amount = max(wanted, multiple_of)
         most = min(amount, cap)
@@ -133,9 +141,9 @@ class Context:
         wanted = self.pilot.creates_per_s * self.phase_s / ranks
         return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
 
-    def stonewall(self) -> Stop:
-        """Return when a phase that turns out slow ends; its rate stands on what it did until then."""
-        return Stop("stonewall", round(3 * self.phase_s, 3))
+    def stonewall(self, times: int = 3) -> Stop:
+        """Return when a phase ends that takes ``times`` as long as planned; its rate is of what it did until then."""
+        return Stop("stonewall", round(times * self.phase_s, 3))
 
 
 def power_of_two_at_most(value: float) -> int:

@@ -10,7 +10,7 @@ from strakes.store.records import CellDropped
 from strakes.survey.amounts import LATE_SHARE, MEASURE_SHARE
 from strakes.survey.schedule import Schedule
 from strakes.survey.session import LIMIT_FACTOR, Session, note_others, shortest_limit_s, visit_cell
-from strakes.units import format_value
+from strakes.units import counted, format_value
 
 
 def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> None:
@@ -60,7 +60,8 @@ def _drop_rest(session: Session, schedule: Schedule) -> None:
 
 def _share(session: Session, schedule: Schedule) -> float:
     """Return the share of the budget for blocks: more than usual where that lets them decide something."""
-    needed_s = schedule.needed_s()
+    # The time for fresh runs is not for blocks beyond those that decide.
+    needed_s = schedule.needed_s(least=True)
     lacking = session.left_s(MEASURE_SHARE) < needed_s <= session.left_s(LATE_SHARE)
     return LATE_SHARE if lacking else MEASURE_SHARE
 
@@ -72,7 +73,7 @@ def _tell(session: Session, schedule: Schedule, cell: Cell) -> None:
     session.progress.cells(len(session.cells) - len(open_cells), len(session.cells), widths)
     measure = cell.measures[0]
     judgement = schedule.judge(cell.key, measure.suffix)
-    detail = f"block {schedule.block}, {len(schedule.open_cells())} cells open"
+    detail = f"block {schedule.block}, {counted(len(schedule.open_cells()), 'cell')} open"
     if judgement is not None and judgement.estimate.interval is not None:
         unit = UNITS[measure.metric]
         low, high = judgement.estimate.interval.low, judgement.estimate.interval.high

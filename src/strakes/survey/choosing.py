@@ -11,17 +11,25 @@ from strakes.findings.cell import Cell
 from strakes.findings.place import Place
 from strakes.findings.portrait import SkippedCell
 from strakes.store import Run
-from strakes.store.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed
+from strakes.store.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
 from strakes.studies.study import Pilot
 from strakes.survey.lacking import Absent, without_absent
 from strakes.survey.nodes import compare_nodes
-from strakes.survey.pilot import NO_PILOT, faster, pilot_from_samples, pilot_plan
+from strakes.survey.pilot import (
+    NO_PILOT,
+    beside_phases_s,
+    faster,
+    pilot_from_samples,
+    pilot_plan,
+    smallest_plan,
+)
 from strakes.survey.preparation import (
     choose_cells,
     limits,
     make_context,
     memory_available_bytes,
     team_size,
+    why_left_out,
 )
 from strakes.survey.session import Session, shortest_limit_s, visit_cell
 from strakes.targets.unlike import unlike_targets
@@ -88,9 +96,10 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     cells, lacking = without_absent(cells, absent)
     if not cells:
         refuse_all(session, lacking, absent)
-    session.writer.append_event(AmountsChosen(context.phase_s, asdict(pilot), *room))
-    for left_out in (*skipped, *lacking):
-        session.writer.append_event(CellSkipped(left_out.study, left_out.settings, left_out.reason))
+    left_out = sum(skipped_cell.reason == why_left_out(context) for skipped_cell in skipped)
+    session.writer.append_event(AmountsChosen(context.phase_s, asdict(pilot), *room, left_out=left_out))
+    for skipped_cell in (*skipped, *lacking):
+        session.writer.append_event(CellSkipped(skipped_cell.study, skipped_cell.settings, skipped_cell.reason))
     session.writer.write_cells(cells)
     return cells, context.phase_s
 
@@ -136,15 +145,16 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
     pilots = []
     for side in session.sides:
         cell = Cell("pilot", "pilot", {}, plan, (), place=Place(target="against" if side else ""))
-        pilots.append(faster([_piloted(session, cell) for _ in range(_PILOTS)]))
+        rates = faster([pilot_from_samples(_piloted(session, cell).samples) for _ in range(_PILOTS)])
+        smallest = _piloted(session, replace(cell, plan=smallest_plan(plan.ranks, session.request.seed)))
+        pilots.append(replace(rates, overhead_s=beside_phases_s(smallest)))
     # The amounts have to suit the slower one, too.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 
-def _piloted(session: Session, cell: Cell) -> Pilot:
+def _piloted(session: Session, cell: Cell) -> Visit:
     limit_s = shortest_limit_s(session.request)
     visit = visit_cell(session, cell, "pilot", 0, limit_s)
     while visit.ended == "yielded":
         visit = visit_cell(session, cell, "pilot", 0, limit_s)
-    overhead_s = max(0.0, visit.elapsed_s - sum(sample.elapsed_s for sample in visit.samples))
-    return replace(pilot_from_samples(visit.samples), overhead_s=overhead_s)
+    return visit

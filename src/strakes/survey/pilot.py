@@ -6,12 +6,17 @@ from collections.abc import Sequence
 
 from strakes.findings.sample import Sample
 from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
+from strakes.store.records import Visit
 from strakes.studies.study import Pilot, power_of_two_at_most
 from strakes.units import KIB, MIB
 
 # A file system that does less than this is measured all the same; amounts are sized as if it did.
 _SLOWEST_BYTES_PER_S = 256 * KIB
 _SLOWEST_CREATES_PER_S = 5.0
+# What every rank moves and makes at least, and how long a phase of so little may take.
+_SMALLEST_BYTES = 64 * KIB
+_FEWEST_ITEMS = 8
+_SMALLEST_S = 0.1
 
 # Where no amount depends on it.
 NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PER_S)
@@ -19,8 +24,8 @@ NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PE
 
 def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed: int) -> Plan:
     """Return a short write, a verified read of it, and some creations, each ended after ``seconds``."""
-    amount = max(64 * KIB, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
-    items = max(8, min(20_000, max_items // ranks))
+    amount = max(_SMALLEST_BYTES, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
+    items = max(_FEWEST_ITEMS, min(20_000, max_items // ranks))
     transfer = min(MIB, amount)
     stop = Stop("stonewall", seconds)
     return Plan(
@@ -36,13 +41,25 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
     )
 
 
+def smallest_plan(ranks: int, seed: int) -> Plan:
+    """Return the pilot with next to nothing to do: what takes time is then everything beside it."""
+    return pilot_plan(ranks, ranks * _SMALLEST_BYTES, ranks * _FEWEST_ITEMS, _SMALLEST_S, seed)
+
+
+def beside_phases_s(visit: Visit) -> float:
+    """Return the seconds of a visit that belong to none of its phases.
+
+    Only of a small visit are they the same for any other: removing what a large one made takes as long as it is large.
+    """
+    return max(0.0, visit.elapsed_s - sum(sample.elapsed_s for sample in visit.samples))
+
+
 def faster(pilots: Sequence[Pilot]) -> Pilot:
     """Return the best of all pilots: amounts have to last in a fast moment, and slow phases are ended anyway."""
     return Pilot(
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),
         max(pilot.creates_per_s for pilot in pilots),
-        min(pilot.overhead_s for pilot in pilots),
     )
 
 

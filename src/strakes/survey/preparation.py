@@ -16,7 +16,7 @@ from strakes.studies.study import Context, Pilot
 from strakes.survey.amounts import MEMORY_FILE_SYSTEMS, load_of, refuse_without_room, with_amounts
 from strakes.survey.request import Request
 from strakes.targets.description import Description, Striping
-from strakes.units import GIB, KIB, format_bytes, format_seconds
+from strakes.units import GIB, KIB, counted, format_bytes, format_seconds
 
 # strakes never fills a target beyond this share of what is free.
 FREE_SHARE = 0.8
@@ -124,19 +124,23 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
             if isinstance(cell, SkippedCell):
                 skipped.append(cell)
             elif context.most_ranks is not None and cell.plan.ranks > context.most_ranks:
-                reason = f"needs {cell.plan.ranks} ranks, but only {context.most_ranks} take part (--ranks)"
+                most = context.most_ranks
+                reason = f"needs {cell.plan.ranks} ranks, more than the {most} that may take part (--ranks)"
                 skipped.append(SkippedCell(cell.study, cell.settings, reason))
             elif cell.plan.bytes_on_target() > context.max_bytes or cell.plan.inodes_on_target() > context.max_items:
-                needs = f"{format_bytes(cell.plan.bytes_on_target())} and {cell.plan.inodes_on_target():,} files"
+                size, files = cell.plan.bytes_on_target(), cell.plan.inodes_on_target()
+                needs = f"{format_bytes(size)} and {counted(files, 'file')}"
                 skipped.append(SkippedCell(cell.study, cell.settings, f"needs {needs}, more than may be used here"))
             elif cell.priority > context.least_priority:
-                reason = (
-                    f"a larger --budget measures it, too; here phases of {format_seconds(context.phase_s)} came first"
-                )
-                skipped.append(SkippedCell(cell.study, cell.settings, reason))
+                skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))
             else:
                 cells.append(replace(cell, plan=_through_libcephfs(cell.plan)) if request.libcephfs else cell)
     return cells, skipped
+
+
+def why_left_out(context: Context) -> str:
+    """Return why a cell that matters less than others is not measured."""
+    return f"a larger --budget measures it, too; here phases of {format_seconds(context.phase_s)} came first"
 
 
 def _through_libcephfs(plan: Plan) -> Plan:

@@ -46,7 +46,7 @@ class Schedule:
         self._rule = rule
         self._seed = seed
         self._phase_s = phase_s
-        self._min_runs = min_runs
+        self._least_runs = self._min_runs = min_runs
         self._dropped: set[str] = set()
         # Blocks that went by without a cell of a study that was taken back: its others make as many runs more with it.
         self._missed: dict[str, int] = {}
@@ -177,11 +177,11 @@ class Schedule:
         still say something.
         """
         dropped: list[Cell] = []
-        while self.needed_s() > remaining_s:
+        while self.needed_s(least=True) > remaining_s:
             candidates = [
                 cell
                 for cell in self.open_cells()
-                if cell.priority > 1 and self._states[cell.key].runs() < self._min_runs
+                if cell.priority > 1 and self._states[cell.key].runs() < self._least_runs
             ]
             if not candidates:
                 break
@@ -219,9 +219,13 @@ class Schedule:
                 break
         return taken
 
-    def needed_s(self) -> float:
-        """Return how long the runs take that open cells lack of the smallest number."""
+    def needed_s(self, *, least: bool = False) -> float:
+        """Return how long the runs take that open cells lack of the smallest number.
+
+        ``least``: without those more of every cell that taking cells back added because there was time.
+        """
+        fewest = self._least_runs if least else self._min_runs
         return sum(
-            max(0, self._min_runs + self._extra(cell) - self._states[cell.key].runs()) * self.expected_s(cell)
+            max(0, fewest + self._extra(cell) - self._states[cell.key].runs()) * self.expected_s(cell)
             for cell in self.open_cells()
         )

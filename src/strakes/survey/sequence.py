@@ -13,7 +13,7 @@ from strakes.measure.prepared import files_kept
 from strakes.plan import MetadataPhase, Plan
 from strakes.store.records import CellDropped, PopulationRemoved
 from strakes.survey.session import LIMIT_FACTOR, SHORTEST_LIMIT_S, Session, visit_cell
-from strakes.units import format_seconds
+from strakes.units import counted, format_seconds
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
@@ -59,7 +59,9 @@ def _clear(session: Session, cells: list[Cell]) -> None:
         side = session.sides[target]
         plan = Plan(cells[0].plan.ranks, (MetadataPhase("last", "file-create", "shared", 1),), session.request.seed)
         files, made_s = files_kept(session.visits, name), sum(visit.elapsed_s for visit in session.visits)
-        session.progress.update("removing the population", 1.0, f"{files:,} files, made in {format_seconds(made_s)}")
+        session.progress.update(
+            "removing the population", 1.0, f"{counted(files, 'file')}, made in {format_seconds(made_s)}"
+        )
         started = time.monotonic()
         result = session.engine.run(plan, side.workspace.path, name, SHORTEST_LIMIT_S + made_s, prepared=True)
         elapsed_s = time.monotonic() - started

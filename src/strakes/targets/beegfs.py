@@ -38,7 +38,6 @@ class BeeGfsTarget(RemoteTarget):
             ),
         ),
         ("read counters of servers", "beegfs-ctl --serverstats shows only rates, not counters"),
-        ("drop caches", "the client has no command for it"),
     )
 
     def controls(self) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
     ignored: list[Left] = []
     ours: list[tuple[int, str, Marker | NoMarker]] = []
     with ExitStack() as opened:
-        for name in sorted(name for name in os.listdir(parent) if name.startswith(WORKSPACE_PREFIX)):
+        for name in _names_like_ours(parent):
             path = str(real / name)
             try:
                 directory = enter(parent, name)
@@ -97,7 +97,7 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     others = []
     try:
-        for name in sorted(name for name in os.listdir(opened) if name.startswith(WORKSPACE_PREFIX)):
+        for name in _names_like_ours(opened):
             with suppress(OSError):
                 inside = enter(opened, name)
                 try:
@@ -135,3 +135,9 @@ def _refuse_workspace_itself(real: Path, opened: int) -> None:
             where=str(real),
             remedy=f"Give {real.parent}.",
         )
+
+
+def _names_like_ours(directory: int) -> list[str]:
+    # A directory of a parallel file system may have more names than fit into memory.
+    with os.scandir(directory) as entries:
+        return sorted(entry.name for entry in entries if entry.name.startswith(WORKSPACE_PREFIX))

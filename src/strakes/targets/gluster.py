@@ -113,7 +113,6 @@ class GlusterTarget(Target):
                 "GlusterFS places whole files by a hash of their names; sharding is an option of the volume",
             ),
             Limit("place directories", "every directory is on all bricks"),
-            Limit("drop caches", "the client has no command for it"),
         ]
         try:
             self._profile()

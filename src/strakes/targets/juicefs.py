@@ -89,7 +89,6 @@ class JuiceFsTarget(RemoteTarget):
         ("set the layout of files", "the size of objects is chosen when the volume is made (juicefs format)"),
         ("place directories", "one metadata engine has all directories"),
         ("read counters of servers", "only the counters of this client are read"),
-        ("drop caches", "the client has no command for it"),
     )
 
     def describe(self) -> Description:

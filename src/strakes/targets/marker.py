@@ -11,11 +11,12 @@ import socket
 import stat
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from strakes.processes import process_start
+from strakes.processes import lives_in_container, process_start
 from strakes.targets.mountinfo import no_proc
 
 MARKER_NAME = ".strakes-marker"
@@ -38,8 +39,8 @@ _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 class Marker:
     """Who works in the directory.
 
-    ``pid_start`` tells a process from a later one of the same number, ``boot`` and ``pid_namespace`` whether the number
-    means anything here.
+    ``pid_start`` tells a process from a later one of the same number, ``boot`` and ``pid_namespace`` whether the two
+    mean anything here.
     """
 
     run: str
@@ -79,6 +80,9 @@ class Marker:
         """Whether its process lives: known where we can see it, guessed from its heartbeat by two clocks where not."""
         if self.is_ours:
             return process_start(self.pid) == self.pid_start
+        # A container of this machine, or this machine under the name that it had.
+        if self.boot == boot_id() and lives_in_container(self.pid, self.pid_start, self.pid_namespace.split(" ")[0]):
+            return True
         return time.time() - self.heartbeat_unix_s < STALE_S
 
 
@@ -198,8 +202,14 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> str:
-    """Return the name of this process's PID namespace. Raises EnvironmentLacksError without /proc."""
+    """Return the names of the namespaces in which a process's number, and when it began, are what we see.
+
+    Raises EnvironmentLacksError without /proc.
+    """
     try:
-        return os.readlink("/proc/self/ns/pid")
+        names = [os.readlink("/proc/self/ns/pid")]
     except FileNotFoundError as error:
         raise no_proc() from error
+    with suppress(FileNotFoundError):  # a kernel without time namespaces
+        names.append(os.readlink("/proc/self/ns/time"))
+    return " ".join(names)

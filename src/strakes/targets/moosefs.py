@@ -142,7 +142,6 @@ class MooseFsTarget(Target):
                 "the master and the chunkservers keep charts per minute, not counters; the counters of the client "
                 "are read",
             ),
-            Limit("drop caches", "the client has no command for it"),
         )
 
     @property

@@ -38,7 +38,6 @@ class NfsTarget(RemoteTarget):
         ("set the layout of files", "NFS clients cannot ask for one; with pNFS the server decides"),
         ("place directories", "the server decides"),
         ("read counters of servers", "NFS has none; the counters of this client are read"),
-        ("drop caches", "the kernel can do so for the whole machine only"),
     )
 
     def describe(self) -> Description:

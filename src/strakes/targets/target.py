@@ -169,10 +169,6 @@ class Target(ABC):
         """
         return ()
 
-    def drop_caches(self) -> bool:
-        """Empty this client's caches of this file system, where it offers a way of its own; whether that was done."""
-        return False
-
     def limits(self) -> tuple[Limit, ...]:
         """Return what strakes cannot do here, and why."""
         kind = self.mount.file_system

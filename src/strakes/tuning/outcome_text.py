@@ -7,7 +7,7 @@ from pathlib import Path
 from strakes.tune.effects import StepBack
 from strakes.tune.words import named, shown, typed
 from strakes.tuning.outcome import TuningOutcome
-from strakes.units import format_bytes
+from strakes.units import counted, format_bytes
 
 _WORTH_SAYING = 0.02
 
@@ -17,12 +17,12 @@ def render(outcome: TuningOutcome, report: Path) -> str:
     search = outcome.search
     system = outcome.facts.get("file_system", "this file system")
     searched = (
-        f"{len(search.space.points):,} settings, {len(search.told)} runs, {outcome.evaluations:.0f} "
-        "evaluations (full runs)"
+        f"{counted(len(search.space.points), 'setting')}, {counted(len(search.told), 'run')}, "
+        f"{outcome.evaluations:.0f} evaluations (full runs)"
     )
     lines = [
         f"{outcome.app.title} on {system}: {searched}",
-        f"measured with {outcome.scale.ranks} ranks, {format_bytes(outcome.scale.data_bytes)} each",
+        f"measured with {counted(outcome.scale.ranks, 'rank')}, {format_bytes(outcome.scale.data_bytes)} each",
         "",
         f"Result      {outcome.statement}",
         f"Default     {typed(outcome.default)}",

@@ -96,6 +96,7 @@ class LiveWatch:
         self._begun: tuple[float, OwnLoad] = (time.monotonic(), own_load())
         self._loads: tuple[float, OwnLoad, float] = (*self._begun, 0.0)
         self._most_bytes = 0.0
+        self._kept_until_s = ring.kept_until_s()
 
     @property
     def own_load_text(self) -> str:
@@ -110,7 +111,7 @@ class LiveWatch:
     def step(self) -> None:
         """Ask whoever is due, and pass on what is new."""
         now_s = self._clock()
-        events: list[WatchEvent] = []
+        events = self._away(now_s)
         for source in self._sources:
             due_s = self._due_s[source.name]
             # A clock that was set back makes everything due.
@@ -129,6 +130,14 @@ class LiveWatch:
         for probed in self._probes:
             self._stop(probed)
         self._end_minute(self._clock())
+
+    def _away(self, now_s: float) -> list[WatchEvent]:
+        """Tell, once, since when nothing was kept by a watch that was killed or not running."""
+        since_s, self._kept_until_s = self._kept_until_s, None
+        if since_s is None or now_s - since_s <= _MINUTE_S:
+            return []
+        text = f"nothing is kept of the {format_seconds(now_s - since_s)} before this watch began"
+        return [WatchEvent("gap", "watch", since_s, now_s, text, ended_s=now_s)]
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
         reading = source.read(now_s)

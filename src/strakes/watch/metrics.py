@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
 # Of all names together; a family of many targets is cut before it is reached, and the cut is told.
 MOST_SERIES = 2000
 _MOST_OF_A_FAMILY = 400
+_MOST_CONNECTIONS = 16
 
 
 @dataclass
@@ -84,9 +89,47 @@ def _ranked(top: Mapping[str, Sequence[tuple[str, float, float]]]) -> dict[tuple
 
 def serve(metrics: Metrics, address: str, port: int) -> tuple[int, threading.Thread]:
     """Answer scrapes in a thread; returns the port. Raises OSError where it cannot listen."""
-    from prometheus_client import CollectorRegistry, start_http_server
+    from prometheus_client import CollectorRegistry, make_wsgi_app
 
     registry = CollectorRegistry()
     registry.register(metrics)
-    server, thread = start_http_server(port, addr=address, registry=registry)
+    family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+    server_class = type("_Server", (_Server,), {"address_family": family})
+    server: WSGIServer = make_server(address, port, make_wsgi_app(registry), server_class, _Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
     return int(server.server_port), thread
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = 5.0  # without a word
+
+    def log_message(self, *_: Any) -> None:
+        """Keep quiet: a scrape is no news."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """A server of which strangers can take no more than a few connections; who says nothing goes first."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
+        self._open: dict[Any, None] = {}
+        self._taking = threading.Lock()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._taking:
+            self._open[request] = None
+            for oldest in list(self._open)[:-_MOST_CONNECTIONS]:
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._taking:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keep quiet: a client that goes away is no news."""

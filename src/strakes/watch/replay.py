@@ -17,7 +17,7 @@ from strakes.watch.equals import FEWEST_EQUALS, shares_of_equals
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelStays
 from strakes.watch.recorded import open_lines
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
-from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, level_event
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, level_event
 
 # A value a minute of four series for a year.
 _MOST_ROWS = 2_000_000
@@ -123,7 +123,7 @@ def replay(
             raise BadInputError("the series cannot be held against each other", where=str(path), why=why, remedy=remedy)
     events: list[WatchEvent] = []
     learning = []
-    allowed = FOR_CHANCE * alarms_a_month / len(series)
+    allowed = (FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE) * alarms_a_month / len(series)
     for each in series:
         try:
             events += changes_of(each, allowed, worse_up=worse_up, also=columns.causes, confirm=equals)

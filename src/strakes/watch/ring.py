@@ -8,6 +8,7 @@ writes a new file beside the old one and then removes that: done twice it gives 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,8 @@ from strakes.watch.values import WatchEvent
 DAY_S = 86400.0
 _TIERS = ((60, 2 * DAY_S), (600, 14 * DAY_S), (3600, float("inf")))
 _EVENTS = "events.jsonl"
+# A line of a wider file: length and digest of the narrower file that has been merged into it.
+_MERGED = "merged"
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,15 @@ class Ring:
                     if since_s <= row.time_s < until_s:
                         yield row
 
+    def kept_until_s(self) -> float | None:
+        """Return the end of the last row; None where there is none."""
+        newest = max(self.directory.glob("rows-*.jsonl"), key=lambda path: path.stem.rpartition("-")[2], default=None)
+        ends = []
+        for document in _lines(newest) if newest else ():
+            with suppress(KeyError, TypeError, ValueError):
+                ends.append(float(document["t"]) + float(document["s"]))
+        return max(ends, default=None)
+
     def events(self, since_s: float = 0.0) -> list[WatchEvent]:
         """Return what was told, each event as it was told last."""
         found: dict[tuple[str, str, float], WatchEvent] = {}
@@ -92,24 +104,23 @@ class Ring:
     def _merge(self, path: Path, width: int, day_s: float) -> None:
         merged: dict[float, tuple[float, dict[str, Histogram]]] = {}
         wider = self.directory / _name(width, day_s)
-        # What is in the wider file already was merged from other minutes of that day, or from these before a crash.
-        merged_before = {row.time_s for row in map(_row, _lines(wider))} if wider.exists() else set()
-        for document in _lines(path):
+        before = wider.read_text() if wider.exists() else ""
+        content = path.read_bytes()
+        # A crash after merging leaves these lines in both; a clock that was set back has written further ones since.
+        for document in map(_document, content[_merged_already(before, content) :].splitlines()):
             with suppress(KeyError, TypeError, ValueError, AttributeError):
                 row = _row(document)
                 start = row.time_s - row.time_s % width
-                if start in merged_before:
-                    continue
                 seconds, figures = merged.get(start, (0.0, {}))
                 for name, histogram in row.figures.items():
                     figures.setdefault(name, Histogram()).merge(histogram)
                 merged[start] = (seconds + row.seconds, figures)
         lines = [_row_line(RingRow(start, seconds, figures)) for start, (seconds, figures) in sorted(merged.items())]
-        before = wider.read_text() if wider.exists() else ""
+        mark = json.dumps({_MERGED: [len(content), hashlib.sha256(content).hexdigest()]})
         new = wider.with_suffix(".new")
         try:
             with open(new, "w", encoding="utf-8") as file:
-                file.write(before + "".join(f"{line}\n" for line in lines))
+                file.write(before + "".join(f"{line}\n" for line in [*lines, mark]))
                 file.flush()
                 os.fsync(file.fileno())
             new.replace(wider)
@@ -162,6 +173,22 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         for line in file:
             with suppress(ValueError):
                 yield json.loads(line)
+
+
+def _document(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _merged_already(wider: str, content: bytes) -> int:
+    """Return how much of ``content``, from its beginning, the wider file has by what is marked in it."""
+    for document in map(_document, reversed(wider.encode().splitlines())):
+        match document:
+            case {"merged": [int(size), str(digest)]} if hashlib.sha256(content[:size]).hexdigest() == digest:
+                return size
+    return 0
 
 
 def _mend(path: Path) -> None:

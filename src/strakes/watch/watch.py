@@ -17,8 +17,10 @@ from strakes.watch.slow import SlowTargets
 from strakes.watch.values import WatchEvent
 
 ALARMS_A_MONTH = 1.0
-# Of the wanted alarms, chance may make this share: levels of real series wander for reasons that nobody records, too.
-FOR_CHANCE = 0.5
+# So many changes of level may chance make for each alarm that is wanted: half of them are gains, which raise no alarm.
+FOR_CHANCE = 2.0
+# Every alarm of one of several equals accuses somebody: a false one costs more.
+FOR_CHANCE_OF_EQUALS = 0.5
 # Levels are looked at in medians of so long: a day's rhythm is learned from them.
 LEVEL_S = 300.0
 # More figures than that are not watched; the first ones are.

@@ -14,7 +14,7 @@ from strakes.targets.lustre.health import as_counted, complaint
 from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.target import LustreTarget
 from targets.lustre.replay import AS_ROOT, ON_SERVER, Replay
-from targets.lustre.test_target import AT, CLEARED, SPELLINGS, mount, target
+from targets.lustre.test_target import AT, SPELLINGS, mount, target
 
 STATUS = (
     "status: COMPLETE\nrecovery_start: {start}\nrecovery_duration: 5\ncompleted_clients: 3/4\nreplayed_requests: 0\n"
@@ -26,7 +26,7 @@ class Restarting:
     """The recorded machine, one of whose metadata targets recovered at ``start`` (0: it never had to)."""
 
     def __init__(self, root: Path) -> None:
-        self._replay = Replay(root, (*AS_ROOT, CLEARED), SPELLINGS, ON_SERVER)
+        self._replay = Replay(root, AS_ROOT, SPELLINGS, ON_SERVER)
         self.start = 0
 
     def __call__(self, argv: Sequence[str], timeout_s: float = 10) -> Completed:

@@ -38,7 +38,6 @@ from targets.lustre.replay import AS_ROOT, AS_USER, INSTANCE, ON_SERVER, Replay,
 
 AT = Servers("at {host}")
 QUOTA = "lfs quota -u root /mnt/labfs"
-CLEAR = "lctl set_param ldlm.namespaces.*osc*.lru_size=clear"
 SPELLINGS = {
     f"lfs quota -u {pwd.getpwuid(os.getuid()).pw_name} /mnt/labfs": QUOTA,
     "lfs setdirstripe -D -c 1 -i -1 --max-inherit=-1 --max-inherit-rr=-1 /mnt/labfs/dne/defrr": (
@@ -46,9 +45,7 @@ SPELLINGS = {
     ),
     # Its default was recorded as set, not how.
     "lfs setdirstripe -D -c -1 /mnt/labfs/dne/strall": "lfs setdirstripe -D -c 4 defd",
-    f"lctl set_param ldlm.namespaces.*-{INSTANCE}.lru_size=clear": CLEAR,
 }
-CLEARED = recording("client/set_param_lru_clear.txt")
 FIRST = MetadataTarget("labfs-MDT0000", 0, "192.168.77.1", "active", 1160264 << 10, 1039008 << 10, 838864, 838587)
 
 
@@ -58,9 +55,7 @@ def mount(root: Path) -> Mount:
     return replace(recorded, mount_point=str(root))
 
 
-def target(
-    root: Path, recorded: Sequence[Recording] = (*AS_ROOT, CLEARED), servers: Servers | None = None
-) -> LustreTarget:
+def target(root: Path, recorded: Sequence[Recording] = AS_ROOT, servers: Servers | None = None) -> LustreTarget:
     return LustreTarget(root, mount(root), servers=servers, runner=Replay(root, recorded, SPELLINGS, ON_SERVER))
 
 
@@ -175,7 +170,7 @@ def test_a_user_learns_as_much_as_users_may(tmp_path: Path, monkeypatch: pytest.
     # Nothing is taken of counters that come cut off.
     assert not any(lustre.observe().values())
     assert {limit.what for limit in lustre.limits()} == {
-        *("read counters of servers", "place directories", "read this client's counters", "drop caches"),
+        *("read counters of servers", "place directories", "read this client's counters"),
     }
 
 
@@ -416,23 +411,6 @@ def test_servers_that_can_be_asked_are_no_limit(tmp_path: Path, monkeypatch: pyt
     assert target(tmp_path, servers=AT).limits() == ()
 
 
-def test_caches_are_dropped_by_giving_back_this_mount_s_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lustre = target(tmp_path)
-    # The recorded client had locks at the time its counts were recorded: so it was not done, and that is said.
-    assert lustre.drop_caches() is False
-    assert asked(lustre)[-2:] == [
-        f"lctl set_param ldlm.namespaces.*-{INSTANCE}.lru_size=clear",
-        f"lctl get_param ldlm.namespaces.*-{INSTANCE}.lock_unused_count",
-    ]
-
-
-def test_a_user_cannot_drop_caches(tmp_path: Path) -> None:
-    spellings = {
-        f"lctl set_param ldlm.namespaces.*-{INSTANCE}.lru_size=clear": "lctl set_param llite.*.max_read_ahead_mb=16"
-    }
-    assert LustreTarget(tmp_path, mount(tmp_path), runner=Replay(tmp_path, AS_USER, spellings)).drop_caches() is False
-
-
 def test_settings_are_lines_for_people(tmp_path: Path) -> None:
     assert all(line.strip() and "\n" not in line for line in target(tmp_path).controls())
 
@@ -451,7 +429,7 @@ def test_a_dead_server_ends_every_question_by_its_limit(tmp_path: Path, dead: Ru
     lustre = LustreTarget(tmp_path, mount(tmp_path), servers=AT, runner=dead)
     place = tmp_path / "d"
     for question in (
-        *(lustre.facts, lustre.describe, lustre.observe, lustre.drop_caches),
+        *(lustre.facts, lustre.describe, lustre.observe),
         *(lambda: lustre.layout(place), lambda: lustre.placement(place)),
         *(
             lambda: lustre.set_layout(place, Layout(stripe_count=1)),

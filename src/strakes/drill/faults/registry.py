@@ -35,7 +35,7 @@ FAULTS: Mapping[str, FaultEntry] = {
     COMMAND: FaultEntry(CommandFault, ("command", "restore"), "anything", "run the command of --fault-command"),
     "mds-kill": FaultEntry(KillServer, (), _LAB, "kill the active metadata server"),
     "mds-stop": FaultEntry(StopServer, (), _LAB, "stop the active metadata server (SIGSTOP), as if it hung"),
-    "mds-fail": FaultEntry(FailServer, (), _CEPH, "fail rank 0 in an orderly way (ceph mds fail)"),
+    "mds-fail": FaultEntry(FailServer, (), _CEPH, "replace the metadata server with rank 0 (ceph mds fail)"),
     "node-standby": FaultEntry(
         StandbyNode, ("node", "via"), _PACEMAKER, "move all services away from a node (standby)"
     ),
@@ -43,13 +43,13 @@ FAULTS: Mapping[str, FaultEntry] = {
     "resource-fail": FaultEntry(FailResource, ("node", "resource", "via"), _PACEMAKER, "fail a resource"),
     "power-off": FaultEntry(PowerOff, _BMC, "server with a BMC", "cut the power of a server by its BMC"),
     "clock-step": FaultEntry(ClockStep, ("via",), "another machine", "set a server's clock five minutes ahead"),
-    "disk-full": FaultEntry(DiskFull, (), "local, DRBD", "take all room of the file system of DIR"),
+    "disk-full": FaultEntry(DiskFull, (), "local, DRBD", "fill the file system of DIR"),
     "slow-disk": FaultEntry(SlowDisk, (), "local, DRBD", "slow the disk that DIR is on"),
     "nic-down": FaultEntry(
         CardDown, ("nic", "via"), "any network card", "switch a network card off, such as this client's"
     ),
     "one-way-loss": FaultEntry(
-        OneWayLoss, ("peer", "via"), "Ethernet, same network", "lose what is sent to one machine, not what it sends"
+        OneWayLoss, ("peer", "via"), "Ethernet, same network", "drop packets to one machine, but not packets from it"
     ),
     "lustre-umount": FaultEntry(UnmountTarget, ("target",), _LUSTRE, "unmount a target on its server"),
     "lustre-umount-force": FaultEntry(

@@ -10,8 +10,8 @@ from strakes.failover.rehearsal.room import Room
 from strakes.failover.rehearsal.wiring import has_fencing
 from strakes.failover.rules.fencing_devices import delays_of
 from strakes.failover.rules.heartbeat import name_of, nodes_of
-from strakes.failover.rules.timing import freeze_s
 from strakes.failover.setup import Setup
+from strakes.failover.times import fence_peer_s
 
 _ON = ("1", "yes")
 # Agents that write down, as an attribute of their node, what they reach.
@@ -54,7 +54,7 @@ class Policies:
             first=_node_of(setup, tie or "lowest"),
             frozen_without_peer=bool(setup.drbd)
             and all(set(resource.fencing) == {"resource-and-stonith"} for resource in setup.drbd),
-            frozen_s=max(map(freeze_s, setup.drbd), default=0.0),
+            frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
             delays_s=delays_of(setup),
             waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON,
             names=setup.node_names,

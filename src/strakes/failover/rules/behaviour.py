@@ -63,6 +63,9 @@ def _base_of(setup: Setup, service: Primitive) -> Iterator[tuple[Primitive, str,
             words = (word for name in _NEEDS_ADDRESS for word in service.values.get(name, "").split())
             if any(re.sub(r":\d+$", "", word) == base.values["ip"] for word in words):
                 yield base, "", False
+            # What changes a route, or tells others of an address, fails while the address is not there.
+            if service.agent in ("IPsrcaddr", "SendArp") and base.values["ip"] in service.values.values():
+                yield base, "", True
         if service.agent == "exportfs" and base.agent == "nfsserver":
             yield base, "", False
 

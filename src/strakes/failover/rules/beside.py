@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import meant, options_of
+from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.rule import OWN, SBD, rule
 from strakes.failover.setup import Setup
@@ -17,6 +19,7 @@ _NID = re.compile(r"[^\s:,@]+@(tcp|o2ib|kfi|gni|efa|ptlf|socklnd|lo)\d*")
 _MOUNTED = re.compile(r"(?:[^\s:]+(?::[^\s:]+)*):/[\w.-]{1,8}(/\S*)?")
 # Names of disks that change with the order in which the kernel finds them.
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+)(p?\d+)?")
+_TIMEOUT_ACTION = re.compile(r"((no)?flush|off|reboot|crashdump)(,((no)?flush|off|reboot|crashdump))*")
 _SBD_SETTINGS = (
     "SBD_DEVICE",
     "SBD_PACEMAKER",
@@ -32,7 +35,10 @@ _SBD_SETTINGS = (
     "SBD_PIDFILE",
     "SBD_TRACE_LEVEL",
 )
+# The last one means any.
+_MOST_INDEX = 0xFFFF
 _HARMFUL_MKFS = {
+    "--reformat": "formats again what is a target already, with all that is on it",
     "--replace": "takes the place of a target that exists",
     "--writeconf": "erases the configuration of the file system",
     "--noformat": "makes nothing",
@@ -82,6 +88,27 @@ def one_address(setup: Setup) -> Iterator[str]:
 
 
 @rule(
+    "name-of-another-address",
+    "warning",
+    "hosts",
+    "corosync",
+    reason="The name leads to another address of the same network than the one that Corosync has: one of them is "
+    "wrong, and programs that use the name reach nobody, or somebody else.",
+    remedy="The same address in /etc/hosts and in corosync.conf.",
+    source=OWN,
+)
+def another_address(setup: Setup) -> Iterator[str]:
+    """Find nodes whose address in /etc/hosts is near one of their links, and none of them."""
+    links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
+    for line in setup.texts.get("etc/hosts", "").splitlines():
+        words = line.partition("#")[0].split()
+        for name in set(words[1:]) & set(links):
+            near = {address.rpartition(".")[0] for address in links[name] if "." in address}
+            if words[0] not in links[name] and words[0].rpartition(".")[0] in near:
+                yield f"hosts: {name} is {words[0]}, corosync.conf has {', '.join(sorted(links[name]))}"
+
+
+@rule(
     "exported-beside-pacemaker",
     "error",
     "exports",
@@ -94,7 +121,7 @@ def one_address(setup: Setup) -> Iterator[str]:
 def exported(setup: Setup) -> Iterator[str]:
     """Find exports in /etc/exports that lie on a mount of Pacemaker."""
     mounts = {primitive.mount_point for primitive in setup.pacemaker.services if primitive.is_mount}
-    for line in _joined(setup.texts["etc/exports"]):
+    for line in _joined("\n".join(text for name, text in setup.texts.items() if name.startswith("etc/exports"))):
         place = line.split(maxsplit=1)[0] if line else ""
         if any(f"{place}/".startswith(f"{mount}/") for mount in mounts if mount):
             yield f"exports: {place}"
@@ -159,7 +186,10 @@ def made(setup: Setup) -> Iterator[str]:
                 yield f"make-targets.sh: {words[-1]} has {name}" + (f", which may mean {other}" if other else "")
             if name in _HARMFUL_MKFS:
                 yield f"make-targets.sh: {words[-1]} has {name}, which {_HARMFUL_MKFS[name]}"
-            if name == "--index" and not re.fullmatch(r"\d{1,5}|0x[0-9a-fA-F]{1,4}", value):
+            if name == "--index" and not (
+                re.fullmatch(r"\d{1,5}|0x[0-9a-fA-F]{1,4}", value)
+                and int(value, 0 if "x" in value else 10) < _MOST_INDEX
+            ):
                 yield f"make-targets.sh: {words[-1]} has --index={value}"
             if name == "--mountfsoptions" and re.search(
                 r"errors=continue|nobarrier|barrier=0|noload|norecovery", value
@@ -314,7 +344,7 @@ def sbd_disk(setup: Setup) -> Iterator[str]:
 )
 def sbd_setting(setup: Setup) -> Iterator[str]:
     """Find settings of sbd that are misspelt or out of range."""
-    values = setup.sbd
+    values, known = setup.sbd, options_of("sbd settings")
     for name, value in values.items():
         if name not in _SBD_SETTINGS and meant(name, _SBD_SETTINGS):
             yield f"sbd: {name} may mean {meant(name, _SBD_SETTINGS)}"
@@ -322,6 +352,10 @@ def sbd_setting(setup: Setup) -> Iterator[str]:
             yield f"sbd: SBD_STARTMODE={value}"
         if name == "SBD_WATCHDOG_TIMEOUT" and not (value.isdecimal() and 2 <= int(value) <= 300):
             yield f"sbd: SBD_WATCHDOG_TIMEOUT={value}"
+        if value and (wanted := known[name].complaint(value) if name in known else ""):
+            yield f"sbd: {name}={value}, not {wanted}"
+        if name == "SBD_TIMEOUT_ACTION" and not _TIMEOUT_ACTION.fullmatch(value):
+            yield f"sbd: SBD_TIMEOUT_ACTION={value}"
         if name == "SBD_WATCHDOG" and value.lower() in ("no", "0", "false", "off"):
             yield f"sbd: SBD_WATCHDOG={value}"
     disks = list(filter(None, re.split(r"[;\s]+", values.get("SBD_DEVICE", ""))))
@@ -345,7 +379,7 @@ def kinds(setup: Setup) -> Iterator[str]:
     """Find watchers whose hosts are written the wrong way: NIDs for LNet, addresses otherwise."""
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()
-        with_nids = primitive.agent == "healthLNET" and primitive.values.get("lctl", "true").lower() == "true"
+        with_nids = primitive.agent == "healthLNET" and is_true(primitive.values.get("lctl", "true"))
         if primitive.agent not in ("ping", "pingd", "healthLNET"):
             continue
         for host in hosts:

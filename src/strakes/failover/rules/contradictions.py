@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.rules.fencing_devices import is_outlet
-from strakes.failover.rules.rule import OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _PROMOTES = ("promote", "demote")
@@ -44,23 +44,14 @@ _SNMP_NEEDS = {
     "fencing-device-contradicts-itself",
     "error",
     "pacemaker",
-    reason="The device waits longer than Pacemaker waits for it, or is told two things at once: it fails when it "
-    "is needed.",
-    remedy="Remove these settings, or let each be below the one that bounds it.",
+    reason="The device is told two things at once, or too little to log in: it fails when it is needed.",
+    remedy="Remove one of the two, or give what is missing.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def device(setup: Setup) -> Iterator[str]:
-    """Find fencing devices with options that exclude each other, or that outlast the limit."""
-    cib = setup.pacemaker
-    limit = seconds(cib.properties.get("stonith-timeout", "")) or 60.0
-    for one in cib.devices:
+    """Find fencing devices with options that exclude each other, or that lack another one."""
+    for one in setup.pacemaker.devices:
         values = one.values
-        for key in ("login_timeout", "shell_timeout", "power_timeout", "timeout"):
-            if seconds(values.get(key, "")) >= limit:
-                yield f"cib: {one.id} has {key}={values[key]}, stonith-timeout is {limit:g} s"
-        most = seconds(values.get("pcmk_delay_max", ""))
-        if 0 < most < cib.delay_s(one):
-            yield f"cib: {one.id} has pcmk_delay_max={values['pcmk_delay_max']} below pcmk_delay_base"
         if is_true(values.get("inet4_only", "")) and is_true(values.get("inet6_only", "")):
             yield f"cib: {one.id} has inet4_only and inet6_only"
         if values.get("snmp_version") == "3" and not (values.get("username") or values.get("login")):
@@ -147,23 +138,6 @@ def never_told(setup: Setup) -> Iterator[str]:
         lacking = not one.values.get("plug") and not one.values.get("port")
         if is_outlet(one) and one.values.get("pcmk_host_argument") == "none" and lacking:
             yield f"cib: {one.id} ({one.agent}) has pcmk_host_argument=none"
-
-
-@rule(
-    "watch-longer-than-its-monitor",
-    "error",
-    "pacemaker",
-    reason="When a host does not answer the agent is still waiting when Pacemaker gives it up: the watch fails in "
-    "place of the host.",
-    remedy="timeout times attempts below the time-out of the monitor.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
-)
-def watch(setup: Setup) -> Iterator[str]:
-    """Find watchers that wait longer for answers than their monitor may take."""
-    for one in setup.pacemaker.services:
-        waits = seconds(one.values.get("timeout", "2")) * (seconds(one.values.get("attempts", "3")) or 1)
-        if one.agent in ("ping", "pingd") and waits >= one.timeout_s("monitor"):
-            yield f"cib: {one.id} waits {waits:g} s, its monitor {one.timeout_s('monitor'):g} s"
 
 
 @rule(
@@ -344,23 +318,6 @@ def never_promoted(setup: Setup) -> Iterator[str]:
 
 
 @rule(
-    "placed-by-a-ticket",
-    "warning",
-    "pacemaker",
-    reason="A service that depends on a ticket runs only while that is granted: without booth, or after its loss, "
-    "nothing is served.",
-    remedy="Remove rsc_ticket where there is one site.",
-    source=OWN,
-)
-def ticket(setup: Setup) -> Iterator[str]:
-    """Find constraints that ask for a ticket where booth does not run."""
-    booth = any("booth" in primitive.agent for primitive in setup.pacemaker.primitives)
-    for constraint in setup.pacemaker.constraints("rsc_ticket"):
-        if not booth:
-            yield f"cib: {constraint.get('id')} asks for the ticket {constraint.get('ticket')}"
-
-
-@rule(
     "not-looked-for",
     "error",
     "pacemaker",
@@ -373,7 +330,7 @@ def not_looked_for(setup: Setup) -> Iterator[str]:
     cib = setup.pacemaker
     for constraint in cib.constraints("rsc_location"):
         node, policy = constraint.get("node", ""), constraint.get("resource-discovery", "always")
-        serving = any(primitive.standard != "stonith" for primitive in cib.members(constraint.get("rsc", "")))
+        serving = any(primitive.standard != "stonith" for primitive in cib.ties.members(constraint.get("rsc", "")))
         never = constraint.get("score", "").upper() == "-INFINITY"
         if serving and node and ((policy == "never" and not never) or policy == "exclusive"):
             yield f"cib: {constraint.get('id')} has resource-discovery={policy}"

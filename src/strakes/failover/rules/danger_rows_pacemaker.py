@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from strakes.failover.cib_values import is_true, score, seconds
-from strakes.failover.rules.danger import Danger, above, always, below, is_off, is_one_of, more, number_in
+from strakes.failover.rules.danger import Danger, above, always, is_off, is_one_of, number_in
 
 PACEMAKER_ROWS: tuple[Danger, ...] = (
     Danger(
@@ -28,24 +26,6 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
     ),
     Danger(
         "cluster",
-        "cluster-recheck-interval",
-        lambda value: bool(re.match(r"\d", value)) and seconds(value) == 0,
-        "0",
-        "error",
-        "Failures are never forgotten, and rules about times never looked at: nothing happens without an event.",
-        "cluster-recheck-interval=5min",
-    ),
-    Danger(
-        "cluster",
-        "stonith-timeout",
-        lambda value: bool(re.match(r"\d", value)) and seconds(value) < 20,
-        "0",
-        "error",
-        "No BMC cuts the power in so short a time: every fencing fails, and nothing is taken over.",
-        "stonith-timeout=120s",
-    ),
-    Danger(
-        "cluster",
         "enable-startup-probes",
         is_off,
         "0",
@@ -61,27 +41,6 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "warning",
         "A service that cannot start here is tried here again and again, unless a migration-threshold says when to go.",
         "Remove it, or set migration-threshold.",
-    ),
-    *(
-        Danger(
-            "cluster",
-            name,
-            below(30),
-            "0",
-            "error",
-            "A node that is busy starting answers later than that: it is powered off while it joins.",
-            "Remove it.",
-        )
-        for name in ("join-integration-timeout", "join-finalization-timeout", "election-timeout")
-    ),
-    Danger(
-        "fencing",
-        "stonith_status_sleep",
-        more(10),
-        "50",
-        "warning",
-        "The agent sleeps so long between two looks at the power: the power-off is confirmed late, or not in time.",
-        "Remove it; its default is 1 s.",
     ),
     Danger(
         "fencing",
@@ -117,33 +76,6 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "0",
         "warning",
         "Monitors that were deleted go on, and their failures are acted on.",
-        "Remove it.",
-    ),
-    Danger(
-        "cluster",
-        "shutdown-escalation",
-        below(300),
-        "0",
-        "error",
-        "A node that is still unmounting is given up and leaves with its file system mounted: it gets powered off.",
-        "Remove it; its default is 20 minutes.",
-    ),
-    Danger(
-        "cluster",
-        "dc-deadtime",
-        above(300),
-        "3000",
-        "warning",
-        "So long a node that starts alone waits before anything is served.",
-        "Remove it; its default is 20 seconds.",
-    ),
-    Danger(
-        "cluster",
-        "transition-delay",
-        above(60),
-        "200",
-        "warning",
-        "So much longer every take-over lasts.",
         "Remove it.",
     ),
     Danger(
@@ -193,30 +125,6 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
             "Remove it; its default is 2.",
         )
         for action in ("off", "reboot", "status", "monitor")
-    ),
-    *(
-        Danger(
-            "fencing",
-            f"pcmk_{action}_timeout",
-            below(10),
-            "0",
-            "error",
-            "A BMC answers after some seconds: the device is taken for broken, and is not used.",
-            "Remove it; its default is 60 s.",
-        )
-        for action in ("status", "monitor", "list")
-    ),
-    *(
-        Danger(
-            "fencing",
-            f"pcmk_{action}_timeout",
-            above(1800),
-            "3000",
-            "warning",
-            "So long nobody takes over when the device does not answer; the next level is not tried before.",
-            "Remove it; its default is 60 s.",
-        )
-        for action in ("off", "reboot", "status", "monitor", "list")
     ),
     Danger(
         "fencing",

@@ -6,7 +6,7 @@ import re
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import meant, options_of
-from strakes.failover.rules.danger import Danger, below, is_off, is_one_of, is_relative, less, more
+from strakes.failover.rules.danger import Danger, is_off, is_one_of, is_relative, less, more
 
 SERVED_ROWS: tuple[Danger, ...] = (
     Danger(
@@ -104,10 +104,10 @@ SERVED_ROWS: tuple[Danger, ...] = (
     Danger(
         "exportfs",
         "options",
-        lambda value: "insecure_locks" in value or "no_auth_nlm" in value or bool(re.search(r"(^|,)ro(,|$)", value)),
+        lambda value: "insecure_locks" in value or "no_auth_nlm" in value,
         "insecure_locks",
         "warning",
-        "Clients cannot write, or lock without being known.",
+        "Clients lock without being known.",
         "options=rw,sync",
     ),
     Danger(
@@ -136,15 +136,6 @@ SERVED_ROWS: tuple[Danger, ...] = (
         "warning",
         "One lost packet moves the service.",
         "Remove it; its default is 3.",
-    ),
-    Danger(
-        "ping",
-        "dampen",
-        below(1),
-        "0",
-        "warning",
-        "The nodes notice a dead router at different moments: without dampening the service moves for nothing.",
-        "dampen=5s",
     ),
     Danger(
         "totem",
@@ -256,25 +247,6 @@ SERVED_ROWS: tuple[Danger, ...] = (
         "on-congestion block",
     ),
     Danger(
-        "net",
-        "timeout",
-        less(20),
-        "5",
-        "warning",
-        "It is in tenths of a second: so short a pause of the peer cuts the replication, and gets the peer "
-        "powered off.",
-        "Remove it; its default is 60 (6 s).",
-    ),
-    Danger(
-        "net",
-        "ping-timeout",
-        more(100),
-        "200",
-        "warning",
-        "It is in tenths of a second: so long a dead peer is waited for, while all writes hang.",
-        "Remove it; its default is 5 (0.5 s).",
-    ),
-    Danger(
         "disk",
         "read-balancing",
         is_one_of("prefer-remote"),
@@ -282,14 +254,5 @@ SERVED_ROWS: tuple[Danger, ...] = (
         "warning",
         "All reads go over the network, although the same data is on the local disk.",
         "Remove it.",
-    ),
-    Danger(
-        "options",
-        "on-no-quorum",
-        is_one_of("io-error"),
-        "io-error",
-        "warning",
-        "Without quorum the file system gets errors instead of waiting: it goes read-only, and has to be repaired.",
-        "on-no-quorum suspend-io",
     ),
 )

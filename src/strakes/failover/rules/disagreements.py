@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from strakes.failover.blocks import Block
 from strakes.failover.known_options import meant, options_of
-from strakes.failover.replication import Resource
 from strakes.failover.rules.heartbeat import is_address, network_of
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, rule
 from strakes.failover.setup import Setup
@@ -16,35 +15,6 @@ _ON = ("yes", "on", "1", "true")
 # Digests of the kernel that drbd.conf(5) names, or that are common; others may be there, a similar name is a mistake.
 _DIGESTS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "crc32c", "crc32", "xxhash64")
 _LOCKS_OUT, _LETS_IN = re.compile(r"crm-fence-peer"), re.compile(r"crm-unfence-peer")
-
-
-def _milliseconds(text: str, default: int) -> int:
-    return int(text) if text.isdecimal() else default
-
-
-@rule(
-    "heartbeat-waits-contradict",
-    "error",
-    "corosync",
-    reason="What has to happen within the token's time is given more than that: a healthy node is taken for dead, "
-    "or a link that died is found too late.",
-    remedy="Remove these settings; all of them follow from token.",
-    source=COROSYNC_CONF,
-)
-def waits(setup: Setup) -> Iterator[str]:
-    """Find waits of Corosync that are not below the token, and more messages than its window."""
-    totem = setup.membership.one("totem")
-    token = _milliseconds(totem.get("token"), 3000)
-    for key in ("hold", "token_retransmit", "merge", "send_join"):
-        if _milliseconds(totem.get(key), 0) >= token:
-            yield f"corosync.conf: {key}: {totem.get(key)} is not below token: {token}"
-    for interface in totem.all("interface"):
-        limit = _milliseconds(interface.get("knet_ping_timeout"), 0)
-        if limit >= token:
-            yield f"corosync.conf: knet_ping_timeout: {limit} is not below token: {token}"
-    window, most = _milliseconds(totem.get("window_size"), 50), _milliseconds(totem.get("max_messages"), 17)
-    if most > window:
-        yield f"corosync.conf: max_messages: {most} is above window_size: {window}"
 
 
 def _sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
@@ -105,29 +75,6 @@ def unused(setup: Setup) -> Iterator[str]:
         for key in ("bindnetaddr", "mcastaddr", "broadcast"):
             if interface.get(key):
                 yield f"corosync.conf: {key}: {interface.get(key)} with knet"
-
-
-def _tenths(resource: Resource, key: str, default: int) -> int:
-    return _milliseconds(resource.option("net", key, ""), default)
-
-
-@rule(
-    "replication-times-contradict",
-    "error",
-    "drbd",
-    reason="drbd.conf(5): timeout has to be below connect-int and ping-int (those are in seconds, it in tenths); "
-    "else it never applies.",
-    remedy="Remove timeout, ping-int and connect-int; their defaults fit.",
-    source=DRBD_CONF,
-)
-def replication_times(setup: Setup) -> Iterator[str]:
-    """Find DRBD time-outs that are longer than the interval between pings or connection attempts."""
-    for resource in setup.drbd:
-        timeout = _tenths(resource, "timeout", 60)
-        for key in ("ping-int", "connect-int"):
-            every = _tenths(resource, key, 10)
-            if timeout > 10 * every:
-                yield f"drbd: {resource.name} has timeout {timeout} (tenths of a second), and {key} {every}"
 
 
 @rule(

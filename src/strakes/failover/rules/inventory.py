@@ -12,7 +12,7 @@ from strakes.failover.known_options import is_known, options_of
 from strakes.failover.rules.fencing_devices import address_of
 from strakes.failover.rules.heartbeat import is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, SBD, rule
+from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _RESOURCE_OR_MINOR = re.compile(r'\bresource\s+"?([^\s"{]+)"?\s*\{|\bdevice\s+"?/dev/drbd(\d+)"?\s+minor\s+(\d+)')
@@ -50,6 +50,17 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
             yield service.values.get("ip", ""), "service", service.id
 
 
+def _addresses_of_names(setup: Setup) -> dict[str, str]:
+    """Return the addresses of the names that /etc/hosts and Corosync know."""
+    real = dict[str, str]()
+    for line in setup.texts.get("etc/hosts", "").splitlines():
+        address, *names = line.partition("#")[0].split() or [""]
+        real |= dict.fromkeys(names, address)
+    for node in nodes_of(setup):
+        real |= {name_of(node): address for address in links_of(node).values() if is_address(address)}
+    return real
+
+
 @rule(
     "one-address-for-two-things",
     "error",
@@ -61,7 +72,9 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
 def addresses(setup: Setup) -> Iterator[str]:
     """Find addresses that two different things have."""
     known: dict[str, tuple[str, str]] = {}
-    for address, kind, name in _owners(setup):
+    real = _addresses_of_names(setup)
+    for given, kind, name in _owners(setup):
+        address = real.get(given, given)
         if is_address(address):
             other_kind, other = known.setdefault(address, (kind, name))
             # One host may cut the power and have a vote.
@@ -100,7 +113,7 @@ def round_about(setup: Setup) -> Iterator[str]:
 
 
 def _ids(cib: Cib, name: str) -> set[str]:
-    return {member.id for member in cib.members(name)}
+    return {member.id for member in cib.ties.members(name)}
 
 
 @rule(
@@ -191,29 +204,11 @@ def unknown(setup: Setup) -> Iterator[str]:
 
 def _unknown_settings(block: Block, path: str) -> Iterator[str]:
     for name, _ in block.settings if options_of(path) else ():
-        if name not in options_of(path):
+        if name not in options_of(path) and not (path.endswith(" heuristics") and name.startswith("exec_")):
             yield f"corosync.conf: {path.partition(' ')[2]} has {name}"
     for inner in block.blocks:
         if is_known(f"{path} {inner.name}"):
             yield from _unknown_settings(inner, f"{path} {inner.name}")
-
-
-@rule(
-    "fencing-by-disk-given-up-too-early",
-    "error",
-    "pacemaker",
-    "sbd",
-    reason="A node has msgwait (twice the watchdog's time) to obey the message on the disk; Pacemaker gives up before, "
-    "and takes nothing over.",
-    remedy="stonith-timeout of at least 1.2 x 2 x SBD_WATCHDOG_TIMEOUT.",
-    source=SBD,
-)
-def given_up(setup: Setup) -> Iterator[str]:
-    """Find a limit of fencing that is shorter than the message on the disk needs."""
-    needed = 2.4 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
-    limit = seconds(setup.pacemaker.properties.get("stonith-timeout", "60"))
-    if setup.sbd.get("SBD_DEVICE") and 0 < limit < needed:
-        yield f"cib: stonith-timeout is {limit:g} s, the message on the disk needs {needed:g} s"
 
 
 @rule(

@@ -53,7 +53,7 @@ def activated_first(setup: Setup) -> Iterator[str]:
         for one in cib.services:
             used_group, used_volume = volume_of(one)
             uses = used_group == group and (not volume or used_volume == volume)
-            if one.uses_disk and group and uses and not cib.starts_after(one, activation):
+            if one.uses_disk and group and uses and not cib.ties.starts_after(one, activation):
                 yield f"cib: {one.id} uses {group}, and does not wait for {activation.id}"
 
 
@@ -74,6 +74,12 @@ def nobodys(setup: Setup) -> Iterator[str]:
         for one in cib.groups.get(activation.group, ()):
             if one.uses_disk and group not in used and volume_of(one)[0] not in (*activated, ""):
                 yield f"cib: {activation.id} activates {group}, {one.id} uses {one.device}"
+    volumes = {volume_of(one) for one in cib.services}
+    each = {(group, volume) for _, group, volume in volume_groups(cib)}
+    for activation, group, volume in volume_groups(cib):
+        for one in cib.groups.get(activation.group, ()) if volume and (group, volume) not in volumes else ():
+            if one.uses_disk and volume_of(one)[0] == group and not each & {volume_of(one), (group, "")}:
+                yield f"cib: {activation.id} activates {group}/{volume}, {one.id} uses {one.device}"
 
 
 @rule(
@@ -86,8 +92,17 @@ def nobodys(setup: Setup) -> Iterator[str]:
     source=f"{_AGENTS}/mdraid",
 )
 def of_nobody(setup: Setup) -> Iterator[str]:
-    """Find mounts of arrays and datasets that no resource gives, in clusters where others are given."""
+    """Find disks that no resource gives: where others are given, or where what is given is not used."""
     cib = setup.pacemaker
+    on_bases = {user.id for user, _ in bases(cib)}
+    used = {base.id for _, base in bases(cib)}
+    for members in cib.groups.values():
+        for number, giver in enumerate(members):
+            given = _array_of(giver) or _pool_of(giver)
+            for one in members[number + 1 :] if given and giver.id not in used else ():
+                disk = one.values.get("encrypted_dev") or (one.device if one.uses_disk else "")
+                if disk and one.id not in on_bases:
+                    yield f"cib: {giver.id} gives {given}, and {one.id} uses {disk}"
     arrays, pools = ({get(one) for one in cib.services} - {""} for get in (_array_of, _pool_of))
     for one in cib.services:
         if arrays and re.fullmatch(r"/dev/md/?\w+", one.device) and one.uses_disk and one.device not in arrays:
@@ -122,13 +137,17 @@ def exclusive(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/constraints.rst",
 )
 def lock_manager(setup: Setup) -> Iterator[str]:
-    """Find shared volumes and cluster file systems that do not wait for the lock manager."""
+    """Find shared volumes and cluster file systems that do not wait for the lock manager, or have none."""
     cib = setup.pacemaker
+    locks = [one for one in cib.services if one.agent in ("lvmlockd", "clvm")]
+    for one in cib.services if not locks else ():
+        if one.agent == "LVM-activate" and one.values.get("vg_access_mode") in ("lvmlockd", "clvmd"):
+            yield f"cib: {one.id} has vg_access_mode={one.values['vg_access_mode']}, and nothing starts that"
     managers = [one for one in cib.services if one.agent == "controld"]
     for one in cib.services if managers else ():
         locked = one.agent in ("lvmlockd", "clvm") or one.values.get("vg_access_mode") in ("lvmlockd", "clvmd")
         if (locked or (one.is_mount and one.values.get("fstype") in _LOCKED)) and not any(
-            cib.starts_after(one, manager) for manager in managers
+            cib.ties.starts_after(one, manager) for manager in managers
         ):
             yield f"cib: {one.id} does not wait for {managers[0].id}"
 
@@ -167,22 +186,41 @@ def interleaved(setup: Setup) -> Iterator[str]:
             yield f"cib: {order.id} lets {order.then} wait for {order.first}"
 
 
+@rule(
+    "clone-with-one-copy",
+    "warning",
+    "pacemaker",
+    reason="A clone with one copy runs on one node only: what waits for it on the others never starts.",
+    remedy="Remove clone-max, or the clone.",
+    source=f"{PACEMAKER}/collective.rst",
+)
+def one_copy(setup: Setup) -> Iterator[str]:
+    """Find clones that are limited to one copy."""
+    cib = setup.pacemaker
+    for name, meta in cib.clones.items():
+        promotable = is_true(meta.get("promotable", "false"))
+        if meta.get("clone-max") == "1" and len(cib.nodes) > 1 and not promotable:
+            yield f"cib: {name} has clone-max=1"
+
+
 def _pool_of(primitive: Primitive) -> str:
     """Return the ZFS pool that a resource imports, empty for any other."""
     return primitive.values.get("pool", "") if "zfs" in primitive.agent.lower() or primitive.agent == "zpool" else ""
 
 
 def _array_of(primitive: Primitive) -> str:
-    """Return the device that a resource assembles of others, empty for any other resource."""
+    """Return the device that a resource makes of others, empty for any other resource."""
+    if primitive.agent == "crypt" and primitive.values.get("crypt_dev"):
+        return f"/dev/mapper/{primitive.values['crypt_dev']}"
     return primitive.values.get("md_dev") or primitive.values.get("raiddev", "")
 
 
 def _stands_on(user: Primitive, base: Primitive) -> bool:
     """Tell whether a parameter of the user names what the base gives: a path, a dataset, or an array of disks."""
     if array := _array_of(base):
-        return user.device == array
+        return array in (user.device, user.values.get("encrypted_dev"))
     pool, place = _pool_of(base), base.mount_point if base.is_mount else ""
-    beginnings = [f"{place}/"] if place else [f"{pool}/", f"/{pool}/"] if pool else []
+    beginnings = [f"{place}/"] if place else [f"{pool}/", f"/{pool}/", f"/dev/zvol/{pool}/"] if pool else []
     values = [f"{value.rstrip('/')}/" for value in user.values.values()]
     return any(value.startswith(beginning) for value in values for beginning in beginnings)
 
@@ -207,7 +245,7 @@ def bases(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 def too_early(setup: Setup) -> Iterator[str]:
     """Find services that do not wait for the mount or pool that their parameters name."""
     for user, base in bases(setup.pacemaker):
-        if not setup.pacemaker.starts_after(user, base):
+        if not setup.pacemaker.ties.starts_after(user, base):
             yield f"cib: {user.id} does not wait for {base.id}"
 
 
@@ -224,7 +262,7 @@ def elsewhere(setup: Setup) -> Iterator[str]:
     """Find services that may run on another node than the mount or pool that their parameters name."""
     cib = setup.pacemaker
     for user, base in bases(cib):
-        if base.id not in cib.together(user):
+        if base.id not in cib.ties.together(user):
             yield f"cib: {user.id} is not kept with {base.id}"
 
 
@@ -241,14 +279,14 @@ def half_tied(setup: Setup) -> Iterator[str]:
     """Find services that are colocated with a mount and not ordered after it, or the other way round."""
     cib = setup.pacemaker
     for mount in (one for one in cib.services if one.is_mount and not one.is_lustre and not one.clone):
-        near = cib.together(mount)
+        near = cib.ties.together(mount)
         for one in cib.services:
             if one.is_mount or one.clone or one.id == mount.id or one.group == mount.group != "":
                 continue
-            after = cib.starts_after(one, mount)
+            after = cib.ties.starts_after(one, mount)
             # An address that is there too early costs an error message, not the data.
             tied = after if one.id not in near else after or one.agent in ADDRESSES
-            if (one.id in near) != tied and not cib.starts_after(mount, one):
+            if (one.id in near) != tied and not cib.ties.starts_after(mount, one):
                 yield f"cib: {one.id} {'waits for' if after else 'is kept with'} {mount.id}, and no more"
 
 

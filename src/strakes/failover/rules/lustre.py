@@ -86,10 +86,14 @@ def one_server(setup: Setup) -> Iterator[str]:
     source="https://wiki.lustre.org/Creating_the_Lustre_Metadata_Service_(MDS)",
 )
 def one_mgs(setup: Setup) -> Iterator[str]:
-    """Find targets that know fewer than two nodes of the MGS."""
+    """Find targets that know fewer than two nodes of the MGS, or nodes that do not serve it."""
+    servers = {nid for words in made_targets(setup) if "--mgs" in words for nid in named_words(words, "servicenode")}
     for words in made_targets(setup):
-        if "--mgs" not in words and len(set(named_words(words, "mgsnode"))) < 2:
-            yield f"make-targets.sh: {words[-1]} knows {len(set(named_words(words, 'mgsnode')))} node of the MGS"
+        known = set(named_words(words, "mgsnode"))
+        if servers and "--mgs" not in words and (strange := sorted(known - servers)):
+            yield f"make-targets.sh: {words[-1]} looks for the MGS on {', '.join(strange)}, which does not serve it"
+        if "--mgs" not in words and len(known) < 2:
+            yield f"make-targets.sh: {words[-1]} knows {len(known)} node of the MGS"
 
 
 @rule(
@@ -237,16 +241,11 @@ def below(setup: Setup) -> Iterator[str]:
     "error",
     "lustre",
     reason="Clients that are not waited for, or that get errors instead of waiting, lose what they had not written.",
-    remedy="recovery_time_soft=300 recovery_time_hard=900; no failover.mode=failout, no abort_recov.",
+    remedy="No failover.mode=failout, no abort_recov.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
 )
 def not_waited_for(setup: Setup) -> Iterator[str]:
     """Find settings by which clients are not waited for."""
-    limits = {key: int(value) for key, value in re.findall(r"recovery_time_(soft|hard)=(\d+)", setup.lustre)}
-    if limits.get("soft", _LEAST_SOFT_S) < _LEAST_SOFT_S:
-        yield f"make-targets.sh: recovery_time_soft={limits['soft']}"
-    if limits.get("soft", 0) > limits.get("hard", _DEFAULT_HARD_S):
-        yield f"make-targets.sh: recovery_time_soft={limits['soft']} is longer than recovery_time_hard"
     for word in ("abort_recov", "failout"):
         if word in setup.lustre:
             yield f"make-targets.sh: {word}"
@@ -304,3 +303,46 @@ def no_multihost(setup: Setup) -> Iterator[str]:
         words = line.split()
         if words[:2] == ["zpool", "create"] and "multihost=on" not in words:
             yield f"make-targets.sh: {' '.join(words[:2])} {words[-1]} without -o multihost=on"
+
+
+@rule(
+    "targets-made-and-mounted-differ",
+    "error",
+    "lustre",
+    "pacemaker",
+    reason="A device holds one target, and what Pacemaker mounts must have been made: else one target overwrites "
+    "another, or does not exist.",
+    remedy="One device for each target, the same in make-targets.sh and in the CIB.",
+    source=_MKFS,
+)
+def made_and_mounted(setup: Setup) -> Iterator[str]:
+    """Find devices on which two targets are made, and devices that Pacemaker mounts and nobody made."""
+    made = [words[-1] for words in made_targets(setup) if words[0] == "mkfs.lustre"]
+    for device in dict.fromkeys(made):
+        if made.count(device) > 1:
+            yield f"make-targets.sh: {device} is made {made.count(device)} times"
+    mounted = {one.device: one.id for one in setup.pacemaker.services if one.is_lustre and one.device.startswith("/")}
+    # The same disk may have other names: only what is named alike is compared.
+    places = {device.rpartition("/")[0] for device in mounted if device in made}
+    for device, name in mounted.items():
+        if device not in made and device.rpartition("/")[0] in places:
+            yield f"cib: {name} mounts {device}, which make-targets.sh does not make"
+
+
+@rule(
+    "management-server-after-its-targets",
+    "error",
+    "lustre",
+    "pacemaker",
+    reason="Targets register with the MGS: one that must be up before it never comes up.",
+    remedy="Order the MGS first, as Optional.",
+    source="https://wiki.lustre.org/Starting_and_Stopping_Lustre_Services",
+)
+def after_targets(setup: Setup) -> Iterator[str]:
+    """Find an MGS of its own that waits for other targets."""
+    devices = {one.id: one.device for one in setup.pacemaker.services if one.is_lustre}
+    alone = {words[-1] for words in made_targets(setup) if "--mgs" in words and "--mdt" not in words}
+    for order in setup.pacemaker.orders:
+        first, then = devices.get(order.first), devices.get(order.then)
+        if order.first_action == "start" and then in alone and first and first not in alone:
+            yield f"cib: {order.then} waits for {order.first}"

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import is_true
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.fencing_devices import address_of
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
 # NFSv4's, where nobody changed it.
-_LEASE_S = 90.0
 # No bundle has more.
 _MOST_REPLICAS = 1000
 _EXPORTS = ("exportfs", "nfsserver")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
+_OF_THE_NETWORK = {"nfs": r"\S+:/\S*", "nfs4": r"\S+:/\S*", "cifs": r"//\S+", "ceph": r"\S*[:=]/?\S*"}
 _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
 
 
@@ -228,23 +228,6 @@ def address(setup: Setup) -> Iterator[str]:
             taken[ip] = primitive.id
 
 
-@rule(
-    "stopped-before-its-lease-ends",
-    "error",
-    "pacemaker",
-    reason="With wait_for_leasetime_on_stop the stop takes longer than the lease of NFSv4 (90 s): it times out, and "
-    "the node is powered off at every switch.",
-    remedy="op stop timeout=120s, or leave wait_for_leasetime_on_stop out.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
-)
-def lease(setup: Setup) -> Iterator[str]:
-    """Find exports whose stop is given less time than the lease that it waits for."""
-    for one in setup.pacemaker.services:
-        waits = one.agent == "exportfs" and is_true(one.values.get("wait_for_leasetime_on_stop", "false"))
-        if waits and one.timeout_s("stop") <= _LEASE_S:
-            yield f"cib: {one.id} has {one.timeout_s('stop'):g} s to stop"
-
-
 def _bundled(cib: Cib) -> Iterator[tuple[str, str]]:
     """Yield the addresses that Pacemaker gives to the containers of bundles, with the bundle that has them."""
     for bundle in cib.root.iter("bundle"):
@@ -254,3 +237,69 @@ def _bundled(cib: Cib) -> Iterator[tuple[str, str]]:
             first = ipaddress.ip_address(network.get("ip-range-start", "") if network is not None else "")
             for number in range(min(int(replicas), _MOST_REPLICAS)):
                 yield str(first + number), bundle.get("id", "")
+
+
+@rule(
+    "device-of-another-kind",
+    "error",
+    "pacemaker",
+    reason="A file system of the network has no device, and one on a disk no server: the mount fails on every node.",
+    remedy="device=SERVER:/DIRECTORY with fstype=nfs; device=/dev/... with the file system that is on it.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+)
+def other_kind(setup: Setup) -> Iterator[str]:
+    """Find devices that are none of the kind of file system that they are said to have."""
+    for one in setup.pacemaker.services:
+        kind = one.values.get("fstype", "").lower()
+        if one.agent != "Filesystem" or not one.device:
+            continue
+        remote = _OF_THE_NETWORK.get(kind)
+        if (remote and one.device.startswith("/dev/")) or (
+            kind in ("ext3", "ext4", "xfs", "btrfs", "gfs2", "ocfs2")
+            and re.fullmatch(_OF_THE_NETWORK["nfs"], one.device)
+        ):
+            yield f"cib: {one.id} mounts {one.device} with fstype={kind}"
+
+
+@rule(
+    "path-beside-its-pool",
+    "warning",
+    "pacemaker",
+    reason="The pool moves to the other node, this path does not: what clients see, or the locks that they hold, stay "
+    "behind.",
+    remedy="A directory in the pool.",
+    source=OWN,
+)
+def beside_pool(setup: Setup) -> Iterator[str]:
+    """Find exports and states of NFS that lie outside of the pool in which others of their group lie."""
+    for group in setup.pacemaker.groups.values():
+        pools = [one for one in group if one.agent in ("ZFS", "zpool") and one.values.get("pool")]
+        homes = {f"/{one.values['pool']}/" for one in pools}
+        homes |= {f"{one.mount_point}/" for one in group if one.is_mount and one.mount_point}
+        paths = [
+            (one.id, path)
+            for one in group
+            for name in ("directory", "nfs_shared_infodir")
+            if one.agent in ("exportfs", "nfsserver") and (path := one.values.get(name, ""))
+        ]
+        inside = {path for _, path in paths if any(f"{path}/".startswith(home) for home in homes)}
+        if inside and pools:
+            yield from (f"cib: {name} has {path}" for name, path in paths if path not in inside)
+
+
+@rule(
+    "import-that-throws-away",
+    "error",
+    "pacemaker",
+    reason="zpool import -F, -X and -T go back to an older state: writes that clients hold for safe are thrown away at "
+    "a take-over. With -N nothing is mounted, with readonly nothing can be written.",
+    remedy='importargs="-d DIRECTORY"; only a person decides to go back.',
+    source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-import.8.html",
+)
+def throws_away(setup: Setup) -> Iterator[str]:
+    """Find pools that are imported with the loss of their last writes."""
+    for one in setup.pacemaker.services:
+        words = one.values.get("importargs", "").split() if one.agent == "ZFS" else []
+        bad = [word for word in words if re.fullmatch(r"-[A-Za-z]*[FXTN][A-Za-z]*|(-o)?readonly=on", word)]
+        if bad:
+            yield f"cib: {one.id} has importargs with {' '.join(bad)}"

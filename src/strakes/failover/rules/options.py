@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from strakes.failover.blocks import Block
 from strakes.failover.known_options import (
     Option,
+    deprecated,
     fencing_agents,
     is_known,
     meant,
@@ -145,6 +146,7 @@ def setting(setup: Setup) -> Iterator[str]:
     """Find misspelt properties of the cluster and meta attributes."""
     cib = setup.pacemaker
     yield from _unknown(cib.properties.items(), options_of("properties"), "cib: the cluster", similar=True)
+    yield from _unknown(cib.operation_defaults.items(), options_of("operation"), "cib: op_defaults", similar=True)
     known = options_of("meta")
     seen = set[str]()
     blocks = [(f"cib: {primitive.id}", primitive.meta) for primitive in cib.primitives]
@@ -342,3 +344,24 @@ def given_twice(setup: Setup) -> Iterator[str]:
                 name, value = pair.get("name", ""), pair.get("value", "")
                 if name and given.setdefault(name, value) != value:
                     yield f"cib: {block.get('id')} has {name}={given[name]} and {name}={value}"
+
+
+@rule(
+    "deprecated",
+    "note",
+    "pacemaker",
+    reason="Newer releases warn of it, or no longer have it: it stops working with an upgrade.",
+    remedy="Write what stands in its place.",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def out_of_date(setup: Setup) -> Iterator[str]:
+    """Find agents, properties, parameters and elements that newer releases no longer have."""
+    cib, old = setup.pacemaker, deprecated()
+    named = [("the cluster", name) for name in cib.properties]
+    named += [(element.get("id", ""), element.tag) for element in cib.root.iter("master")]
+    for primitive in cib.primitives:
+        kinds = (primitive.standard, f"{primitive.provider}:{primitive.agent}", *primitive.values)
+        named += [(primitive.id, kind) for kind in kinds]
+    for place, name in named:
+        if name in old:
+            yield f"cib: {place} has {name}, today {old[name]}"

@@ -8,6 +8,7 @@ from itertools import combinations
 
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.heartbeat import is_address
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
@@ -20,6 +21,12 @@ _UNIQUE = ("pool", "iqn", "dataset", "mountpoint")
 _ELSEWHERE = (*ADDRESSES, "ZFS")
 # What is true of the number where the network is reached.
 _REACHED = (("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0"))
+# What the parts of a bundle take; the one without a name is the program of the containers.
+_BUNDLED = {
+    "": {"replicas": r"0*[1-9]\d*", "replicas-per-host": r"0*[1-9]\d*", "promoted-max": r"\d+"},
+    "network": {"host-netmask": r"\d|[12]\d|3[0-2]", "host-interface": r"[\w.@-]+"},
+    "storage-mapping": {"source-dir": "/.*", "source-dir-root": "/.*", "target-dir": "/.*"},
+}
 _ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
 
 
@@ -90,6 +97,8 @@ def brought_up(setup: Setup) -> Iterator[str]:
             given = re.split(r"[,\s]+", one.values.get("ip", ""))
         elif one.agent == "iSCSITarget":
             given = [re.sub(r":\d+$", "", word).strip("[]") for word in one.values.get("portals", "").split()]
+        elif one.agent == "IPsrcaddr":
+            given = [one.values.get("ipaddress", "")]
         else:
             continue
         for address in given:
@@ -197,6 +206,33 @@ def container(setup: Setup) -> Iterator[str]:
             given = [one.get(key, "") for one in bundle.iter(tag)]
             for value in sorted({value for value in given if value and given.count(value) > 1}):
                 yield f"cib: {bundle.get('id')} has {key}={value} twice"
+
+
+@rule(
+    "container-not-started",
+    "error",
+    "pacemaker",
+    reason="Pacemaker, or the container's program, refuses it: no copy starts.",
+    remedy="replicas of at least 1; an address, a mask and a card that exist; full paths in storage-mapping.",
+    source=f"{PACEMAKER}/collective.rst",
+)
+def not_started(setup: Setup) -> Iterator[str]:
+    """Find bundles with values that no container can have."""
+    for bundle in setup.pacemaker.root.iter("bundle"):
+        name = bundle.get("id")
+        runs = next((part for part in bundle if part.get("image") is not None), None)
+        if runs is None or not runs.get("image", "").strip():
+            yield f"cib: {name} has no image"
+        for tag, keys in _BUNDLED.items():
+            for part in bundle.iter(tag) if tag else [runs] if runs is not None else []:
+                for key, pattern in keys.items():
+                    value = part.get(key)
+                    if value is not None and not re.fullmatch(pattern, value):
+                        yield f"cib: {name} has {key}={value}"
+        network = bundle.find("./network")
+        first = network.get("ip-range-start", "") if network is not None else ""
+        if first and not is_address(first):
+            yield f"cib: {name} has ip-range-start={first}"
 
 
 @rule(

@@ -18,7 +18,7 @@ _AGENTS = "https://github.com/ClusterLabs/resource-agents/tree/main/heartbeat"
 _NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
 # Parameters that hold an address which another resource brings up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "db_ip", "listen_ip", "bind_ip")
-_NUMBERS_OF_PORTS = re.compile(r"(.*_)?port|portno|ipport")
+_NUMBERS_OF_PORTS = re.compile(r"(\w*_)?port(no)?|pgport|remote-port")
 
 
 def _promotable(cib: Cib) -> Iterator[Primitive]:
@@ -38,13 +38,15 @@ def _most(cib: Cib, one: Primitive) -> str:
     "pacemaker",
     reason="The agent learns from notifications which copy is promoted where; without them no copy is promoted, or the "
     "wrong one.",
-    remedy="notify=true on the promotable clone.",
+    remedy="notify=true on the clone.",
     source="https://clusterlabs.github.io/PAF/configuration.html",
 )
 def untold(setup: Setup) -> Iterator[str]:
-    """Find promotable clones without notifications whose agent needs them."""
+    """Find clones without notifications whose agent needs them."""
     cib = setup.pacemaker
-    for one in _promotable(cib):
+    for one in cib.services:
+        if one.clone not in cib.clones:
+            continue
         needs = one.agent in options_of("agents that are notified")
         if needs and not is_true(cib.clones[one.clone].get("notify", "false")):
             yield f"cib: {one.clone} ({one.agent}) has no notify=true"
@@ -100,7 +102,7 @@ def any_copy(setup: Setup) -> Iterator[str]:
             with_promoted.setdefault(tie.resources[1][0], set()).add(tie.resources[0][0])
     for tie in cib.colocations:
         (one, _), (clone, role) = tie.resources
-        carries = any(member.agent in ADDRESSES for member in cib.members(one))
+        carries = any(member.agent in ADDRESSES for member in cib.ties.members(one))
         if clone in clones and carries and tie.score > 0 and role != "Promoted" and clone not in with_promoted:
             yield f"cib: {tie.id} keeps {one} with {clone}, and not with its promoted copy"
     for order in cib.orders:
@@ -189,13 +191,23 @@ def held(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/resources.rst",
 )
 def ports(setup: Setup) -> Iterator[str]:
-    """Find parameters that are called a port and are none."""
+    """Find parameters that are called a port and are none, URLs with such a port, and ports of containers."""
     for one in setup.pacemaker.primitives:
         for name, value in one.values.items():
             # An outlet of a power strip is called a port, too; a list of ports has commas.
-            for word in value.split(",") if _NUMBERS_OF_PORTS.fullmatch(name) and (one.standard != "stonith") else ():
-                if re.fullmatch(r"\d+", word.strip()) and not 0 < int(word) < 65536:
+            listed = value.split(",") if _NUMBERS_OF_PORTS.fullmatch(name) and one.standard != "stonith" else []
+            for word in (*listed, *re.findall(r"://[^/\s]+:(\d+)", value)):
+                if _is_no_port(word):
                     yield f"cib: {one.id} has {name}={value}"
+    for bundle in setup.pacemaker.root.iter("bundle"):
+        for mapping in bundle.iter("port-mapping"):
+            for key in ("port", "internal-port"):
+                if _is_no_port(mapping.get(key, "1")):
+                    yield f"cib: {bundle.get('id')} has {key}={mapping.get(key)}"
+
+
+def _is_no_port(word: str) -> bool:
+    return bool(re.fullmatch(r"\d+", word.strip())) and not 0 < int(word) < 65536
 
 
 @rule(

@@ -77,7 +77,11 @@ def too_many(setup: Setup) -> Iterator[str]:
     many = len(nodes_of(setup))
     if quorum.get("two_node") in _ON and many > 2:
         yield f"corosync.conf: two_node: 1 with {many} nodes"
-    if quorum.get("expected_votes") and not quorum.all("device") and quorum.get("expected_votes") != str(many):
+    votes = {
+        str(many),
+        *(str(many + int(one.get("votes") or 1)) for one in quorum.all("device") if one.get("votes", "1").isdecimal()),
+    }
+    if quorum.get("expected_votes") and quorum.get("expected_votes") not in votes:
         yield f"corosync.conf: expected_votes: {quorum.get('expected_votes')} with {many} nodes"
 
 
@@ -204,11 +208,13 @@ def no_tls(setup: Setup) -> Iterator[str]:
     source=VOTEQUORUM,
 )
 def last_man(setup: Setup) -> Iterator[str]:
-    """Find settings that need four nodes in a smaller cluster."""
+    """Find settings that need four nodes in a smaller cluster, or wait_for_all."""
     quorum = setup.membership.one("quorum")
     for key in ("last_man_standing", "allow_downscale"):
         if quorum.get(key) in _ON and len(nodes_of(setup)) < 4:
             yield f"corosync.conf: {key}: 1 with {len(nodes_of(setup))} nodes"
+    if quorum.get("last_man_standing") in _ON and quorum.get("wait_for_all") not in _ON:
+        yield "corosync.conf: last_man_standing: 1 without wait_for_all: 1"
 
 
 @rule(

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as Xml
 from strakes.failover.blocks import Block
 from strakes.failover.cib import Cib
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
 from strakes.failover.setup import Setup
 
@@ -168,6 +169,9 @@ def _own_addresses(setup: Setup) -> dict[str, str]:
     own = {address: name_of(node) or "a node" for node in nodes_of(setup) for address in links_of(node).values()}
     for node in setup.cluster.nodes if setup.cluster else ():
         own |= dict.fromkeys(node.addresses.values(), node.name)
+    for words in made_targets(setup):
+        for nid in (nid for node in named_words(words, "servicenode") for nid in node.split(",")):
+            own.setdefault(nid.partition("@")[0], "a server of Lustre")
     return own
 
 

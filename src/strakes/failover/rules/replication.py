@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from strakes.failover.rules.heartbeat import is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.rule import DRBD_CONF, OWN, rule
 from strakes.failover.setup import Setup
 
@@ -93,6 +94,27 @@ def quorum_of_two(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
         if resource.option("options", "quorum") in ("majority", "all") and len(resource.hosts) == 2:
             yield f"drbd: {resource.name} has quorum {resource.option('options', 'quorum')} with two nodes"
+
+
+@rule(
+    "replication-quorum-impossible",
+    "error",
+    "drbd",
+    reason="Half of the copies, or fewer, are no quorum: two sides have it at once and both write. More than there are "
+    "never have it.",
+    remedy="options { quorum majority; }",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
+)
+def quorum_impossible(setup: Setup) -> Iterator[str]:
+    """Find numbers for the quorum that two sides can have, or none."""
+    for resource in setup.drbd:
+        given = resource.option("options", "quorum")
+        if (
+            given.isdecimal()
+            and len(resource.hosts) > 1
+            and not len(resource.hosts) < 2 * int(given[:4]) <= 2 * len(resource.hosts)
+        ):
+            yield f"drbd: {resource.name} has quorum {given} of {len(resource.hosts)} nodes"
 
 
 @rule(
@@ -201,7 +223,7 @@ def discarding(setup: Setup) -> Iterator[str]:
 
 @rule(
     "split-brain-discards-the-secondary",
-    "warning",
+    "note",
     "drbd",
     reason="After a split brain what the other side wrote before it was demoted is thrown away without anybody "
     "being asked.",
@@ -397,7 +419,8 @@ def hosts(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def addresses(setup: Setup) -> Iterator[str]:
-    """Find addresses that both sides have, that Corosync uses, or that are of the loopback."""
+    """Find addresses that both sides have, that Corosync uses, of the loopback, and not of that node's cards."""
+    cards = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     for resource in setup.drbd:
         seen: dict[str, str] = {}
         for host in resource.hosts:
@@ -409,6 +432,15 @@ def addresses(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} uses a port of Corosync on {host.name}: {address}"
                 if address.startswith("127."):
                     yield f"drbd: {resource.name} has the address {address} on {host.name}"
+        # Where one side has an address of a heartbeat link, the others have theirs on that link.
+        plain = [
+            (host.name, address.rpartition(":")[0].strip("[]")) for host in resource.hosts for address in host.addresses
+        ]
+        known = [address in cards.get(name, ()) for name, address in plain]
+        if 2 * sum(known) >= len(known):
+            for (name, address), one_of_its_own in zip(plain, known, strict=True):
+                if not one_of_its_own and name in cards and is_address(address):
+                    yield f"drbd: {resource.name} has the address {address} on {name}, which corosync.conf has not"
 
 
 @rule(

@@ -101,7 +101,7 @@ def unknown_resource(setup: Setup) -> Iterator[str]:
 def colocation(setup: Setup) -> Iterator[str]:
     """Find mounts that are not kept with the promoted copy."""
     for mount, clone in _on_drbd(setup):
-        if clone and not setup.pacemaker.tied(mount, clone):
+        if clone and not setup.pacemaker.ties.tied(mount, clone):
             yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
 
 
@@ -118,7 +118,7 @@ def colocation(setup: Setup) -> Iterator[str]:
 def order(setup: Setup) -> Iterator[str]:
     """Find mounts that do not wait for the promotion."""
     for mount, clone in _on_drbd(setup):
-        if clone and setup.pacemaker.ordered_after_promotion(mount, clone) is None:
+        if clone and setup.pacemaker.ties.ordered_after_promotion(mount, clone) is None:
             yield f"cib: {mount.group or mount.id} is not ordered after the promotion of {clone}"
 
 
@@ -135,7 +135,7 @@ def order(setup: Setup) -> Iterator[str]:
 def one_way_order(setup: Setup) -> Iterator[str]:
     """Find orders that hold for starts only."""
     for mount, clone in _on_drbd(setup):
-        for order in setup.pacemaker.ordered_after_promotion(mount, clone) or ():
+        for order in setup.pacemaker.ties.ordered_after_promotion(mount, clone) or ():
             if not order.symmetrical:
                 yield f"cib: {order.id} has symmetrical=false"
 
@@ -245,7 +245,7 @@ def apart(setup: Setup) -> Iterator[str]:
     """Find resources that two nodes must keep apart."""
     cib = setup.pacemaker
     for colocation in cib.colocations:
-        members = [cib.members(name) for name, _ in colocation.resources]
+        members = [cib.ties.members(name) for name, _ in colocation.resources]
         fencing = any(one.standard == "stonith" for group in members for one in group)
         if colocation.score == -_INFINITY and len(setup.node_names) < 3 and not fencing:
             yield f"cib: {colocation.id} keeps {' and '.join(name for name, _ in colocation.resources)} apart"
@@ -291,7 +291,7 @@ def _homes(setup: Setup) -> Iterator[tuple[str, float, float]]:
     cib = setup.pacemaker
     names = dict.fromkeys(one.group or one.clone or one.id for one in cib.services)
     for name in names:
-        members = cib.members(name)
+        members = cib.ties.members(name)
         if all(one.clone and not is_true(cib.clones[one.clone].get("promotable", "false")) for one in members):
             continue
         default = cib.properties.get("default-resource-stickiness", "0")

@@ -34,13 +34,12 @@ def one_feed(setup: Setup) -> Iterator[str]:
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def fstab(setup: Setup) -> Iterator[str]:
-    """Find DRBD devices that are mounted when the node starts."""
+    """Find what the node mounts when it starts, although it is DRBD's or Pacemaker's."""
+    mounts = [one for one in setup.cib.services if one.is_mount] if setup.cib else []
+    devices, places = {one.device for one in mounts}, {one.mount_point for one in mounts}
     for line in setup.fstab.splitlines():
-        words = line.split()
-        if (
-            len(words) >= 4
-            and not words[0].startswith("#")
-            and words[0].startswith("/dev/drbd")
-            and "noauto" not in words[3].split(",")
-        ):
+        words = line.partition("#")[0].split()
+        if len(words) < 4 or "noauto" in words[3].split(","):
+            continue
+        if words[0].startswith("/dev/drbd") or words[0] in devices - {""} or words[1].rstrip("/") in places - {""}:
             yield f"fstab: {words[0]} on {words[1]}"

@@ -1,25 +1,18 @@
-"""Rules about times that do not fit each other."""
+"""Rules about the operations of resources: monitors that are missing, and time-outs that are too short."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from itertools import pairwise
 
-from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.cib_values import is_true
+from strakes.failover.known_options import advised_times
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.replication import Resource
-from strakes.failover.rules.rule import COROSYNC_CONF, OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
-_LEAST_TOKEN_MS = 1000
-_MOST_TOKEN_MS = 30_000
-_TOKEN_MS = "3000"
 _LEAST_MONITOR_S = 20.0
 _MOST_INTERVAL_S = 300.0
-_LEAST_FORGETTING_S = 30.0
-_DEFAULT_STONITH_S = 60.0
-_DEFAULT_FENCE_PEER_S = 90.0
+_LEAST_OF_ADVICE = 3
 # Replaying a large journal, and multiple-mount protection, delay a Lustre mount.
 _LEAST_LUSTRE_S = 300.0
 # What the agents need when a disk is busy; their own advice is above it.
@@ -32,69 +25,6 @@ _LEAST_S = {
     "exportfs": {"start": 20.0, "stop": 20.0},
     "IPaddr2": {"start": 10.0, "stop": 10.0},
 }
-
-
-@rule(
-    "token-too-short",
-    "error",
-    "corosync",
-    reason="A busy node that is late for a second is taken for dead and powered off; the default was raised for this.",
-    remedy="totem: token: 3000, more where machines stall.",
-    source="https://github.com/corosync/corosync/pull/600",
-)
-def short_token(setup: Setup) -> Iterator[str]:
-    """Find a token that is too short."""
-    token = setup.membership.one("totem").get("token", "3000")
-    if token.isdecimal() and int(token) <= _LEAST_TOKEN_MS:
-        yield f"corosync.conf: token: {token} (milliseconds)"
-
-
-@rule(
-    "token-too-long",
-    "warning",
-    "corosync",
-    reason="For so long nobody takes over from a node that is dead; every client waits as well.",
-    remedy="totem: token: 3000 to 10000",
-    source="https://github.com/corosync/corosync/pull/600",
-)
-def long_token(setup: Setup) -> Iterator[str]:
-    """Find a token that is too long."""
-    token = setup.membership.one("totem").get("token", "3000")
-    if token.isdecimal() and int(token) > _MOST_TOKEN_MS:
-        yield f"corosync.conf: token: {token} (milliseconds)"
-
-
-@rule(
-    "consensus-too-short",
-    "error",
-    "corosync",
-    reason="Corosync wants at least 1.2 times the token for it, and does not start with less.",
-    remedy="Remove consensus: it then follows from token.",
-    source=COROSYNC_CONF,
-)
-def short_consensus(setup: Setup) -> Iterator[str]:
-    """Find a consensus shorter than 1.2 tokens."""
-    totem = setup.membership.one("totem")
-    token, consensus = totem.get("token", _TOKEN_MS), totem.get("consensus")
-    if token.isdecimal() and consensus.isdecimal() and int(consensus) < 1.2 * int(token):
-        yield f"corosync.conf: consensus: {consensus} with token: {token}"
-
-
-@rule(
-    "power-off-given-up-too-early",
-    "error",
-    "pacemaker",
-    reason="The wait is over before the delay (it counts, until Pacemaker 2.1.6) and the BMC are: it fails, though "
-    "the node goes off.",
-    remedy="stonith-timeout of at least 30 s more than the longest delay.",
-    source="https://github.com/ClusterLabs/crmsh/pull/890",
-)
-def stonith_timeout(setup: Setup) -> Iterator[str]:
-    """Find a limit for fencing that leaves less than 20 s after the longest delay."""
-    limit = seconds(setup.pacemaker.properties.get("stonith-timeout", "")) or _DEFAULT_STONITH_S
-    longest = max((setup.pacemaker.delay_s(device) for device in setup.pacemaker.devices), default=0.0)
-    if limit < longest + 20:
-        yield f"cib: stonith-timeout is {limit:g} s, the longest delay {longest:g} s"
 
 
 @rule(
@@ -244,65 +174,22 @@ def short_start(setup: Setup) -> Iterator[str]:
 
 
 @rule(
-    "failure-forgotten-too-early",
-    "error",
-    "pacemaker",
-    reason="The failure is forgotten before it can count: a service that cannot run here is restarted here for ever.",
-    remedy="failure-timeout=600s",
-    source=f"{PACEMAKER}/resources.rst",
-)
-def forgotten_early(setup: Setup) -> Iterator[str]:
-    """Find failures that are forgotten before they can count."""
-    for primitive in setup.pacemaker.services:
-        forgets = seconds(primitive.meta.get("failure-timeout", ""))
-        if 0 < forgets < _LEAST_FORGETTING_S:
-            yield f"cib: {primitive.id} has failure-timeout={primitive.meta['failure-timeout']}"
-
-
-@rule(
-    "fence-peer-gives-up-before-the-power-off",
-    "error",
-    "pacemaker",
-    "drbd",
-    reason="When the handler gives up waiting for the fencing, writing goes on although the peer may be alive; "
-    "what is then told may be lost.",
-    remedy="crm-fence-peer with --timeout above stonith-timeout.",
-    source="https://github.com/LINBIT/drbd-utils/blob/master/scripts/crm-fence-peer.9.sh",
-)
-def handler_timeout(setup: Setup) -> Iterator[str]:
-    """Find explicit time-outs of promotion that are shorter than the fencing handler needs."""
-    yield from _handler_times(setup, explicit=True)
-
-
-@rule(
-    "fence-peer-waits-for-its-default",
+    "time-below-the-agents-advice",
     "warning",
     "pacemaker",
-    "drbd",
-    reason="The handler's default of 90 s is below stonith-timeout: when fencing takes longer, writing goes on "
-    "while the peer may be alive.",
-    remedy="crm-fence-peer with --timeout above stonith-timeout.",
-    source="https://github.com/LINBIT/drbd-utils/blob/master/scripts/crm-fence-peer.9.sh",
+    reason="The agent's own metadata advise more than three times as long. What is not done in time counts as failed: "
+    "a start is banned from the node, a stop ends with a power-off.",
+    remedy="The times that crm_resource --show-metadata AGENT shows.",
+    source=f"{PACEMAKER}/operations.rst",
 )
-def handler_default(setup: Setup) -> Iterator[str]:
-    """Find default time-outs of promotion that are shorter than the fencing handler needs."""
-    yield from _handler_times(setup, explicit=False)
-
-
-def freeze_s(resource: Resource) -> float:
-    """Return for how many seconds the handler of ``fence-peer`` holds up writing at most."""
-    words = resource.option("handlers", "fence-peer").replace("=", " ").split()
-    given = next((after for word, after in pairwise(words) if word in ("--timeout", "-t")), "")
-    return seconds(given) or _DEFAULT_FENCE_PEER_S
-
-
-def _handler_times(setup: Setup, *, explicit: bool) -> Iterator[str]:
-    fencing_s = seconds(setup.pacemaker.properties.get("stonith-timeout", "")) or _DEFAULT_STONITH_S
-    late = []
-    for resource in setup.drbd:
-        handler = resource.option("handlers", "fence-peer")
-        given = bool(re.search(r"\s(--timeout|-t)\b", handler))
-        if "crm-fence-peer" in handler and given == explicit and freeze_s(resource) < fencing_s:
-            late.append(f"{resource.name} waits {freeze_s(resource):g} s")
-    if late:
-        yield f"drbd: fence-peer of {', '.join(late)}, stonith-timeout is {fencing_s:g} s"
+def below_advice(setup: Setup) -> Iterator[str]:
+    """Find operations with less than a third of the time that their agent advises."""
+    short = []
+    for one in setup.pacemaker.services:
+        for name, advised in advised_times(f"{one.provider}:{one.agent}").items():
+            given = one.timeout_s(name)
+            judged = one.agent in _LEAST_S or name == "monitor" or one.operation(name) is None
+            if not judged and 0 < given < advised / _LEAST_OF_ADVICE:
+                short.append(f"{name} of {one.id} has {given:g} s of {advised:g} s")
+    if short:
+        yield f"cib: {', '.join(short)}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.rules.fencing_devices import is_bmc, is_outlet
 from strakes.failover.rules.heartbeat import links_of, nodes_of
-from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
+from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _OFF = ("none", "off", "no")
@@ -43,32 +43,18 @@ def open_heartbeat(setup: Setup) -> Iterator[str]:
 
 
 @rule(
-    "heartbeat-times-contradict",
+    "heartbeat-links-contradict",
     "error",
     "corosync",
-    reason="A time that has to be shorter than another one is longer: membership does not settle, or every lost "
-    "packet counts as a death.",
-    remedy="Remove these settings; all of them follow from token.",
+    reason="One link is described twice, or its addresses are of another family than ip_version: a node does not "
+    "find the others.",
+    remedy="One interface section for each link; remove ip_version.",
     source=COROSYNC_CONF,
 )
 def contradicting(setup: Setup) -> Iterator[str]:
-    """Find settings of Corosync that are out of range or exclude each other."""
+    """Find links that are given twice, and addresses of another family."""
     totem = setup.membership.one("totem")
-    token = _number(totem.get("token"), 3000)
-    consensus = _number(totem.get("consensus"), round(1.2 * token))
-    if _number(totem.get("join"), 50) >= consensus:
-        yield f"corosync.conf: join: {totem.get('join')} is not shorter than consensus: {consensus}"
-    if _number(totem.get("token_retransmits_before_loss_const"), 4) < 2:
-        yield "corosync.conf: token_retransmits_before_loss_const is below 2"
-    if not 0 <= _number(totem.get("netmtu"), 1500) <= 65_535:
-        yield f"corosync.conf: netmtu: {totem.get('netmtu')}"
-    numbers = []
-    for interface in totem.all("interface"):
-        every = _number(interface.get("knet_ping_interval"), 0)
-        limit = _number(interface.get("knet_ping_timeout"), 0)
-        if every and limit and limit < every:
-            yield f"corosync.conf: knet_ping_timeout: {limit} is shorter than knet_ping_interval: {every}"
-        numbers.append(interface.get("linknumber") or interface.get("ringnumber"))
+    numbers = [one.get("linknumber") or one.get("ringnumber") for one in totem.all("interface")]
     for number in sorted({number for number in numbers if number and numbers.count(number) > 1}):
         yield f"corosync.conf: two interface sections have the number {number}"
     version = totem.get("ip_version")
@@ -80,23 +66,6 @@ def contradicting(setup: Setup) -> Iterator[str]:
                 continue
             if family != version:
                 yield f"corosync.conf: ip_version: {version}, and {address}"
-
-
-@rule(
-    "quorum-device-times-contradict",
-    "error",
-    "corosync",
-    reason="While the nodes find each other they wait for the device for sync_timeout: less than its own timeout, "
-    "and they lose quorum.",
-    remedy="Remove timeout and sync_timeout (10 and 30 s), or let the second one be the longer.",
-    source=QDEVICE,
-)
-def device_times(setup: Setup) -> Iterator[str]:
-    """Find a quorum device that is given less time after a change than otherwise."""
-    for device in setup.membership.one("quorum").all("device"):
-        timeout, sync = _number(device.get("timeout"), 10_000), _number(device.get("sync_timeout"), 30_000)
-        if sync < timeout:
-            yield f"corosync.conf: sync_timeout: {sync} is shorter than timeout: {timeout}"
 
 
 @rule(
@@ -138,43 +107,19 @@ def levels(setup: Setup) -> Iterator[str]:
 
 
 @rule(
-    "fencing-device-times-contradict",
-    "error",
-    "pacemaker",
-    reason="The agent gives up before the power is off, or waits longer than Pacemaker waits for it: fencing "
-    "fails, and nothing is taken over.",
-    remedy="Remove power_timeout, power_wait, login_timeout and shell_timeout, or keep their sum below "
-    "stonith-timeout.",
-    source="https://manpages.debian.org/bookworm/fence-agents/fence_ipmilan.8.en.html",
-)
-def device_waits(setup: Setup) -> Iterator[str]:
-    """Find waits of fencing devices that are too short, or that outlast the limit."""
-    limit = seconds(setup.pacemaker.properties.get("stonith-timeout", "")) or 60.0
-    for device in setup.pacemaker.devices:
-        for key in ("power_timeout", "login_timeout", "shell_timeout"):
-            if 0 < seconds(device.values.get(key, "")) < 3:
-                yield f"cib: {device.id} has {key}={device.values[key]}"
-        if seconds(device.values.get("power_wait", "")) >= limit:
-            yield f"cib: {device.id} has power_wait={device.values['power_wait']}, stonith-timeout is {limit:g} s"
-
-
-@rule(
-    "fencing-tried-too-little",
+    "fencing-monitor-looks-at-nothing",
     "warning",
     "pacemaker",
-    reason="A device that does not answer at once, or whose check looks at nothing, is found out when a node has "
-    "to be powered off.",
-    remedy="Remove stonith-max-attempts and pcmk_monitor_action.",
+    reason="A device whose check does not reach it is found out when a node has to be powered off.",
+    remedy="Remove pcmk_monitor_action.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def little(setup: Setup) -> Iterator[str]:
-    """Find too few tries of fencing, and monitors that do not reach the device."""
-    cib = setup.pacemaker
-    attempts = cib.properties.get("stonith-max-attempts", "10")
-    if attempts.isdecimal() and int(attempts) < 3:
-        yield f"cib: stonith-max-attempts={attempts}"
-    for device in cib.devices:
-        if device.values.get("pcmk_monitor_action", "monitor") in ("metadata", "meta-data", "list"):
+    """Find monitors that do not reach the device."""
+    for device in setup.pacemaker.devices:
+        # A reservation has no power to ask for.
+        reserves = device.agent in ("fence_scsi", "fence_mpath")
+        if not reserves and device.values.get("pcmk_monitor_action", "monitor") in ("metadata", "meta-data", "list"):
             yield f"cib: {device.id} has pcmk_monitor_action={device.values['pcmk_monitor_action']}"
 
 
@@ -190,8 +135,8 @@ def little(setup: Setup) -> Iterator[str]:
 def nothing_given(setup: Setup) -> Iterator[str]:
     """Find users and lists of hosts that are empty."""
     for device in setup.pacemaker.devices:
-        for key in ("username", "login", "userid", "password", "passwd"):
-            if key in device.values and not device.values[key].strip():
+        for key, value in device.values.items():
+            if not value.strip():
                 yield f"cib: {device.id} has an empty {key}"
     for service in setup.pacemaker.primitives:
         if service.agent in ("ping", "pingd", "healthLNET") and not service.values.get("host_list", "").strip():
@@ -224,13 +169,9 @@ def twice(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def locked(setup: Setup) -> Iterator[str]:
-    """Find locks to a node that was shut down, and a cluster delay that is too short."""
-    properties = setup.pacemaker.properties
-    if is_true(properties.get("shutdown-lock", "false")):
+    """Find locks to a node that was shut down."""
+    if is_true(setup.pacemaker.properties.get("shutdown-lock", "false")):
         yield "cib: shutdown-lock=true"
-    delay = properties.get("cluster-delay", "60s")
-    if 0 < seconds(delay) < 10:
-        yield f"cib: cluster-delay={delay}"
 
 
 @rule(
@@ -375,10 +316,6 @@ def at_boot(setup: Setup) -> Iterator[str]:
     for service in setup.cib.services if setup.cib else ():
         if service.agent == "ZFS" and re.search(r"cachefile=(?!none)", service.values.get("importargs", "")):
             yield f"cib: {service.id} has importargs={service.values['importargs']}"
-
-
-def _number(text: str, default: int) -> int:
-    return int(text) if text.isdecimal() else default
 
 
 def _kib(text: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.cib_values import is_true
 from strakes.failover.rules.fencing_devices import tie_breakers, watchdog_fences
 from strakes.failover.rules.heartbeat import nodes_of
 from strakes.failover.rules.rule import SBD, rule
@@ -42,23 +42,6 @@ def watchdog_alone(setup: Setup) -> Iterator[str]:
     shared = any(device.agent in ("fence_sbd", "external/sbd") for device in setup.pacemaker.devices)
     if watchdog_fences(setup) and not shared and not any(tie_breakers(setup)) and len(nodes_of(setup)) == 2:
         yield "cib: stonith-watchdog-timeout with two nodes and no quorum device"
-
-
-@rule(
-    "watchdog-time-too-short",
-    "error",
-    "pacemaker",
-    "sbd",
-    reason="The survivor goes on before the watchdog of the lost node has reset it: for some seconds both write.",
-    remedy="stonith-watchdog-timeout of at least twice SBD_WATCHDOG_TIMEOUT.",
-    source=SBD,
-)
-def watchdog_time(setup: Setup) -> Iterator[str]:
-    """Find a watchdog that may reset a node later than Pacemaker waits."""
-    waits = setup.pacemaker.watchdog_s
-    needed = 2 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
-    if 0 < waits < needed:
-        yield f"cib: stonith-watchdog-timeout is {waits:g} s, sbd needs {needed:g} s"
 
 
 @rule(

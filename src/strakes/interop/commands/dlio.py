@@ -42,7 +42,7 @@ def help_text() -> str:
     lines += ["", "Accepted, but without effect:"]
     for section, keys in KEYS.items():
         lines += [f"  {section}.{key}: {remark}".replace(".:", ":") for key, remark in keys.items() if remark]
-    lines += ["", "Refused, unless they say what is done anyway:"]
+    lines += ["", "Refused, unless the value is what strakes does anyway:"]
     lines += [f"  {section}.{key}: {remedy}" for (section, key), (_, remedy) in NOT_SUPPORTED.items()]
     return "\n".join(line for line in lines if not line.endswith(QUIET))
 

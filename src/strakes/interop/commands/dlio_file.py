@@ -7,6 +7,7 @@ configurations.
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from strakes.errors import BadInputError, nearest_word
 from strakes.regular_file import read_regular
 
 _MOST_BYTES = 1 << 20
+# In one value, each as often as aliases repeat it.
+_MOST_VALUES = 100_000
 # What a key without effect is said to be; "" for one that is used, QUIET for one of which nothing need be said.
 QUIET = "changes nothing here"
 _OWN = "strakes reads and writes plain files by calls of its own, with no framework"
@@ -47,7 +50,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "num_subfolders_train": "",
         "num_files_eval": QUIET,
         "num_subfolders_eval": QUIET,
-        "file_prefix": "files have names of strakes",
+        "file_prefix": "strakes chooses the names of files",
         "compression": "",
         "compression_level": QUIET,
         "enable_chunking": "",
@@ -188,7 +191,7 @@ class Configuration:
         """Return true or false. Raises BadInputError for anything else."""
         value = self.get(section, key, default)
         if not isinstance(value, bool):
-            raise self.fault(section, key, f"{value!r} is neither True nor False", "Give True or False.")
+            raise self.fault(section, key, f"{_shown(value)} is neither True nor False", "Give True or False.")
         return value
 
     def number(self, section: str, key: str, default: float, least: float = 0.0) -> float:
@@ -204,7 +207,9 @@ class Configuration:
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number) or number < least:
-            raise self.fault(section, key, f"{value!r} is not a number of at least {least:g}", "Give such a number.")
+            raise self.fault(
+                section, key, f"{_shown(value)} is not a number of at least {least:g}", "Give such a number."
+            )
         return number
 
     def whole(self, section: str, key: str, default: int, least: int = 1, most: int = 2**30) -> int:
@@ -220,7 +225,7 @@ class Configuration:
         # YAML 1.1 takes the word off for false.
         text = "off" if value is False else str(value).lower()
         if text not in known:
-            raise self.fault(section, key, f"{value!r} is not supported", f"Use one of: {', '.join(known)}.")
+            raise self.fault(section, key, f"{_shown(value)} is not supported", f"Use one of: {', '.join(known)}.")
         return text
 
 
@@ -278,13 +283,16 @@ def _refuse_unsupported(configuration: Configuration) -> None:
         # True is 1 for Python, and one checkpoint is not a yes.
         same = (value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed)
         if value is not None and not any(same):
-            raise configuration.fault(*place, f"{value!r} is not supported", remedy)
+            raise configuration.fault(*place, f"{_shown(value)} is not supported", remedy)
 
 
 def _pairs(node: Any, path: Path, what: str) -> list[tuple[str, Any]]:
     if not isinstance(node, yaml.MappingNode):
         where = f"{path}:{_line(node)}" if node else str(path)
         raise BadInputError(f"{what} is not a list of KEY: VALUE", where=where, remedy="Give a configuration of DLIO.")
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise BadInputError(f"a key of {what} is not a word", where=f"{path}:{_line(key)}")
     return [(str(key.value), value) for key, value in node.value]
 
 
@@ -292,8 +300,29 @@ def _line(node: Any) -> int:
     return int(node.start_mark.line) + 1
 
 
+def _count(node: Any, known: dict[int, float]) -> float:
+    """Return how many values a node has, those of aliases each time; without end where it is in itself."""
+    if id(node) not in known:
+        known[id(node)] = math.inf
+        parts = [] if isinstance(node, yaml.ScalarNode) else node.value
+        if isinstance(node, yaml.MappingNode):
+            parts = [part for pair in parts for part in pair]
+        known[id(node)] = 1 + sum(_count(part, known) for part in parts)
+    return known[id(node)]
+
+
+def _shown(value: Any) -> str:
+    """Return what an error says of a value; numbers of YAML may be longer than Python writes."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:
+        return "this number"
+
+
 def _plain(node: Any, path: Path) -> Any:
     try:
+        if _count(node, {}) > _MOST_VALUES:
+            raise ValueError
         return yaml.SafeLoader("").construct_object(node, deep=True)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise BadInputError("this value is not one of YAML", where=f"{path}:{_line(node)}") from error

@@ -77,7 +77,7 @@ _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-
 _NOT_SUPPORTED = {
     "io-buffers-on-gpu": "Leave it out.",
     "allocatebufferdevice": "Leave it out.",
-    "scc": "The rules of the student competition are other ones. Leave it out.",
+    "scc": "The student competition has different rules. Leave it out.",
     "pause-dir": "Leave it out; IO500 calls such a run INVALID.",
     "files-per-dir": "Leave it out; IO500 calls such a run INVALID.",
     "external-script": "Leave it out: strakes has a find of its own.",

@@ -201,7 +201,7 @@ def shown(name: str) -> str:
 def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
     """Return what ``strakes run TOOL --help`` prints: the options that are understood, without effect, and refused."""
     titles = {
-        "used": "Understood",
+        "used": "Supported",
         "noted": "Accepted, but works differently",
         "quiet": "Accepted without effect",
         "refused": "Refused",

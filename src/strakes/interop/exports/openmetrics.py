@@ -64,12 +64,7 @@ FAMILIES = (*VALUES.values(), LATENCY, RUNS, WARNED, CREATED, INFO)
 def to_openmetrics(run: Run) -> str:
     """Return the text, with the last line that OpenMetrics asks for."""
     portrait = build_portrait(run)
-    common = {
-        "target": str(run.manifest["target"]),
-        "file_system": str(portrait.target.get("file_system", "")),
-        "host": str(run.environment.get("host", "")),
-        "name": str(run.manifest["name"]),
-    }
+    common = labels_of_run(run, portrait.target)
     measured = [cell for cell in results_of(run).measured if cell.estimate is not None]
     warned: dict[str, set[str]] = {}
     for warning in portrait.warnings:
@@ -86,6 +81,16 @@ def to_openmetrics(run: Run) -> str:
     about = {"run": run.id, "kind": str(run.manifest["kind"]), "status": str(run.manifest["status"])}
     lines += _family(INFO, [({**common, **about, "version": str(run.manifest["strakes_version"])}, 1)])
     return "\n".join([*lines, "# EOF", ""])
+
+
+def labels_of_run(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the labels that all metrics of a run have; ``facts`` are those of its file system."""
+    return {
+        "target": str(run.manifest["target"]),
+        "file_system": str(facts.get("file_system", "")),
+        "host": str(run.environment.get("host", "")),
+        "name": str(run.manifest["name"]),
+    }
 
 
 def _labels(cell: Measured, common: Mapping[str, str]) -> dict[str, str]:
@@ -112,10 +117,11 @@ def _family(family: MetricFamily, samples: list[tuple[Any, float]]) -> list[str]
         return []
     head = [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} gauge"]
     unit = [f"# UNIT {family.name} {family.unit}"] if family.unit else []
-    return [*head, *unit, *(f"{family.name}{{{_written(labels)}}} {value!r}" for labels, value in samples)]
+    return [*head, *unit, *(f"{family.name}{{{written_labels(labels)}}} {value!r}" for labels, value in samples)]
 
 
-def _written(labels: Mapping[str, str]) -> str:
+def written_labels(labels: Mapping[str, str]) -> str:
+    """Return labels as they stand between braces; those without a value are left out."""
     return ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items() if value)
 
 

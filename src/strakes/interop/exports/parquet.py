@@ -1,18 +1,17 @@
-"""The table of a run as Parquet, written by DuckDB: an optional part, imported when it is asked for."""
+"""A table of a run as Parquet, written by DuckDB: an optional part, imported when it is asked for."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError, MeasurementError
-from strakes.interop.exports.rows import COLUMNS, to_csv
-from strakes.store import Run
 
 
-def write_parquet(run: Run, path: Path) -> None:
-    """Replace ``path`` by the run's table.
+def write_parquet(table: str, columns: Mapping[str, str], path: Path) -> None:
+    """Replace ``path`` by a table that is given as CSV, with the SQL type of each of its columns.
 
     Raises EnvironmentLacksError without DuckDB, MeasurementError when it cannot be written.
     """
@@ -24,16 +23,16 @@ def write_parquet(run: Run, path: Path) -> None:
             "needs nothing."
         )
         raise EnvironmentLacksError("Parquet needs DuckDB", why=str(error), remedy=remedy) from error
-    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items())
+    types = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
     try:
         with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".strakes-") as place:
             source, fresh = Path(place) / "rows.csv", Path(place) / "rows.parquet"
-            source.write_text(to_csv(run), encoding="utf-8")
+            source.write_text(table, encoding="utf-8")
             reading = "header = true, auto_detect = false, delim = ',', quote = '\"', escape = '\"'"
-            table = f"read_csv({_quoted(source)}, {reading}, columns = {{{columns}}})"
+            reader = f"read_csv({_quoted(source)}, {reading}, columns = {{{types}}})"
             with duckdb.connect() as connection:
                 connection.execute(
-                    f"COPY (SELECT * FROM {table}) TO {_quoted(fresh)} (FORMAT parquet, COMPRESSION zstd)"
+                    f"COPY (SELECT * FROM {reader}) TO {_quoted(fresh)} (FORMAT parquet, COMPRESSION zstd)"
                 )
             os.replace(fresh, path)
     except (OSError, duckdb.Error) as error:

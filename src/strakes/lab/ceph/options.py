@@ -19,7 +19,7 @@ class CephOptions(LabOptions):
     mds: int = count(2, "Number of active metadata ranks.", most=8)
     standby: int = count(1, "Number of standby metadata servers.", least=0, most=8)
     standby_replay: bool = flag("Let standbys follow the journal of a rank, so that they take over sooner.")
-    mons: int = count(1, "Monitors.", most=5)
+    mons: int = count(1, "Number of monitors.", most=5)
     pool_size: int = count(1, "Number of copies of every object.", most=3)
     store: str = choice(
         "bluestore", "memstore", text="Where objects are stored: in sparse files (bluestore) or in memory (memstore)."

@@ -32,7 +32,7 @@ from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.connections import addresses, addresses_in, host_of, hosts, states, ways_to_servers
 from strakes.targets.lustre.health import Health, ask_health
 from strakes.targets.lustre.imports import parse_import
-from strakes.targets.lustre.lctl_param import get_param, set_param
+from strakes.targets.lustre.lctl_param import get_param
 from strakes.targets.lustre.lfs_getdirstripe import default_stripe, dir_stripe, placement
 from strakes.targets.lustre.lfs_getname import ClientName, getname
 from strakes.targets.lustre.lfs_getstripe import Form, directory_layout, file_layout
@@ -88,7 +88,6 @@ class LustreTarget(Target):
         return (
             "stripe size, count, first target and pool of new files; composite, on MDTs, overstriped (lfs setstripe)",
             "metadata targets of new directories, by hand or striped or in turn (lfs mkdir, lfs setdirstripe; root)",
-            "locks and caches of this client (lctl set_param lru_size=clear; root)",
         )
 
     def describe(self) -> Description:
@@ -269,16 +268,6 @@ class LustreTarget(Target):
         """Return which mount of the file system it is; asked of its servers the first time."""
         return self._name.instance
 
-    def drop_caches(self) -> bool:
-        """Give back all locks of this mount, with the data they protect. Other users of the machine pay too."""
-        try:
-            mine = f"ldlm.namespaces.*-{self._name.instance}"
-            self._ask(set_param(f"{mine}.lru_size", "clear"))
-        except EnvironmentLacksError:
-            return False
-        left = self._ask(get_param(f"{mine}.lock_unused_count"))
-        return left.complete and all(count == "0" for count in left.values.values())
-
     def limits(self) -> tuple[Limit, ...]:
         """Return what cannot be done here, and why."""
         limits = self._servers_not_reached()
@@ -287,7 +276,7 @@ class LustreTarget(Target):
             limits.append(
                 Limit("place directories", f"{root}, or a group that mdt.*.enable_remote_dir_gid names on the servers")
             )
-            limits += [Limit(what, root) for what in ("read this client's counters", "drop caches")]
+            limits.append(Limit("read this client's counters", root))
         try:
             targets = self._ask(mdts(str(self.path)))
         except StrakesError as error:

@@ -1,0 +1,102 @@
+// Who is behind, and who only could not be heard.
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "crew/silence.hpp"
+
+using namespace strakes;
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kGone{8};
+
+struct Listener {
+    explicit Listener(std::size_t others) : silence(others, kGone, now) { silence.begin(now); }
+
+    // For so long, with looks as often as a process takes them that runs.
+    void listen(seconds span) {
+        const auto end = now + span;
+        while (now < end) silence.look(now += milliseconds(200));
+    }
+    // It does not run meanwhile.
+    void is_held_up(seconds span) { silence.look(now += span); }
+
+    Silence::Time::time_point now = Silence::Time::now();
+    Silence silence;
+};
+
+}  // namespace
+
+TEST_CASE("silence is named first, and is a loss when the limit has passed") {
+    Listener listener(2);
+    for (const std::size_t place : {0, 1}) listener.silence.hear(place, true);
+    listener.listen(seconds(4));
+    CHECK_FALSE(listener.silence.is_silent(0));
+    listener.listen(seconds(3));
+    listener.silence.hear(1, true);
+    CHECK(listener.silence.is_silent(0));
+    CHECK_FALSE(listener.silence.is_gone(0));
+    listener.listen(seconds(2));
+    CHECK(listener.silence.is_gone(0));
+    CHECK_FALSE(listener.silence.is_silent(1));
+}
+
+TEST_CASE("time in which the listener itself did not run is nobody's silence, time between such pauses is") {
+    Listener listener(1);
+    listener.silence.hear(0, true);
+    listener.is_held_up(seconds(600));
+    CHECK_FALSE(listener.silence.is_silent(0));
+    for (int pause = 0; pause < 3; ++pause) {
+        listener.listen(seconds(2));
+        listener.is_held_up(seconds(5));
+    }
+    CHECK(listener.silence.is_gone(0));
+}
+
+TEST_CASE("a clock that stands still or goes back takes nothing from a silence") {
+    Listener listener(1);
+    listener.silence.hear(0, true);
+    listener.listen(seconds(7));
+    listener.silence.look(listener.now - seconds(5));
+    listener.silence.look(listener.now - seconds(5));
+    listener.now -= seconds(5);
+    listener.listen(seconds(2));
+    CHECK(listener.silence.is_gone(0));
+}
+
+TEST_CASE("nobody is late for a plan while others still come to it, and whoever is there is judged as ever") {
+    Listener listener(6);
+    listener.silence.hear(0, true);
+    for (const std::size_t place : {1, 2, 3}) {
+        listener.listen(seconds(6));
+        listener.silence.hear(place, true);
+        CHECK(listener.silence.has_begun(place));
+    }
+    CHECK(listener.silence.is_gone(0));
+    CHECK_FALSE(listener.silence.is_silent(4));
+    listener.listen(seconds(6));
+    listener.silence.hear(5, false);  // it is being told of the plan
+    CHECK_FALSE(listener.silence.has_begun(5));
+    CHECK(listener.silence.is_silent(4));
+    listener.listen(seconds(3));
+    CHECK(listener.silence.is_gone(4));
+    CHECK_FALSE(listener.silence.is_gone(5));
+}
+
+TEST_CASE("what was said of a plan counts for that plan only") {
+    Listener listener(2);
+    for (const std::size_t place : {0, 1}) listener.silence.hear(place, true);
+    listener.listen(seconds(9));
+    CHECK(listener.silence.is_gone(0));
+    listener.silence.begin(listener.now);
+    CHECK_FALSE(listener.silence.is_silent(0));
+    CHECK_FALSE(listener.silence.has_begun(0));
+    listener.listen(seconds(7));
+    listener.silence.hear(1, true);
+    listener.listen(seconds(7));
+    CHECK_FALSE(listener.silence.is_gone(0));
+}

@@ -1,0 +1,171 @@
+"""What a CIB ties to what: members of groups, clones and tags, what runs together, and what waits for what.
+
+Rules ask this for every pair of resources: each answer is found by indexes, in a time like the length of the CIB.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from strakes.failover.pacemaker_resources import Colocation, Order, Primitive
+
+_INFINITY = float("inf")
+
+
+class _Path(NamedTuple):
+    """The orders that lead somewhere, the last one first: many ways share their beginnings."""
+
+    order: Order
+    before: _Path | None
+
+
+class Ties:
+    """Answers about one CIB; ``templates`` has the template of each primitive, ``tags`` what each tag names."""
+
+    def __init__(
+        self,
+        primitives: Sequence[Primitive],
+        templates: Mapping[str, str],
+        tags: Mapping[str, Sequence[str]],
+        colocations: Iterable[Colocation],
+        orders: Iterable[Order],
+    ) -> None:
+        self._tags = tags
+        self._members: dict[str, list[Primitive]] = defaultdict(list)
+        self._groups: dict[str, list[Primitive]] = defaultdict(list)
+        # Of each primitive in its group.
+        self._place: dict[str, int] = {}
+        for one in primitives:
+            for name in dict.fromkeys((one.id, one.group, one.clone)):
+                self._members[name].append(one)
+            if (template := templates.get(one.id)) and template not in (one.id, one.group, one.clone):
+                self._members[template].append(one)
+            if one.group:
+                self._place.setdefault(one.id, len(self._groups[one.group]))
+                self._groups[one.group].append(one)
+        self._colocated: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for constraint in colocations:
+            if constraint.score == _INFINITY:
+                (near, near_role), (far, far_role) = constraint.resources
+                self._colocated[near].append((far, far_role))
+                self._colocated[far].append((near, near_role))
+        self._orders = [order for order in orders if order.mandatory]
+        self._orders_from: dict[str, list[Order]] = defaultdict(list)
+        for order in self._orders:
+            self._orders_from[order.first].append(order)
+        self._ids = {one.id for one in primitives}
+        self._together: dict[str, frozenset[str]] = {}
+        self._after: dict[str, frozenset[str]] = {}
+
+    def members(self, identity: str) -> tuple[Primitive, ...]:
+        """Return the primitives of a primitive, group, clone, template or tag; tags may name tags."""
+        found: dict[int, Primitive] = {}
+        seen, waiting = {identity}, [identity]
+        while waiting:
+            name = waiting.pop()
+            if name not in self._tags:
+                found |= {id(one): one for one in self._members.get(name, ())}
+                continue
+            named = [other for other in dict.fromkeys(self._tags[name]) if other not in seen]
+            seen |= set(named)
+            waiting += reversed(named)
+        return tuple(found.values())
+
+    def together(self, primitive: Primitive) -> frozenset[str]:
+        """Return the ids of all that only ever runs where the primitive does, by groups and colocations."""
+        if primitive.id not in self._together:
+            waiting = [primitive.id]
+            reached = list[str]()
+            for name in _each_once(waiting):
+                reached.append(name)
+                for member in self.members(name):
+                    waiting += [member.id, member.group, member.clone]
+                waiting += [far for far, _ in self._colocated.get(name, ())]
+            self._together[primitive.id] = frozenset(reached)
+        return self._together[primitive.id]
+
+    def tied(self, primitive: Primitive, clone: str) -> bool:
+        """Tell whether the primitive only ever runs where the clone is promoted, directly or by what it is tied to."""
+        waiting = [primitive.id, primitive.group, primitive.clone]
+        for name in _each_once(waiting):
+            for member in self.members(name):
+                waiting += [member.id, member.group]
+            for far, role in self._colocated.get(name, ()):
+                if far == clone or any(member.clone == clone for member in self.members(far)):
+                    if role == "Promoted":
+                        return True
+                else:
+                    waiting.append(far)
+        return False
+
+    def ordered_after_promotion(self, primitive: Primitive, clone: str) -> list[Order] | None:
+        """Return the orders that lead from the promotion to its start; None where there are none."""
+        copies = {clone, *(member.id for member in self.members(clone))}
+        first = [order for order in self._orders if order.first in copies and order.first_action == "promote"]
+        reached = self._reached([(order.then, _Path(order, None)) for order in first])
+        if primitive.id not in reached:
+            return None
+        path, orders = reached[primitive.id], list[Order]()
+        while path is not None:
+            orders.append(path.order)
+            path = path.before
+        return orders[::-1]
+
+    def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
+        """Tell whether the start of one primitive waits for that of the other, by their group or by orders."""
+        if earlier.id not in self._after:
+            mates = self._groups.get(earlier.group, ())
+            behind = mates[self._place[earlier.id] + 1 :] if mates else ()
+            names = {earlier.id, earlier.group, earlier.clone} - {""}
+            orders = [order for name in names for order in self._orders_from.get(name, ())]
+            reached = self._reached([*((one.id, None) for one in behind), *((order.then, None) for order in orders)])
+            self._after[earlier.id] = frozenset(self._ids & reached.keys())
+        return later.id in self._after[earlier.id]
+
+    def _reached(self, first: Iterable[tuple[str, _Path | None]]) -> dict[str, _Path | None]:
+        """Return everything that waits for these, each with the orders that lead there."""
+        reached: dict[str, _Path | None] = {}
+        waiting = deque[str]()
+        followed = set[str]()
+        # Of each group the members from this one on are reached already.
+        from_here: dict[str, int] = {}
+
+        def wait(name: str, path: _Path | None) -> None:
+            if name not in reached:
+                reached[name] = path
+                waiting.append(name)
+
+        def follow(name: str, path: _Path | None) -> None:
+            if name and name not in followed:
+                followed.add(name)
+                for order in self._orders_from.get(name, ()):
+                    wait(order.then, _Path(order, path))
+
+        for name, path in first:
+            wait(name, path)
+        while waiting:
+            name = waiting.popleft()
+            path = reached[name]
+            for member in self.members(name):
+                mates = self._groups.get(member.group, [])
+                place, last = self._place.get(member.id, 0), from_here.get(member.group, len(mates))
+                for one in (member, *mates[place:last]):
+                    wait(one.id, path)
+                if member.group:
+                    from_here[member.group] = min(place, last)
+                # What waits for all of the group, or of the clone, waits for this member, too.
+                follow(member.group, path)
+                follow(member.clone, path)
+            follow(name, path)
+        return reached
+
+
+def _each_once(waiting: list[str]) -> Iterator[str]:
+    """Take names from a list, which grows meanwhile, until it is empty: each name once, and none that is empty."""
+    taken = {""}
+    while waiting:
+        if (name := waiting.pop()) not in taken:
+            taken.add(name)
+            yield name

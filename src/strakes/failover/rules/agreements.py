@@ -1,0 +1,94 @@
+"""Rules about names and paths that two resources have to agree on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+from strakes.failover.rules.layers import volume_groups
+from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.setup import Setup
+
+# An agent, its parameter, and the agents beside it that have the same thing under that name.
+_COMPANIONS = (
+    ("oralsnr", "sid", ("oracle",)),
+    ("SAPHanaTopology", "SID", ("SAPHana", "SAPHanaController")),
+    ("SAPHanaTopology", "InstanceNumber", ("SAPHana", "SAPHanaController")),
+    ("SAPHanaFilesystem", "SID", ("SAPHana", "SAPHanaController")),
+)
+# Two paths that are meant to be one are at least so similar, and differ in letters.
+_SIMILAR = 0.85
+
+
+@rule(
+    "companions-differ",
+    "error",
+    "pacemaker",
+    reason="Two resources serve one instance together, and name two: one of them looks after something that is not "
+    "there.",
+    remedy="The same name, and number, in both.",
+    source=OWN,
+)
+def companions(setup: Setup) -> Iterator[str]:
+    """Find resources that go with others and name another instance."""
+    services = setup.pacemaker.services
+    for agent, name, leaders in _COMPANIONS:
+        known = {one.values.get(name, "") for one in services if one.agent in leaders}
+        for one in services:
+            if known and one.agent == agent and one.values.get(name, "") not in known:
+                yield f"cib: {one.id} has {name}={one.values.get(name, '')}, not {' or '.join(sorted(known))}"
+
+
+@rule(
+    "path-like-a-mount",
+    "error",
+    "pacemaker",
+    reason="The path resembles a directory that is mounted and is another one, on the node's own disk: it does not "
+    "move with the service.",
+    remedy="The path below the mount point.",
+    source=OWN,
+)
+def like_a_mount(setup: Setup) -> Iterator[str]:
+    """Find paths in parameters that resemble a mount point, and are neither one nor below one."""
+    services = setup.pacemaker.services
+    mounts = {one.mount_point for one in services if one.mount_point.count("/") > 1}
+    for one in services:
+        for name, value in one.values.items() if not one.is_mount else ():
+            if not value.startswith("/") or value.startswith("/dev/"):
+                continue
+            for mount in mounts:
+                begin = "/".join(value.split("/")[: mount.count("/") + 1])
+                if begin not in mounts and begin != mount and _meant_the_same(begin, mount, mounts):
+                    yield f"cib: {one.id} has {name}={value}, and {mount} is mounted"
+
+
+def _meant_the_same(one: str, other: str, mounts: set[str]) -> bool:
+    """Tell whether two paths differ by a slip; numbers make several names of one."""
+    bare = re.sub(r"\d", "", other)
+    if sum(re.sub(r"\d", "", mount) == bare for mount in mounts) > 1:
+        return False
+    return SequenceMatcher(None, one, other).ratio() >= _SIMILAR
+
+
+@rule(
+    "disk-in-what-lies-on-it",
+    "error",
+    "pacemaker",
+    "drbd",
+    reason="The volume group is activated after the promotion, because it lies on the replicated device; a disk below "
+    "that device cannot be a volume of the same group.",
+    remedy="disk, in drbd.d, of another volume group than the one that Pacemaker activates on the device.",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-lvm.adoc",
+)
+def in_itself(setup: Setup) -> Iterator[str]:
+    """Find disks of DRBD in a volume group that waits for the promotion of DRBD."""
+    cib = setup.pacemaker
+    clones = {one.values.get("drbd_resource", ""): one.clone for one in cib.primitives if one.is_drbd}
+    for resource in setup.drbd:
+        disks = {volume[1] for host in resource.hosts for volume in host.volumes.values()}
+        for activation, group, _ in volume_groups(cib):
+            below = sorted(disk for disk in disks if group and disk.startswith(f"/dev/{group}/"))
+            clone = clones.get(resource.name, "")
+            if below and clone and cib.ties.ordered_after_promotion(activation, clone) is not None:
+                yield f"cib: {activation.id} activates {group} on {resource.name}, whose disk is {below[0]}"

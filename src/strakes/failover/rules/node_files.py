@@ -1,0 +1,286 @@
+"""Rules about what a node starts, and sets in its kernel, beside the cluster's own files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.rule import OWN, QDEVICE, rule
+from strakes.failover.setup import Setup
+
+# The units of systemd that start what an agent starts.
+_UNITS_OF = {
+    "drbd": ("drbd.service",),
+    "nfsserver": ("nfs-server.service", "nfs-kernel-server.service", "nfsserver.service"),
+    "apache": ("httpd.service", "apache2.service"),
+    "nginx": ("nginx.service",),
+    "pgsql": ("postgresql.service",),
+    "pgsqlms": ("postgresql.service",),
+    "mysql": ("mysqld.service", "mysql.service", "mariadb.service"),
+    "galera": ("mysqld.service", "mysql.service", "mariadb.service"),
+    "redis": ("redis.service", "redis-server.service"),
+    "rabbitmq-cluster": ("rabbitmq-server.service",),
+    "ZFS": ("zfs-import-scan.service",),
+    "Lustre": ("lustre.service",),
+    "named": ("named.service", "bind9.service"),
+    "dhcpd": ("dhcpd.service", "isc-dhcp-server.service"),
+    "haproxy": ("haproxy.service",),
+    "squid": ("squid.service",),
+    "vsftpd": ("vsftpd.service",),
+    "tomcat": ("tomcat.service",),
+    "dovecot": ("dovecot.service",),
+    "slapd": ("slapd.service",),
+    "controld": ("dlm.service",),
+    "CTDB": ("ctdb.service", "smb.service", "nmb.service"),
+}
+_CLUSTER_UNITS = ("pacemaker", "corosync", "sbd", "corosync-qdevice", "drbd")
+_SYSTEMD = "https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html"
+_MODULES_THAT_SERVE = ("drbd", "zfs", "lustre", "lnet", "softdog", "gfs2", "dlm", "nfsd", "dm_multipath")
+_NOTHING_PROVED = re.compile(r"(/usr)?(/bin/)?(true|false)\b")
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """One option of a module or one setting of the kernel with the values that do harm, as a regular expression."""
+
+    name: str
+    bad: str
+    because: str
+
+
+_MODULE_SETTINGS = (
+    _Setting("softdog soft_noboot", "[1yY].*", "the watchdog bites and the node lives"),
+    _Setting("softdog soft_panic", "[1yY].*", "the node panics in place of a reset, and stands still"),
+    _Setting("zfs zfs_multihost_fail_intervals", "0", "a node that cannot write to the pool does not give it up"),
+    _Setting("zfs zfs_multihost_interval", r"\d{1,2}", "the least is 100 ms"),
+    _Setting("spl spl_hostid", "0|0x0+", "multihost does not work without a host id"),
+    _Setting("drbd usermode_helper", r"(?!.*drbdadm).*", "no handler is called, fence-peer neither"),
+    _Setting("drbd fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
+    _Setting("bonding miimon", "0", "the bond does not see that a link is gone"),
+)
+_KERNEL_SETTINGS = (
+    _Setting(r"net\.ipv4\.conf\..*\.arp_ignore", "8", "nobody is told where an address of the cluster is"),
+    _Setting(r"kernel\.sched_rt_runtime_us", "0", "Corosync and sbd get no time of a processor"),
+)
+
+
+@rule(
+    "started-beside-pacemaker",
+    "error",
+    "units",
+    "pacemaker",
+    reason="systemd starts it at boot on every node: it runs twice, or on a node that was told to wait, before anybody "
+    "is fenced.",
+    remedy="systemctl disable UNIT on all nodes; Pacemaker starts it.",
+    source=OWN,
+)
+def started(setup: Setup) -> Iterator[str]:
+    """Find enabled units that start what Pacemaker starts."""
+    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+    found = set()
+    for one in setup.pacemaker.services:
+        named = f"{one.agent.removesuffix('.service')}.service"
+        own = (named,) if one.standard in ("systemd", "service") else _UNITS_OF.get(one.agent, ())
+        found |= {f"systemd: {unit} is enabled, and {one.id} starts it" for unit in own if unit in enabled}
+    yield from sorted(found)
+
+
+@rule(
+    "mounted-by-systemd",
+    "error",
+    "units",
+    "pacemaker",
+    reason="A mount unit mounts at boot what Pacemaker mounts: on two nodes at once, or behind its back.",
+    remedy="systemctl disable the mount unit, and remove it.",
+    source="https://www.freedesktop.org/software/systemd/man/latest/systemd.mount.html",
+)
+def mounted(setup: Setup) -> Iterator[str]:
+    """Find mount units with the device or the directory of a mount of Pacemaker."""
+    mounts = [one for one in setup.pacemaker.services if one.is_mount]
+    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+    for name, text in setup.units.items():
+        if not name.endswith(".mount") or not text:
+            continue
+        given = dict(re.findall(r"(?m)^\s*(What|Where)\s*=\s*(\S+)", text))
+        starts = name in enabled or re.search(r"(?m)^\s*(WantedBy|RequiredBy)\s*=", text)
+        for one in mounts if starts else ():
+            if given.get("What") == (one.device or None) or given.get("Where", "").rstrip("/") == one.mount_point != "":
+                yield f"systemd: {name}, and {one.id} mounts it"
+
+
+@rule(
+    "cluster-program-held-back",
+    "error",
+    "units",
+    reason="Pacemaker must end by itself, and Corosync and sbd need the processor at once: a node that is killed in "
+    "its stop, or that is late, is fenced.",
+    remedy="Remove the line from the drop-in file; the unit as it is delivered is right.",
+    source=_SYSTEMD,
+)
+def held_back(setup: Setup) -> Iterator[str]:
+    """Find drop-in files that kill or slow down the programs of the cluster."""
+    for name, text in setup.units.items():
+        program = name.partition(".service.d/")[0]
+        if program not in _CLUSTER_UNITS or ".service.d/" not in name:
+            continue
+        for key, value in re.findall(r"(?m)^\s*(\w+)\s*=\s*(\S.*?)\s*$", text):
+            killed = program == "pacemaker" and (
+                (key == "KillMode" and value in ("control-group", "mixed")) or (key == "SendSIGKILL" and value != "no")
+            )
+            slowed = (
+                key in ("CPUQuota", "MemoryMax", "MemoryHigh", "MemoryLimit")
+                or (key == "CPUSchedulingPolicy" and value in ("idle", "batch"))
+                or (key == "Nice" and re.fullmatch(r"[1-9]\d*", value))
+                or (key == "OOMScoreAdjust" and re.fullmatch(r"[1-9]\d*", value))
+            )
+            if killed or slowed:
+                yield f"systemd: {program} has {key}={value}"
+
+
+@rule(
+    "module-setting-harmful",
+    "error",
+    "modules",
+    reason="A module that is loaded so, or not at all, does not do what the cluster counts on.",
+    remedy="Remove the line from /etc/modprobe.d.",
+    source="https://www.kernel.org/doc/html/latest/watchdog/watchdog-parameters.html",
+)
+def modules(setup: Setup) -> Iterator[str]:
+    """Find options of modules that take away what the cluster counts on, and modules that cannot be loaded."""
+    for module, words in re.findall(r"(?m)^\s*options\s+(\S+)[ \t]+(.*)$", setup.modules):
+        for name, value in re.findall(r"(\w+)=(\"[^\"]*\"|\S*)", words):
+            for row in _MODULE_SETTINGS:
+                if row.name == f"{module} {name}" and re.fullmatch(row.bad, value.strip('"')):
+                    yield f"modprobe.d: {row.name}={value}: {row.because}"
+    for module, command in re.findall(r"(?m)^\s*install\s+(\S+)[ \t]+(.*)$", setup.modules):
+        if module.replace("-", "_") in _MODULES_THAT_SERVE and _NOTHING_PROVED.match(command.strip()):
+            yield f"modprobe.d: {module} is never loaded"
+
+
+@rule(
+    "kernel-setting-harmful",
+    "error",
+    "sysctl",
+    reason="The kernel of the node then works against the cluster.",
+    remedy="Remove the line from /etc/sysctl.d.",
+    source="https://www.kernel.org/doc/html/latest/networking/ip-sysctl.html",
+)
+def kernel(setup: Setup) -> Iterator[str]:
+    """Find settings of the kernel that work against the cluster."""
+    for name, value in setup.sysctl.items():
+        for row in _KERNEL_SETTINGS:
+            if re.fullmatch(row.name, name) and re.fullmatch(row.bad, value):
+                yield f"sysctl: {name}={value}: {row.because}"
+    if setup.drbd and setup.sysctl.get("kernel.hung_task_panic") == "1":
+        yield "sysctl: kernel.hung_task_panic=1: a write that waits for fencing makes the survivor panic"
+    off = [name for name, value in setup.sysctl.items() if name.endswith(".disable_ipv6") and value == "1"]
+    nodes = setup.corosync.one("nodelist").all("node") if setup.corosync else []
+    if any(":" in node.get(f"ring{number}_addr") for node in nodes for number in range(8)):
+        yield from (f"sysctl: {name}=1, and Corosync has IPv6 addresses" for name in off if ".lo." not in name)
+
+
+@rule(
+    "probe-that-proves-nothing",
+    "error",
+    "corosync",
+    reason="A command that always fails or always succeeds, or asks this node itself, says nothing about who is cut "
+    "off: the vote goes to the wrong side, or to nobody.",
+    remedy="exec_NAME: /usr/bin/ping -q -c 1 GATEWAY",
+    source=QDEVICE,
+)
+def probe(setup: Setup) -> Iterator[str]:
+    """Find heuristics of the quorum device that do not tell one side from the other."""
+    own = {
+        value
+        for node in setup.membership.one("nodelist").all("node")
+        for key, value in node.settings
+        if re.fullmatch(r"ring\d_addr|name", key)
+    }
+    moving = {one.values.get("ip", "") for one in setup.cib.services} - {""} if setup.cib else set()
+    for device in setup.membership.one("quorum").all("device"):
+        for key, command in device.one("heuristics").settings:
+            words = command.split()
+            asked = own | moving | {"localhost", "::1"}
+            if key.startswith("exec_") and (
+                _NOTHING_PROVED.fullmatch(command.strip())
+                or (words and (words[-1] in asked or words[-1].startswith("127.")))
+            ):
+                yield f"corosync.conf: {key}: {command}"
+
+
+@rule(
+    "volumes-activated-beside-pacemaker",
+    "error",
+    "pacemaker",
+    reason="LVM-activate counts on what lvm.conf says: without a name of the system anybody activates the group.",
+    remedy='system_id_source = "uname" in lvm.conf; auto_activation_volume_list without the shared groups.',
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+)
+def volumes(setup: Setup) -> Iterator[str]:
+    """Find groups of volumes that lvm.conf does not keep for one node."""
+    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvm.conf", ""))
+    source = re.search(r"\bsystem_id_source\s*=\s*\"(\w+)\"", text)
+    listed = re.search(r"\bauto_activation_volume_list\s*=\s*\[([^\]]*)\]", text)
+    for one in setup.pacemaker.services:
+        if one.agent != "LVM-activate" or not text:
+            continue
+        mode, group = one.values.get("vg_access_mode", ""), one.values.get("vgname", "")
+        allowed = re.search(r"(?<!activation_)\bvolume_list\s*=\s*\[([^\]]*)\]", text)
+        if allowed and "@" not in allowed[1] and not re.search(rf'"{re.escape(group)}[/"]', allowed[1]):
+            yield f"lvm.conf: volume_list has no {group}, which {one.id} activates"
+        for name in re.findall(r"\b((?:global_)?filter)\s*=\s*\[\s*\"r(?:\|\.\*\||/\.\*/)\"", text):
+            yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"
+        if mode == "system_id" and source and source[1] == "none":
+            yield f'lvm.conf: system_id_source = "none", and {one.id} has vg_access_mode=system_id'
+        if mode == "lvmlockd" and re.search(r"\buse_lvmlockd\s*=\s*0", text):
+            yield f"lvm.conf: use_lvmlockd = 0, and {one.id} has vg_access_mode=lvmlockd"
+        if mode in ("tagging", "system_id") and listed and f'"{group}"' in listed[1]:
+            yield f"lvm.conf: auto_activation_volume_list has {group}, which {one.id} activates"
+
+
+@rule(
+    "multipath-against-fencing",
+    "error",
+    "pacemaker",
+    reason="fence_mpath writes the key that multipath.conf names; without one, or with the same on both nodes, nobody "
+    "is kept out.",
+    remedy="reservation_key in the defaults of multipath.conf, another one on each node.",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/mpath/fence_mpath.py",
+)
+def multipath(setup: Setup) -> Iterator[str]:
+    """Find fencing by reservations of multipath without its key."""
+    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/multipath.conf", ""))
+    for device in setup.pacemaker.devices:
+        if device.agent == "fence_mpath" and text and not re.search(r"\breservation_key\b", text):
+            yield f"multipath.conf: no reservation_key, and {device.id} is fence_mpath"
+
+
+@rule(
+    "target-on-nodes-of-others",
+    "error",
+    "lustre",
+    "pacemaker",
+    reason="Targets with the same servers must be able to start on the same nodes: where one may also run, clients "
+    "do not look for it.",
+    remedy="The nodes of --servicenode and of the location constraints of a target must be the same.",
+    source="https://wiki.lustre.org/Creating_the_Lustre_Object_Storage_Services_(OSS)",
+)
+def other_nodes(setup: Setup) -> Iterator[str]:
+    """Find targets made for the same servers that Pacemaker may start on different nodes."""
+    cib = setup.pacemaker
+    opt_in = cib.properties.get("symmetric-cluster", "true").lower() in ("false", "no", "off", "0")
+    made = {words[-1]: frozenset(named_words(words, "servicenode")) for words in made_targets(setup)}
+    seen: dict[frozenset[str], tuple[str, frozenset[str]]] = {}
+    for one in cib.services if opt_in else ():
+        servers = made.get(one.device)
+        if not servers:
+            continue
+        places = [place for place in cib.locations if {one.id, one.group} & set(place.resources)]
+        nodes = frozenset(node for place in places if place.score > 0 for node in place.nodes)
+        if not nodes or any(not place.certain for place in places if place.score > 0):
+            continue
+        other, usual = seen.setdefault(servers, (one.id, nodes))
+        if usual != nodes:
+            yield f"cib: {one.id} may run on {', '.join(sorted(nodes))}, {other} on {', '.join(sorted(usual))}"

@@ -1,0 +1,104 @@
+"""Rules about what starts before what: within a group, and between what constraints tie together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from strakes.failover.cib_values import score
+from strakes.failover.pacemaker_resources import Order, Primitive
+from strakes.failover.rules.layers import bases
+from strakes.failover.rules.mounts import ADDRESSES
+from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.setup import Setup
+
+_STORAGE = ("LVM-activate", "LVM", "ZFS", "zpool", "mdraid", "Raid1", "crypt", "iscsi", "lvmlockd", "controld", "clvm")
+# They serve nobody themselves, and may stand anywhere.
+_HELPERS = (
+    "portblock",
+    "nfsnotify",
+    "MailTo",
+    "ClusterMon",
+    "Delay",
+    "Dummy",
+    "ping",
+    "pingd",
+    "ethmonitor",
+    "symlink",
+)
+
+
+def _is_storage(one: Primitive) -> bool:
+    return one.is_mount or one.agent in _STORAGE
+
+
+def _serves(one: Primitive) -> bool:
+    return not _is_storage(one) and one.agent not in (*ADDRESSES, *_HELPERS)
+
+
+@rule(
+    "mounted-after-its-users",
+    "error",
+    "pacemaker",
+    reason="All services of the group have started when it is mounted: the one that needs it finds an empty directory.",
+    remedy="Disks and mounts first in the group, then services, then addresses.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def after_users(setup: Setup) -> Iterator[str]:
+    """Find mounts that stand in a group behind its services, and that nothing else uses."""
+    used = {base.id for _, base in bases(setup.pacemaker)}
+    for name, members in setup.pacemaker.groups.items():
+        servers = [number for number, one in enumerate(members) if _serves(one)]
+        for number, one in enumerate(members):
+            if servers and _is_storage(one) and number > servers[-1] and one.id not in used:
+                yield f"cib: {one.id} is behind {members[servers[-1]].id} in {name}"
+
+
+@rule(
+    "order-against-colocation",
+    "warning",
+    "pacemaker",
+    reason="One is placed where the other runs, and yet started before it: Pacemaker chooses the place by the one that "
+    "comes last.",
+    remedy="first and with-rsc the same resource: what is needed starts first, and what needs it is placed with it.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def turned_round(setup: Setup) -> Iterator[str]:
+    """Find orders that start what is placed with another before that other."""
+    cib = setup.pacemaker
+    placed = {
+        (element["rsc"], element["with-rsc"]): element.get("id", "")
+        for element in cib.constraints("rsc_colocation")
+        if element.get("rsc") and element.get("with-rsc") and score(element.get("score", "INFINITY")) == float("inf")
+    }
+    for order in cib.orders:
+        other = placed.get((order.first, order.then))
+        if other and order.mandatory and order.first_action == order.then_action == "start":
+            yield f"cib: {order.id} starts {order.first} before {order.then}, {other} places it with that"
+
+
+@rule(
+    "placed-together-in-no-order",
+    "warning",
+    "pacemaker",
+    reason="Both start at the same moment: what needs the other one fails, or serves before it is there.",
+    remedy="An order: what is needed first, then what is placed with it.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def no_order(setup: Setup) -> Iterator[str]:
+    """Find services that are kept with a clone, and that no order ties to it."""
+    cib = setup.pacemaker
+    for element in cib.constraints("rsc_colocation"):
+        near, far = (cib.ties.members(element.get(key, "")) for key in ("rsc", "with-rsc"))
+        if score(element.get("score", "INFINITY")) != float("inf") or not near or not far:
+            continue
+        clones = any(one.clone for one in far) and not any(one.clone for one in near)
+        ordered = any(
+            cib.ties.starts_after(one, other) or cib.ties.starts_after(other, one) for one in near for other in far
+        )
+        if clones and not ordered and not _tied_by_any(cib.orders, element) and any(map(_serves, near)):
+            yield f"cib: {element.get('id')} places {element.get('rsc')} with {element.get('with-rsc')}"
+
+
+def _tied_by_any(orders: Iterable[Order], element: Mapping[str, str]) -> bool:
+    names = {element.get("rsc"), element.get("with-rsc")}
+    return any({order.first, order.then} == names for order in orders)

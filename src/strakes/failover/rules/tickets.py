@@ -1,0 +1,118 @@
+"""Rules about tickets: two sites, each a cluster of its own, of which booth lets one serve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strakes.failover.booth import booths
+from strakes.failover.known_options import meant, options_of
+from strakes.failover.rules.mounts import ADDRESSES
+from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.setup import Setup
+
+_BOOTH = "https://github.com/ClusterLabs/booth/blob/main/docs/boothd.8.txt"
+
+
+@rule(
+    "placed-by-a-ticket",
+    "warning",
+    "pacemaker",
+    reason="A service that depends on a ticket runs only while that is granted: without booth, or after its loss, "
+    "nothing is served.",
+    remedy="Remove rsc_ticket where there is one site.",
+    source=OWN,
+)
+def ticket(setup: Setup) -> Iterator[str]:
+    """Find constraints that ask for a ticket where booth does not run."""
+    booth = any("booth" in primitive.agent for primitive in setup.pacemaker.primitives)
+    for constraint in setup.pacemaker.constraints("rsc_ticket"):
+        if not booth:
+            yield f"cib: {constraint.get('id')} asks for the ticket {constraint.get('ticket')}"
+
+
+@rule(
+    "ticket-of-no-site",
+    "error",
+    "pacemaker",
+    "booth",
+    reason="Booth grants the tickets that its file names, to the sites that it names: another ticket is never granted, "
+    "and at another address no site is found.",
+    remedy="One name for the ticket in booth's file and in rsc_ticket; site= the address that moves with booth-site.",
+    source=_BOOTH,
+)
+def of_no_site(setup: Setup) -> Iterator[str]:
+    """Find tickets, addresses and files of booth that one side names and the other one does not."""
+    named = list(booths(setup))
+    known = {name for booth in named for name in booth.tickets}
+    for constraint in setup.pacemaker.constraints("rsc_ticket"):
+        if constraint.get("ticket", "") not in known:
+            names = ", ".join(sorted(known))
+            yield f"cib: {constraint.get('id')} asks for {constraint.get('ticket')}, booth has {names}"
+    brought_up = {one.values.get("ip", "") for one in setup.pacemaker.services if one.agent in ADDRESSES}
+    for one in setup.pacemaker.services:
+        if one.agent != "booth-site":
+            continue
+        given = one.values.get("config", "booth").removeprefix("/etc/booth/").removesuffix(".conf")
+        mine = [booth for booth in named if booth.name == given]
+        if not mine:
+            yield f"cib: {one.id} has config={given}, and there is no etc/booth/{given}.conf"
+        for booth in mine:
+            if not brought_up & set(booth.sites):
+                yield f"{given}.conf: no IPaddr2 has the address of a site ({', '.join(booth.sites)})"
+
+
+@rule(
+    "sites-cannot-agree",
+    "error",
+    "booth",
+    reason="A ticket is granted by more than half of sites and arbitrators: of two, both are needed, and when one site "
+    "is lost the other never gets it.",
+    remedy="arbitrator = an address at a third place; an odd number of members, each given once.",
+    source=_BOOTH,
+)
+def no_majority(setup: Setup) -> Iterator[str]:
+    """Find an even number of members of booth, and members that are given twice."""
+    for booth in booths(setup):
+        members = (*booth.sites, *booth.arbitrators)
+        manual = booth.tickets and all(own.get("mode", "").lower() == "manual" for own in booth.tickets.values())
+        if len(members) % 2 == 0 and not manual:
+            yield f"{booth.name}.conf: {len(booth.sites)} sites and {len(booth.arbitrators)} arbitrators"
+        for member in sorted({member for member in members if members.count(member) > 1}):
+            yield f"{booth.name}.conf: {member} is given twice"
+
+
+@rule(
+    "sites-not-authenticated",
+    "warning",
+    "booth",
+    reason="Whoever can send to the port of booth takes the ticket from the site that serves.",
+    remedy="authfile = /etc/booth/booth.key, made by booth-keygen, the same on all members.",
+    source=_BOOTH,
+)
+def no_key(setup: Setup) -> Iterator[str]:
+    """Find files of booth without a key."""
+    for booth in booths(setup):
+        if not booth.settings.get("authfile"):
+            yield f"{booth.name}.conf: there is no authfile"
+
+
+@rule(
+    "booth-option-misspelt",
+    "error",
+    "booth",
+    reason="Booth refuses its file, or takes its default in place of what was meant.",
+    remedy="Write it as boothd(8) does.",
+    source=_BOOTH,
+)
+def misspelt(setup: Setup) -> Iterator[str]:
+    """Find settings that booth does not know, and values that it does not take."""
+    for booth in booths(setup):
+        blocks = [("", booth.settings, options_of("booth"))]
+        blocks += [(f"{name}: ", own, options_of("booth ticket")) for name, own in booth.tickets.items()]
+        for where, own, known in blocks:
+            for name, value in own.items():
+                if name not in known:
+                    guess = meant(name, known)
+                    yield f"{booth.name}.conf: {where}{name}" + (f", which may mean {guess}" if guess else "")
+                elif complaint := known[name].complaint(value):
+                    yield f"{booth.name}.conf: {where}{name} = {value}, which ought to be {complaint}"

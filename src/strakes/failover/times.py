@@ -1,0 +1,456 @@
+"""Every time and limit that programs of a cluster are given, in seconds: read in their own units, with their defaults.
+
+A row of ``_SOURCES`` says where one is written; what follows from several is calculated below.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from strakes.failover.blocks import Block
+from strakes.failover.booth import booths
+from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.replication import Resource
+from strakes.failover.setup import Setup
+
+_SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "": 1.0}
+_FENCE_PEER_S = 90.0
+_OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
+# Parameters of agents that are waits of their own, by the operation that waits.
+_OWN_WAITS = {
+    "start": re.compile(r"(\w+_)?(start|startup|wfc)_(timeout|time)|START_WAITTIME|startdelay"),
+    "stop": re.compile(r"(\w+_)?(stop|shutdown|kill|kill_term)_(timeout|time)|(max_)?stop_(time|escalate)|stopdelay"),
+    "monitor": re.compile(r"(\w+_)?(monitor|check|status|pktcnt|arping|io|ctdb)_timeout|mondelay"),
+}
+
+
+@dataclass(frozen=True)
+class Amount:
+    """One time, or another limit.
+
+    ``scope`` names the link, device or resource that it is for, empty for the whole cluster; ``text`` is how it is
+    written, or where it comes from if it is not ``written``. ``unit`` is empty for a number.
+    """
+
+    scope: str
+    where: str
+    text: str
+    value: float
+    written: bool = True
+    unit: str = " s"
+
+    @property
+    def shown(self) -> str:
+        """Return the value with its unit."""
+        return f"{self.value:g}{self.unit}" if math.isfinite(self.value) else "unlimited"
+
+
+Amounts = Mapping[str, list[Amount]]
+# The scope, the file or element, and the values that a key has there.
+_Place = tuple[str, str, Callable[[str], list[str]]]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a time is written: the first of ``keys`` that is there; ``default`` counts where none is."""
+
+    name: str
+    place: str
+    keys: tuple[str, ...]
+    unit: str
+    default: float | None = None
+    # At zero it is switched off.
+    off_at_zero: bool = False
+
+
+def _systemd(text: str) -> float | None:
+    if text == "infinity":
+        return float("inf")
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text)
+    known = parts and all(unit in _SYSTEMD_S for _, unit in parts)
+    return sum(float(number) * _SYSTEMD_S[unit] for number, unit in parts) if known else None
+
+
+def _plain(factor: float) -> Callable[[str], float | None]:
+    return lambda text: int(text) * factor if re.fullmatch(r"\d{1,15}", text) else None
+
+
+def _pacemaker(text: str) -> float | None:
+    return seconds(text) if re.match(r"\s*(\d|PT\d)", text) else None
+
+
+_UNITS: Mapping[str, Callable[[str], float | None]] = {
+    "ms": _plain(0.001),
+    "s": _plain(1.0),
+    "tenths": _plain(0.1),
+    "number": _plain(1.0),
+    "pacemaker": _pacemaker,
+    "systemd": _systemd,
+}
+
+_FENCING = ("off", "reboot", "status", "monitor", "list")
+_AGENT_WAITS = ("power_wait", "power_timeout", "login_timeout", "shell_timeout", "delay", "timeout", "ipmitool_timeout")
+_SOURCES = (
+    # Corosync writes milliseconds.
+    *(_Source(name, "totem", (name,), "ms") for name in ("hold", "token_retransmit", "merge", "send_join")),
+    _Source("join", "totem", ("join",), "ms", 0.05),
+    _Source("knet-ping", "interface", ("knet_ping_interval",), "ms"),
+    _Source("knet-patience", "interface", ("knet_ping_timeout",), "ms"),
+    _Source("knet-answers", "interface", ("knet_pong_count",), "number"),
+    _Source("retransmits", "totem", ("token_retransmits_before_loss_const",), "number"),
+    _Source("messages", "totem", ("max_messages",), "number", 17),
+    _Source("window", "totem", ("window_size",), "number", 50),
+    _Source("last-man-window", "quorum", ("last_man_standing_window",), "ms"),
+    _Source("qdevice-timeout", "qdevice", ("timeout",), "ms", 10.0),
+    _Source("qdevice-sync", "qdevice", ("sync_timeout",), "ms", 30.0),
+    _Source("qdevice-connect", "qdevice net", ("connect_timeout",), "ms"),
+    _Source("heuristics-timeout", "heuristics", ("timeout",), "ms"),
+    _Source("heuristics-sync", "heuristics", ("sync_timeout",), "ms"),
+    _Source("heuristics-interval", "heuristics", ("interval",), "ms"),
+    # Pacemaker has units, and takes a number for seconds.
+    _Source("fencing-limit", "cluster", ("stonith-timeout", "fencing-timeout"), "pacemaker", 60.0),
+    _Source("priority-delay", "cluster", ("priority-fencing-delay",), "pacemaker", off_at_zero=True),
+    _Source("dc-deadtime", "cluster", ("dc-deadtime",), "pacemaker", off_at_zero=True),
+    _Source("shutdown-escalation", "cluster", ("shutdown-escalation",), "pacemaker", 1200.0),
+    _Source("cluster-delay", "cluster", ("cluster-delay",), "pacemaker", 60.0, off_at_zero=True),
+    _Source("transition-delay", "cluster", ("transition-delay", "crmd-transition-delay"), "pacemaker"),
+    _Source("join-integration", "cluster", ("join-integration-timeout", "crmd-integration-timeout"), "pacemaker"),
+    _Source("join-finalization", "cluster", ("join-finalization-timeout", "crmd-finalization-timeout"), "pacemaker"),
+    _Source("election", "cluster", ("election-timeout",), "pacemaker"),
+    _Source("recheck", "cluster", ("cluster-recheck-interval",), "pacemaker"),
+    _Source("attempts", "cluster", ("stonith-max-attempts", "fencing-max-attempts"), "number", 10),
+    *(_Source(f"device-{name}", "device", (f"pcmk_{name}_timeout",), "pacemaker") for name in _FENCING),
+    _Source("device-random-delay", "device", ("pcmk_delay_max",), "pacemaker", off_at_zero=True),
+    _Source("device-sleep", "device", ("stonith_status_sleep",), "s"),
+    _Source("failure-timeout", "meta", ("failure-timeout",), "pacemaker", off_at_zero=True),
+    _Source("remote-connect", "meta", ("remote-connect-timeout",), "pacemaker", off_at_zero=True),
+    _Source("dampen", "watcher", ("dampen",), "pacemaker"),
+    # DRBD has seconds and tenths of them.
+    _Source("drbd-timeout", "net", ("timeout",), "tenths", 6.0),
+    _Source("drbd-ping-timeout", "net", ("ping-timeout",), "tenths", 0.5),
+    _Source("drbd-ping", "net", ("ping-int",), "s", 10.0),
+    _Source("drbd-connect", "net", ("connect-int",), "s", 10.0),
+    # What happens on the nodes.
+    _Source("watchdog", "sbd", ("SBD_WATCHDOG_TIMEOUT",), "s", 5.0),
+    _Source("fast-io-fail", "multipath", ("fast_io_fail_tmo",), "s"),
+    _Source("device-loss", "multipath", ("dev_loss_tmo",), "systemd"),
+    _Source("nfs-lease", "nfs", ("lease-time", "lease_time"), "s", 90.0),
+    _Source("nfs-grace", "nfs", ("grace-time", "grace_time"), "s", 90.0),
+    _Source("iscsi-replacement", "iscsi", ("node.session.timeo.replacement_timeout",), "s"),
+    _Source("multihost-interval", "modules", ("zfs zfs_multihost_interval",), "ms", 1.0),
+    _Source("multihost-failures", "modules", ("zfs zfs_multihost_fail_intervals",), "number", 10),
+    # Lustre.
+    _Source("recovery-soft", "lustre", ("recovery_time_soft",), "s", 300.0),
+    _Source("recovery-hard", "lustre", ("recovery_time_hard",), "s", 900.0),
+    _Source("at-min", "lustre", ("at_min",), "s"),
+    _Source("at-max", "lustre", ("at_max",), "s", 600.0),
+    _Source("obd-timeout", "lustre", ("obd_timeout", "sys.timeout"), "s", 100.0),
+    _Source("ldlm-timeout", "lustre", ("ldlm_timeout", "sys.ldlm_timeout"), "s"),
+    _Source("lnet-transaction", "modules", ("lnet lnet_transaction_timeout",), "s", 50.0),
+    _Source("lnet-retries", "modules", ("lnet lnet_retry_count",), "number", 2),
+    # Booth.
+    _Source("ticket-expiry", "ticket", ("expire",), "pacemaker"),
+    _Source("ticket-wait", "ticket to wait for", ("acquire-after",), "pacemaker", 0.0),
+)
+
+
+def _of_block(block: Block) -> Callable[[str], list[str]]:
+    return lambda key: [block.get(key)] if block.get(key) else []
+
+
+def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
+    return lambda key: [values[key]] if values.get(key) else []
+
+
+def _of_resource(resource: Resource) -> Callable[[str], list[str]]:
+    return lambda key: resource.all_values("net", key)
+
+
+def _corosync_places(setup: Setup, place: str) -> Iterator[_Place]:
+    if setup.corosync is None:
+        return
+    totem, quorum = setup.corosync.one("totem"), setup.corosync.one("quorum")
+    if place == "interface":
+        for number, interface in enumerate(totem.all("interface")):
+            yield f"link {number}", "corosync.conf", _of_block(interface)
+        return
+    device = quorum.one("device")
+    blocks = {
+        "totem": totem,
+        "quorum": quorum,
+        "qdevice": device,
+        "qdevice net": device.one("net"),
+        "heuristics": device.one("heuristics"),
+    }
+    if place in ("totem", "quorum") or quorum.all("device"):
+        yield "", "corosync.conf", _of_block(blocks[place])
+
+
+def _cib_places(setup: Setup, place: str) -> Iterator[_Place]:
+    if setup.cib is None:
+        return
+    if place == "cluster":
+        yield "", "cib", _of_values(setup.cib.properties)
+    for one in setup.cib.devices if place == "device" else setup.cib.services:
+        if place == "meta":
+            yield one.id, f"cib: {one.id}", _of_values(one.meta)
+        elif place == "device" or (place == "watcher" and one.agent in ("ping", "pingd")):
+            yield one.id, f"cib: {one.id}", _of_values(one.values)
+
+
+def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
+    if place == "sbd" and setup.sbd:
+        yield "", "sbd", _of_values(setup.sbd)
+    elif place == "multipath":
+        text = re.sub(r"(?m)[#!].*$", "", setup.texts.get("etc/multipath.conf", ""))
+        yield "", "multipath.conf", lambda key: re.findall(rf'(?m)\b{key}\s+"?([\w]+)', text)
+    elif place == "nfs":
+        text = re.sub(r"(?m)[#;].*$", "", setup.texts.get("etc/nfs.conf", ""))
+        yield "", "nfs.conf", lambda key: re.findall(rf"(?m)^\s*{key}\s*=\s*(\S+)", text)
+    elif place == "iscsi":
+        yield "", "iscsid.conf", _of_values(setup.settings_of("etc/iscsi/iscsid.conf"))
+    elif place == "modules":
+        given = {
+            f"{module} {name}": value.strip('"')
+            for module, words in re.findall(r"(?m)^\s*options\s+(\S+)[ \t]+(.*)$", setup.modules)
+            for name, value in re.findall(r"(\w+)=(\"[^\"]*\"|\S*)", words)
+        }
+        yield "", "modprobe.d", _of_values(given)
+    elif place == "lustre":
+        # What is set for good, when a target is made and by modprobe.
+        text = f"{setup.lustre}\n{setup.modules}"
+        yield "", "Lustre", lambda key: re.findall(rf"(?:^|[\s,\"'.=]){re.escape(key)}=(\d+)", text)
+    elif place.startswith("ticket"):
+        for booth in booths(setup):
+            for name, own in booth.tickets.items():
+                if place == "ticket" or own.get("mode", "").lower() != "manual":
+                    yield name, f"{booth.name}.conf: {name}", _of_values(own)
+
+
+def _drbd_places(setup: Setup, place: str) -> Iterator[_Place]:
+    assert place == "net"
+    for resource in setup.drbd:
+        yield resource.name, f"drbd: {resource.name}", _of_resource(resource)
+
+
+_READERS: Mapping[str, Callable[[Setup, str], Iterator[_Place]]] = {
+    **dict.fromkeys(("totem", "interface", "quorum", "qdevice", "qdevice net", "heuristics"), _corosync_places),
+    **dict.fromkeys(("cluster", "device", "meta", "watcher"), _cib_places),
+    **dict.fromkeys(("sbd", "multipath", "nfs", "iscsi", "modules", "lustre"), _node_places),
+    **dict.fromkeys(("ticket", "ticket to wait for"), _node_places),
+    "net": _drbd_places,
+}
+
+
+def _of_source(setup: Setup, source: _Source) -> Iterator[Amount]:
+    unit = "" if source.unit == "number" else " s"
+    for scope, where, values_of in _READERS[source.place](setup, source.place):
+        key, values = next(((key, values) for key in source.keys if (values := values_of(key))), ("", []))
+        understood = False
+        for value in values:
+            number = _UNITS[source.unit](value)
+            understood = understood or number is not None
+            if number or (number == 0 and not source.off_at_zero):
+                yield Amount(scope, where, f"{key}={value}", number, unit=unit)
+        if not understood and source.default is not None:
+            yield Amount(scope, where, source.keys[0], source.default, written=False, unit=unit)
+
+
+def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
+    """Yield the token and the consensus as they count: of Corosync 2 and 3, and with more than two nodes."""
+    if setup.corosync is None:
+        return
+    totem = setup.corosync.one("totem")
+    old = totem.get("transport", "knet") != "knet" or bool(totem.get("rrp_mode"))
+    given, millisecond = totem.get("token"), _UNITS["ms"]
+    token_s = millisecond(given)
+    base_s = token_s if token_s is not None else 1.0 if old else 3.0
+    text = f"token={given}" if token_s is not None else "token"
+    yield "token-as-written", Amount("", "corosync.conf", text, base_s, token_s is not None)
+    more = max(0, len(setup.corosync.one("nodelist").all("node")) - 2)
+    coefficient_s = millisecond(totem.get("token_coefficient"))
+    base_s += more * (0.65 if coefficient_s is None else coefficient_s)
+    yield "token", Amount("", "corosync.conf", text, base_s, token_s is not None)
+    consensus_s = millisecond(totem.get("consensus"))
+    if consensus_s is not None:
+        yield "consensus", Amount("", "corosync.conf", f"consensus={totem.get('consensus')}", consensus_s)
+    else:
+        yield "consensus", Amount("", "corosync.conf", "consensus", 1.2 * base_s, written=False)
+
+
+def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
+    """Yield what each fencing device waits for, and how long Pacemaker waits for it."""
+    cib = setup.pacemaker
+    common = next(iter(_of_source(setup, next(one for one in _SOURCES if one.name == "fencing-limit"))))
+    for device in cib.devices:
+        where = f"cib: {device.id}"
+        own = {key: seconds(device.values.get(key, "")) for key in ("pcmk_reboot_timeout", "pcmk_off_timeout")}
+        limits = [Amount(device.id, where, key, given) for key, given in own.items() if given]
+        yield (
+            "device-limit",
+            min(limits, key=lambda limit: limit.value)
+            if limits
+            else Amount(device.id, where, common.text, common.value, common.written),
+        )
+        for key in _AGENT_WAITS:
+            given = device.values.get(key, "")
+            if re.match(r"\d", given) and ":" not in given:
+                kind = "device-own-limit" if key.endswith("timeout") else "device-pause"
+                amount = Amount(device.id, where, f"{key}={given}", seconds(given))
+                yield "device-wait", amount
+                yield kind, amount
+        static_s, random_s = cib.delay_s(device), seconds(device.values.get("pcmk_delay_max", ""))
+        if static_s:
+            yield "device-delay", Amount(device.id, where, "pcmk_delay_base", static_s)
+        if static_s or random_s:
+            yield "longest-delay", Amount(device.id, where, "pcmk_delay", max(static_s, random_s))
+        disk = device.agent in ("external/sbd", "fence_sbd")
+        if disk and setup.sbd:
+            watchdog_s = seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
+            yield "message-wait", Amount("", "sbd", "msgwait", 2 * watchdog_s, "SBD_WATCHDOG_TIMEOUT" in setup.sbd)
+
+
+def _of_services(setup: Setup) -> Iterator[tuple[str, Amount]]:
+    """Yield the time-outs of operations as they count, and the waits that agents have of their own."""
+    longest: Amount | None = None
+    for one in setup.pacemaker.services:
+        where = f"cib: {one.id}"
+        for name in _OPERATIONS:
+            amount = Amount(one.id, where, f"{name} timeout", one.timeout_s(name), one.operation(name) is not None)
+            yield name, amount
+            if name == "stop" and amount.written and (longest is None or amount.value > longest.value):
+                longest = amount
+        for each in one.operations:
+            if each.name == "monitor" and each.interval_s > 0:
+                yield "monitor-interval", Amount(one.id, where, "monitor interval", each.interval_s)
+        yield from _own_waits(one, where)
+        if one.agent == "ZFS":
+            yield "pool-start", Amount(one.id, where, "start timeout", one.timeout_s("start"))
+        if one.is_mount or one.agent in ("LVM-activate", "LVM", "ZFS"):
+            yield "storage-stop", Amount(one.id, where, "stop timeout", one.timeout_s("stop"))
+        if one.agent == "exportfs" and is_true(one.values.get("wait_for_leasetime_on_stop", "false")):
+            yield "leased-stop", Amount(one.id, where, "stop timeout", one.timeout_s("stop"))
+    if longest:
+        yield "longest-stop", Amount("", longest.where, longest.text, longest.value)
+
+
+def _own_waits(one: Primitive, where: str) -> Iterator[tuple[str, Amount]]:
+    for name, value in one.values.items():
+        for operation, pattern in _OWN_WAITS.items():
+            if pattern.fullmatch(name) and seconds(value):
+                yield f"own-{operation}", Amount(one.id, where, f"{name}={value}", seconds(value))
+    if one.agent in ("ping", "pingd"):
+        times = [seconds(one.values.get(key, "")) or default for key, default in (("timeout", 2.0), ("attempts", 3.0))]
+        yield "own-monitor", Amount(one.id, where, "timeout x attempts", times[0] * times[1])
+    if "repeat_interval" in one.values:
+        wait_s = seconds(one.values["repeat_interval"]) * (seconds(one.values.get("repeat_count", "")) or 5.0)
+        yield "own-monitor", Amount(one.id, where, "repeat_interval x repeat_count", wait_s)
+
+
+def fence_peer_s(resource: Resource) -> tuple[float, bool]:
+    """Return how many seconds the handler ``fence-peer`` holds up writing at most, and whether that is written."""
+    words = resource.option("handlers", "fence-peer").replace("=", " ").split()
+    given = next((after for word, after in pairwise(words) if word in ("--timeout", "-t")), "")
+    return (seconds(given) or _FENCE_PEER_S), bool(given)
+
+
+def _of_replication(setup: Setup) -> Iterator[tuple[str, Amount]]:
+    for resource in setup.drbd:
+        where = f"drbd: {resource.name}"
+        timeout_s = (_UNITS["tenths"](resource.option("net", "timeout")) or 6.0) * 1.0
+        knocks = resource.option("net", "ko-count")
+        if knocks.isdecimal() and len(knocks) < 9:
+            yield "drbd-expelled", Amount(resource.name, where, f"ko-count {knocks}", int(knocks) * timeout_s)
+        if "crm-fence-peer" not in resource.option("handlers", "fence-peer"):
+            continue
+        wait_s, written = fence_peer_s(resource)
+        amount = Amount(resource.name, where, "fence-peer --timeout", wait_s, written)
+        # With a quorum of its own DRBD does not go on without the majority, whatever the handler says.
+        if written:
+            yield "fence-peer", amount
+        elif resource.option("options", "quorum") not in ("majority", "all"):
+            yield "fence-peer-default", amount
+
+
+def _of_sbd(setup: Setup) -> Iterator[tuple[str, Amount]]:
+    if setup.sbd:
+        watchdog = setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "")
+        bite_s = (_UNITS["s"](watchdog) or 5.0) * 1.0
+        if not setup.sbd.get("SBD_DEVICE"):
+            text = f"SBD_WATCHDOG_TIMEOUT={watchdog}" if watchdog else "SBD_WATCHDOG_TIMEOUT"
+            yield "watchdog-without-disk", Amount("", "sbd", text, bite_s, bool(watchdog))
+        delay_s = _UNITS["s"](setup.sbd.get("SBD_DELAY_START", ""))
+        if delay_s and delay_s > 1:
+            yield "sbd-delay", Amount("", "sbd", "SBD_DELAY_START", delay_s)
+        if setup.cib and setup.cib.watchdog_s > 0:
+            yield "watchdog-limit", Amount("", "cib", "stonith-watchdog-timeout", setup.cib.watchdog_s)
+
+
+def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
+    for name, text in setup.units.items():
+        program = name.partition(".service.d/")[0]
+        for key, value in re.findall(r"(?m)^\s*(Timeout\w*Sec)\s*=\s*(\S.*?)\s*$", text):
+            wait_s = _systemd(value)
+            # Zero is for ever, or, of old releases, nothing.
+            if wait_s and key in ("TimeoutStopSec", "TimeoutSec"):
+                for one in setup.cib.services if setup.cib else ():
+                    # Of a template the instance is named: NAME@INSTANCE.
+                    unit = re.sub(r"@.+", "@", one.agent.removesuffix(".service"))
+                    if one.standard in ("systemd", "service") and re.sub(r"@.+", "@", program) == unit:
+                        yield "unit-stop", Amount(one.id, f"systemd: {program}", f"{key}={value}", wait_s)
+                if program == "pacemaker":
+                    yield "program-stop", Amount("", f"systemd: {program}", f"{key}={value}", wait_s)
+            if wait_s and key in ("TimeoutStartSec", "TimeoutSec") and program == "sbd":
+                yield "sbd-start", Amount("", "systemd: sbd", f"{key}={value}", wait_s)
+
+
+def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
+    multipath = re.sub(r"(?m)[#!].*$", "", setup.texts.get("etc/multipath.conf", ""))
+    every = re.search(r"\bpolling_interval\s+\"?(\d{1,9})", multipath)
+    for tries in re.findall(r"\bno_path_retry\s+\"?(\w+)", multipath):
+        if tries.isdecimal() or tries == "queue":
+            wait_s = float("inf") if tries == "queue" else int(tries[:9]) * float(every[1] if every else 5)
+            yield "path-wait", Amount("", "multipath.conf", f"no_path_retry {tries}", wait_s)
+
+
+def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
+    """Yield how long a pool is watched before it is imported, and when it is given up."""
+    for _, where, values_of in _node_places(setup, "modules"):
+        each = {
+            name: next(iter(values_of(f"zfs zfs_multihost_{name}")), "")
+            for name in ("interval", "import_intervals", "fail_intervals")
+        }
+        every_s = _UNITS["ms"](each["interval"]) or 1.0
+        looks, fails = _UNITS["number"](each["import_intervals"]), _UNITS["number"](each["fail_intervals"])
+        written = any(each.values())
+        looks, fails = 20.0 if looks is None else looks, 10.0 if fails is None else fails
+        yield "pool-watched", Amount("", where, "zfs_multihost", every_s * max(looks, 2 * fails), written)
+        if fails:
+            yield "pool-given-up", Amount("", where, "zfs_multihost", every_s * fails, written)
+
+
+def _of_tickets(setup: Setup) -> Iterator[tuple[str, Amount]]:
+    for booth in booths(setup):
+        for name, own in booth.tickets.items():
+            where, expires_s = f"{booth.name}.conf: {name}", seconds(own["expire"])
+            left_s = expires_s - (seconds(own.get("renewal-freq", "")) or expires_s / 2)
+            tries_s = seconds(own["timeout"]) * (seconds(own["retries"]) + 1)
+            yield "ticket-left", Amount(name, where, "expire less renewal-freq", left_s)
+            yield "ticket-tries", Amount(name, where, "timeout x retries", tries_s)
+
+
+def amounts_of(setup: Setup) -> Amounts:
+    """Return all times and limits of a setup by their names."""
+    collected: dict[str, list[Amount]] = {}
+    for source in _SOURCES:
+        collected.setdefault(source.name, []).extend(_of_source(setup, source))
+    groups = [_of_corosync, _of_replication, _of_sbd, _of_units, _of_paths, _of_multihost, _of_tickets]
+    for group in (*groups, *([_of_devices, _of_services] if setup.cib else [])):
+        for name, amount in group(setup):
+            collected.setdefault(name, []).append(amount)
+    return collected

@@ -1,0 +1,58 @@
+"""The table of a rehearsal, in English and in Chinese."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+
+from strakes.cli.failover_text import print_rehearsal
+from strakes.failover.rehearsal.rehearse import Rehearsal
+from strakes.failover.rehearsal.room import RoomPart
+from strakes.failover.rehearsal.times import NO_WAIT
+from strakes.failover.rehearsal.world import Ending, Scene
+from strakes.language import choose
+
+ENDINGS = get_args(Ending)
+
+
+@pytest.fixture(autouse=True)
+def _english_afterwards() -> Iterator[None]:
+    yield
+    choose("en")
+
+
+def rehearsal() -> Rehearsal:
+    """Return a scene for each ending; nobody serves one of the two targets."""
+    scenes = tuple(
+        Scene(
+            failures=(RoomPart("node", "mds1"),),
+            ending=ending,
+            fenced=("mds1",),
+            places={"mgs": "mds2", "mdt0": ""},
+            said=("mgs goes on with the disk of the other node",),
+            split_brain="",
+            modelled=True,
+            cuts_every_heartbeat=False,
+            wait=NO_WAIT,
+        )
+        for ending in ENDINGS
+    )
+    return Rehearsal("plan", scenes, ())
+
+
+def test_every_ending_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rehearsal(rehearsal(), every=False)
+    printed = capsys.readouterr().out
+    assert [ending for ending in ENDINGS if ending not in printed] == []
+    assert "mgs mds2, mdt0 nobody" in printed
+    assert f"{len(ENDINGS)} single failures, 3 end the service." in printed
+
+
+def test_in_chinese_only_names_are_left_in_english(capsys: pytest.CaptureFixture[str]) -> None:
+    choose("zh")
+    print_rehearsal(rehearsal(), every=False)
+    printed = capsys.readouterr().out
+    assert set(re.findall(r"[A-Za-z]+", printed)) == {"mds", "mdt", "mgs", "strakes", "Pacemaker"}

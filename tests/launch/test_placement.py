@@ -1,0 +1,80 @@
+"""Ranks run where the plan puts them, and their buffers are of the pages that it names: looked at inside their calls."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from launch.test_mpi import needs_mpi
+from strakes.launch.engine import Engine
+from strakes.launch.local import LocalEngine
+from strakes.launch.mpi import MpiEngine
+from strakes.plan import Plan, TransferPhase
+from strakes.targets.workspace import Workspace
+from strakes.units import KIB
+
+PLAN = Plan(2, (TransferPhase("write", "write", "file-per-process", "segmented", 64 * KIB, 256 * KIB),))
+HERE = sorted(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the file into which every rank of later engines says where it is."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("the library needs a C compiler")
+    library, file = tmp_path / "placed.so", tmp_path / "told"
+    source = Path(__file__).with_name("placed_writes.c")
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("PLACED_WRITES", str(file))
+    return file
+
+
+def places(engine: Engine, plan: Plan, folder: Path, told: Path) -> list[str]:
+    """Run the plan; return the processors of each rank, sorted."""
+    told.write_text("")
+    with Workspace.create(folder, "placed") as workspace:
+        result = engine.run(plan, workspace.path, "p", limit_s=60)
+    assert (result.ended, result.errors) == ("ok", ())
+    return sorted(line.split()[0] for line in told.read_text().splitlines())
+
+
+def test_threads_keep_to_their_processors_for_one_plan(told: Path, tmp_path: Path) -> None:
+    anywhere = ",".join(map(str, HERE))
+    ends = [str(HERE[0]), str(HERE[-1])]
+    with LocalEngine() as engine:
+        assert places(engine, replace(PLAN, processors=",".join(ends)), tmp_path, told) == sorted(ends)
+        assert places(engine, PLAN, tmp_path, told) == [anywhere, anywhere]
+
+
+@needs_mpi
+def test_processes_keep_to_their_processors_for_one_plan(told: Path, tmp_path: Path) -> None:
+    ends = [str(HERE[0]), str(HERE[-1])]
+    with MpiEngine(ranks=2) as engine:
+        before = places(engine, PLAN, tmp_path, told)
+        assert places(engine, replace(PLAN, processors=",".join(ends)), tmp_path, told) == sorted(ends)
+        assert places(engine, PLAN, tmp_path, told) == before
+
+
+def test_what_is_written_is_in_large_pages(told: Path, tmp_path: Path) -> None:
+    rule = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not rule.exists() or "[never]" in rule.read_text():
+        pytest.skip("this kernel has no transparent huge pages")
+    with LocalEngine() as engine:
+        places(engine, replace(PLAN, buffer_pages="transparent"), tmp_path, told)
+        assert all(int(line.split()[1]) >= 2048 for line in told.read_text().splitlines())
+
+
+@needs_mpi
+def test_a_processor_that_is_not_there_is_refused_by_every_process(tmp_path: Path) -> None:
+    with MpiEngine(ranks=2) as engine, Workspace.create(tmp_path, "placed") as workspace:
+        result = engine.run(replace(PLAN, processors="0,16383"), workspace.path, "p", limit_s=60)
+        assert result.ended == "refused"
+        assert {error.where["key"] for error in result.errors} == {"team.processors"}
+        assert "16383" in result.errors[0].what

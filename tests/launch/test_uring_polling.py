@@ -1,0 +1,55 @@
+"""Polling of io_uring: requests taken by a thread of the kernel, and completions that cannot be polled for refused."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from strakes.launch.local import LocalEngine
+from strakes.plan import Plan, TransferPhase
+from strakes.targets.workspace import Workspace
+from strakes.units import KIB
+
+WRITE = TransferPhase(
+    "w", "write", "file-per-process", "segmented", 4 * KIB, 64 * KIB, segments=4, backend="uring", queue_depth=8
+)
+
+
+@pytest.fixture
+def engine() -> Iterator[LocalEngine]:
+    with LocalEngine() as engine:
+        if "uring" not in engine.start().backends:
+            pytest.skip("the engine, or the kernel, is without io_uring")
+        yield engine
+
+
+def test_requests_are_taken_by_a_thread_of_the_kernel_and_the_data_are_right(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    read = replace(WRITE, name="r", operation="read", verify=True)
+    phases = tuple(replace(phase, sqpoll=True) for phase in (WRITE, read))
+    with Workspace.create(tmp_path, "polled") as workspace:
+        result = engine.run(Plan(2, phases), workspace.path, "p", limit_s=60)
+    assert result.errors == ()
+    assert [sample.operations for sample in result.samples] == [128, 128]
+    assert result.samples[1].effective["verified_bytes"] == 2 * 4 * 64 * KIB
+
+
+def test_a_file_system_without_polling_is_named_with_what_to_do(engine: LocalEngine) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        try:
+            os.close(os.open(Path(memory) / "direct", os.O_CREAT | os.O_WRONLY | os.O_DIRECT))
+        except OSError:
+            pytest.skip("tmpfs of this kernel has no O_DIRECT")
+        with Workspace.create(Path(memory), "polled") as workspace:
+            phase = replace(WRITE, direct=True, iopoll=True)
+            result = engine.run(Plan(1, (phase,)), workspace.path, "p", limit_s=60)
+    assert result.ended == "failed"
+    (error,) = result.errors
+    assert (error.errno, error.why) == ("EOPNOTSUPP", "Operation not supported")
+    assert "leave out iopoll" in error.remedy

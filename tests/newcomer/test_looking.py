@@ -1,0 +1,133 @@
+"""What is looked for is noticed where it is: planted cut words, broken lines, missing advice, complaints of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from newcomer.looking import (
+    broken_lines,
+    clipped_texts,
+    cut_words,
+    lacking_advice,
+    lacking_amounts,
+    pages_of,
+    requests_elsewhere,
+    words_of,
+)
+from newcomer.screen import screen_of
+from report.example import example_portrait
+from report.test_browser import CHROMIUM, Visit, browser
+from strakes.report.html import render_html
+from strakes.report.summary import render_summary
+
+__all__ = ["browser"]
+
+needs_chromium = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium (Debian package chromium)")
+OpenPage = Callable[[str], Visit]
+# Each hides a part of a text from whoever looks at the page.
+CLIPPING = {
+    "cut": "width: 4rem; white-space: nowrap; overflow: hidden",
+    "dotted": "width: 4rem; white-space: nowrap; overflow: hidden; text-overflow: ellipsis",
+    "clip": "width: 4rem; white-space: nowrap; overflow-x: clip",
+    "low": "height: 0.5rem; overflow: hidden",
+    "left": "position: relative; left: -3rem; white-space: nowrap",
+    "right": "width: 300rem; text-align: right",
+    "indented": "text-indent: -9rem; overflow: hidden; white-space: nowrap",
+}
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[OpenPage]:
+    """Open a page of this text."""
+    visits = []
+
+    def open_page(text: str) -> Visit:
+        path = tmp_path / "page.html"
+        path.write_text(text, encoding="utf-8")
+        visits.append(Visit(browser, path))
+        return visits[-1]
+
+    yield open_page
+    for visit in visits:
+        visit.context.close()
+
+
+@needs_chromium
+def test_a_report_is_not_complained_of_but_a_rule_of_style_that_clips_its_advice_is(opened: OpenPage) -> None:
+    report = render_html(example_portrait())
+    visit = opened(report)
+    page = visit.drawn()
+    assert clipped_texts(page) == clipped_texts(page, on_paper=True) == visit.complaints == []
+    planted = ".setting { max-width: 8rem; white-space: nowrap; overflow: hidden; }</style>"
+    cut = clipped_texts(opened(report.replace("</style>", planted, 1)).drawn())
+    assert any("layout of a shared file" in text for text in cut), cut
+
+
+@needs_chromium
+def test_every_way_to_clip_a_word_is_noticed(opened: OpenPage) -> None:
+    planted = [f'<p style="{style}">bytes per write() are {name} here</p>' for name, style in CLIPPING.items()]
+    page = opened(f"<p>This is whole.</p>{''.join(planted)}").page
+    assert clipped_texts(page) == [f"bytes per write() are {name} here" for name in CLIPPING]
+
+
+@needs_chromium
+def test_a_word_clipped_by_a_box_further_out_or_by_a_figure_is_noticed(opened: OpenPage) -> None:
+    page = opened(
+        '<div style="width: 5rem; overflow: hidden"><p style="width: 40rem"><b>median of all runs</b></p></div>'
+        '<svg width="60" height="20" style="overflow: hidden"><text x="0" y="15">processes per node</text></svg>'
+    ).page
+    assert clipped_texts(page) == ["median of all runs", "processes per node"]
+
+
+@needs_chromium
+def test_what_can_be_scrolled_to_is_cut_on_paper_only(opened: OpenPage) -> None:
+    page = opened('<div style="width: 5rem; overflow-x: auto; white-space: nowrap">a table of many columns</div>').page
+    assert clipped_texts(page) == []
+    assert clipped_texts(page, on_paper=True) == ["a table of many columns"]
+
+
+@needs_chromium
+@pytest.mark.parametrize("script", ["console.error('planted')", "throw new Error('planted')", "planted()"])
+def test_a_complaint_of_the_browser_is_noticed(opened: OpenPage, script: str) -> None:
+    assert any("planted" in complaint for complaint in opened(f"<script>{script}</script>").complaints)
+
+
+@needs_chromium
+def test_a_request_to_somewhere_else_is_noticed(opened: OpenPage, tmp_path: Path) -> None:
+    visit = opened('<img src="https://example.org/x.png">')
+    assert requests_elsewhere(visit.requests, tmp_path / "page.html") == ["https://example.org/x.png"]
+
+
+@needs_chromium
+def test_pages_on_paper_are_counted(opened: OpenPage, tmp_path: Path) -> None:
+    page = opened('<p style="break-after: page">one</p><p style="break-after: page">two</p><p>three</p>').page
+    assert pages_of(page.pdf(path=str(tmp_path / "page.pdf"))) == 3
+
+
+def test_a_cut_word_on_a_screen_is_noticed() -> None:
+    whole = render_summary(example_portrait(), width=80, colour=False).splitlines()
+    known = words_of("\n".join(whole))
+    assert cut_words(whole, known) == set()
+    assert cut_words([*whole, "Writes reach 95 % of their be"], known) == {"be"}
+    assert cut_words([*whole, "Writes reach 95 % of their b…"], known) == {"b…"}
+
+
+def test_a_line_beyond_the_screen_is_noticed_in_a_terminal(tmp_path: Path) -> None:
+    with screen_of(tmp_path, 60, {}) as screen:
+        assert screen.type(f"echo {'word ' * 13}; echo 'Report  /{'x' * 70}'", limit_s=20) == 0
+        broken = broken_lines(screen.lines(), screen.written(), 60)
+    assert [line.strip() for line in broken] == [("word " * 13).strip()]
+
+
+def test_advice_and_amounts_that_are_not_told_are_noticed() -> None:
+    advice = [{"setting": "bytes per write()", "value": "1 MiB or more"}, {"setting": "ranks", "value": "8"}]
+    assert lacking_advice("bytes per write() =\n 1 MiB or more 2 - 3", advice) == ["ranks = 8"]
+    # A value of which the end is missing is not the value.
+    assert lacking_advice("ranks = 80 bytes per write() = 1 MiB or more", advice) == ["ranks = 8"]
+    told = "phases took 120 ms to 1.00 s (9 of 10), each rank moved 16 MiB to 1 GiB, and worked on 40 to 2,000 files"
+    assert lacking_amounts(told) == []
+    assert len(lacking_amounts(told.partition(", each")[0])) == 2

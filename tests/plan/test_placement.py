@@ -1,0 +1,83 @@
+"""Where ranks run: said on the command line or in the plan, kept with the run, refused where it cannot be."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from strakes.cli.main import run as strakes
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.launch.local import find_engine
+from strakes.plan import MetadataPhase, Plan
+from strakes.plan.model import plan_from_json
+from strakes.plan.toml import plan_from_toml
+from strakes.store import Store
+
+PLAN = Plan(2, (MetadataPhase("make", "file-create", "unique", items=5),))
+TEXT = """
+ranks = 2
+{more}
+[[phase]]
+kind = "metadata"
+name = "make"
+operation = "file-create"
+directory = "unique"
+items = 5
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    try:
+        find_engine()
+    except EnvironmentLacksError:
+        pytest.skip("the engine is not built")
+    (tmp_path / "measured").mkdir()
+    file = tmp_path / "make.toml"
+    file.write_text(TEXT.format(more=""))
+    return file
+
+
+def words(plan: Path, *options: str) -> list[str]:
+    return ["run", "--budget", "2s", "-q", *options, str(plan), str(plan.parent / "measured")]
+
+
+def test_plans_that_say_nothing_of_it_keep_their_fingerprint() -> None:
+    assert set(PLAN.to_json()["team"]) == {"ranks"}  # type: ignore[call-overload]
+    placed = replace(PLAN, processors="0-3", buffer_pages="transparent")
+    assert placed.fingerprint() != PLAN.fingerprint()
+    assert plan_from_json(placed.to_json()) == placed
+
+
+def test_a_plan_in_words_has_it_beside_the_ranks(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(TEXT.format(more='numa_nodes = "0,1"\nbuffer_pages = "huge"'))
+    assert plan_from_toml(file, seed=1)[1] == replace(PLAN, seed=1, numa_nodes="0,1", buffer_pages="huge")
+    file.write_text(TEXT.format(more='processors = "all"'))
+    with pytest.raises(BadInputError, match="a list of numbers such as 0-3,8"):
+        plan_from_toml(file, seed=1)
+
+
+def test_the_command_line_puts_ranks_on_processors_and_the_run_says_so(plan: Path) -> None:
+    processor = str(min(os.sched_getaffinity(0)))
+    assert strakes(words(plan, "--processors", processor)) == 0
+    (cell,) = Store().open("latest").cells
+    assert cell.plan.processors == processor
+
+
+@pytest.mark.parametrize("option", ["--processors=16383", "--numa-nodes=1023"])
+def test_what_this_machine_has_not_is_lacking_here_and_named(
+    plan: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert strakes(words(plan, option)) == EnvironmentLacksError.exit_status
+    said = capsys.readouterr().err
+    assert option.split("=")[1] in said and "others may" in said
+    assert not list((plan.parent / "measured").iterdir())
+
+
+def test_what_is_no_list_is_bad_input(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert strakes(words(plan, "--processors", "3-0")) == BadInputError.exit_status
+    assert "Write it as 0-3,8" in capsys.readouterr().err

@@ -1,0 +1,54 @@
+"""What a journal says is done in its user's name: one that somebody else has put there is not read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from strakes.drill import journal as drills
+from strakes.drill.undo import RunCommand
+from strakes.errors import BadInputError
+from strakes.knobs.journal import KnobJournal, read_journal
+
+OTHER = 65534
+
+
+def of_a_drill(store: Path) -> Path:
+    return drills.announce(store, "a fault", RunCommand(("touch", str(store / "ran"))))
+
+
+def of_knobs(store: Path) -> Path:
+    journal = KnobJournal.begin(store, "/target", ["strakes"])
+    journal.release()
+    return journal.path
+
+
+def planted(path: Path, kind: str) -> None:
+    """Make a true journal of this user look as if somebody else had put it there."""
+    elsewhere = path.parent.parent / "copy"
+    match kind:
+        case "symbolic link":
+            path.rename(elsewhere)
+            path.symlink_to(elsewhere)
+        case "hard link":
+            os.link(path, elsewhere)
+        case "file of another":
+            os.chown(path, OTHER, OTHER)
+        case "directory of another":
+            os.chown(path.parent, OTHER, OTHER)
+
+
+@pytest.mark.parametrize("kind", ["symbolic link", "hard link", "file of another", "directory of another"])
+@pytest.mark.parametrize(("make", "read"), [(of_a_drill, drills.read), (of_knobs, read_journal)])
+def test_a_journal_that_others_could_have_put_there_is_refused(
+    tmp_path: Path, make: Callable[[Path], Path], read: Callable[[Path], object], kind: str
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("giving files away needs root")
+    path = make(tmp_path)
+    planted(path, kind)
+    with pytest.raises(BadInputError, match="belongs to another user"):
+        read(path)

@@ -15,7 +15,7 @@ from strakes.targets.marker import MARKER_NAME, Marker, NoMarker, are_live, read
 
 RUN = "20260101-000000-demo-1a2b"
 OURS = Marker.of_this_process(RUN)
-THEIRS = replace(OURS, host="elsewhere")
+THEIRS = replace(OURS, host="elsewhere", boot="another")
 
 
 @pytest.fixture

@@ -163,7 +163,7 @@ def mixed_correlation(shared: float, own: float, part: float, runs: int) -> floa
     many ``runs`` that of an autoregression is never more than ``runs`` times that of independent ones.
 
     >>> round(mixed_correlation(0.95, 0.0, 0.1, 20), 2), round(mixed_correlation(0.5, 0.5, 0.3, 1000), 2)
-    (0.4, 0.5)
+    (0.41, 0.5)
     """
     times = part * _times_as_large(shared, runs) + (1 - part) * _times_as_large(own, runs)
     return (times - 1) / (times + 1)

@@ -27,7 +27,7 @@ _OF_THE_FLOOR = 0.9
 LOOKING_BAR = 1.25
 _LOOKING = ("file-stat", "file-open-close", "dir-stat")
 
-Verdict = Literal["met", "missed", "too noisy", ""]
+Verdict = Literal["met", "missed", "at its bar", "too noisy", ""]
 
 
 def bar_of(peer: str, work: Work, operation: str) -> float | None:
@@ -77,17 +77,25 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Empty where nothing is asked."""
-        return "" if self.bar is None else self.answer or "too noisy"
+        """Empty where nothing is asked.
+
+        At its bar: the bar is inside the interval, and no end of that is further from it than the margin, so that more
+        blocks would say nothing that matters.
+        """
+        if self.bar is None or self.answer is not None:
+            return self.answer or ""
+        interval = self.ratio.interval
+        near = interval is not None and max(interval.high - self.bar, self.bar - interval.low) <= MARGIN
+        return "at its bar" if self.is_last and near else "too noisy"
 
 
 def look_times(blocks: int) -> tuple[int, ...]:
-    """Return the numbers of blocks after which is looked: a quarter, a half and all of them.
+    """Return the numbers of blocks after which is looked: a sixteenth, a quarter and all of them.
 
-    >>> look_times(48), look_times(3)
-    ((12, 24, 48), (1, 2, 3))
+    >>> look_times(144), look_times(3)
+    ((9, 36, 144), (1, 3))
     """
-    return tuple(sorted({max(1, blocks // 4), max(1, blocks // 2), blocks}))
+    return tuple(sorted({max(1, blocks // 16), max(1, blocks // 4), blocks}))
 
 
 def compare(

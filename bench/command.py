@@ -31,7 +31,7 @@ from strakes.errors import StrakesError
 from strakes.launch.local import LocalEngine
 
 _PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-_FULL_BLOCKS = 36
+_FULL_BLOCKS = 144
 _QUICK_BLOCKS = 3
 
 

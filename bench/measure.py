@@ -6,9 +6,11 @@ import random
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.awake import awake
 from bench.contenders import Contender
 from bench.places import Place
 from bench.work import Work
@@ -57,4 +59,6 @@ def measure(
 def _run(contender: Contender, work: Work, place: Place) -> Mapping[str, float]:
     with tempfile.TemporaryDirectory(dir=place.directory, prefix="bench-") as directory:
         place.settle()
-        return contender.run(work, Path(directory))
+        # What waits for a device is done by another thread, on a processor that would fall asleep in between.
+        with awake() if place.has_device else nullcontext():
+            return contender.run(work, Path(directory))

@@ -15,7 +15,7 @@ from bench.schedule import ALLOWED_S, RATE_PER_S, Lag
 from bench.work import Work
 from strakes.units import MIB, format_bytes
 
-_VERDICTS = ("met", "missed", "too noisy")
+_VERDICTS = ("met", "missed", "at its bar", "too noisy")
 _TITLE = "# How fast strakes itself is\n"
 _PREAMBLE = """\
 ## How it is measured
@@ -34,8 +34,9 @@ and 1.25 times as fast where files are only looked up or opened.
 
 A ratio is the median over blocks with a distribution-free interval. After {looks} blocks is looked; each look spends a
 {share} of the error of {error:.0%}, so that looking more than once makes no interval false more often (Bonferroni).
-*Met*: at one of the looks the whole interval is at or above the bar; *missed*: all of it is below; *too noisy*: after
-{most} blocks the bar is still inside it. A work is measured no longer when all its bars are answered.
+*Met*: at one of the looks the whole interval is at or above the bar; *missed*: all of it is below. After {most} blocks
+the bar may still be inside it: *at its bar* if neither end is further from it than {margin:.0%}, else *too noisy*. A
+work is measured no longer when all its bars are answered.
 
 Peers are those on PATH. They are no part of strakes: fio and Postmark come as packages of most systems, IOR (with
 mdtest) and elbencho are built from their sources; `--mpiexec` names the launcher of the MPI that IOR is built with.
@@ -149,7 +150,9 @@ def _bars_section(page: Page) -> str:
 
 def _stamped_section(page: Page) -> str:
     rows = [[_where(work), operation, _ratio(each)] for (work, operation), each in page.stamped.items()]
-    return _table(("", "operation", "stamped / plain"), rows)
+    return "\n".join(
+        [_table(("", "operation", "stamped / plain"), rows), Path(__file__).with_name("stamped.md").read_text()]
+    )
 
 
 def _pattern_section(speeds: Sequence[Speed]) -> str:
@@ -190,7 +193,7 @@ def _ratio(comparison: Comparison) -> str:
 def _cell(comparison: Comparison | None) -> str:
     if comparison is None:
         return "–"
-    return _ratio(comparison) + (f" **{comparison.verdict}**" if comparison.verdict in ("missed", "too noisy") else "")
+    return _ratio(comparison) + (f" **{comparison.verdict}**" if comparison.verdict not in ("met", "") else "")
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

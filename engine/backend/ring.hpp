@@ -35,6 +35,9 @@ class Ring {
     // The next request to fill in; there is always one, as long as no more than `depth` are under way.
     [[nodiscard]] io_uring_sqe* next() noexcept { return ::io_uring_get_sqe(&ring_); }
 
+    // Hands over what was filled in. What it could not, and why, submit_and_wait() finds.
+    void submit() noexcept { static_cast<void>(::io_uring_submit(&ring_)); }
+
     // Hands over what was filled in and waits until at least one is complete. 0 or an error number.
     int submit_and_wait() noexcept {
         for (;;) {

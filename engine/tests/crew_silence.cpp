@@ -3,7 +3,9 @@
 
 #include <chrono>
 
+#include "crew/process_crew.hpp"
 #include "crew/silence.hpp"
+#include "session/together.hpp"
 
 using namespace strakes;
 
@@ -99,4 +101,12 @@ TEST_CASE("what was said of a plan counts for that plan only") {
     listener.silence.hear(1, true);
     listener.listen(seconds(7));
     CHECK_FALSE(listener.silence.is_gone(0));
+}
+
+TEST_CASE("how long others may be silent is chosen in seconds, within bounds") {
+    CHECK(chosen_silence("60") == seconds(60));
+    CHECK(chosen_silence("1") == seconds(3));
+    CHECK(chosen_silence("100000") == seconds(3600));
+    for (const char* none : {static_cast<const char*>(nullptr), "", "soon", "-5", "8 s"})
+        CHECK(chosen_silence(none) == ProcessCrew::kGoneAfter);
 }

@@ -3,13 +3,17 @@
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -255,4 +259,61 @@ TEST_CASE("strangers that fill the descriptor table keep nobody out") {
     spare.clear();
     for (std::uint32_t rank = 1; rank < kRanks; ++rank) CHECK(connect_to(where, rank).why.empty());
     CHECK(switchboard.take().size() == kRanks);
+}
+
+namespace {
+
+// This thread, and those that it starts, see a network of their own in which there is nothing but the loop. False where
+// this user may not.
+bool enter_own_network() {
+    if (::unshare(CLONE_NEWNET) != 0) return false;
+    const Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq loop{};
+    std::strcpy(loop.ifr_name, "lo");
+    loop.ifr_flags = IFF_UP;
+    return any && ::ioctl(any.get(), SIOCSIFFLAGS, &loop) == 0;
+}
+
+// All but the first meet at a switchboard of this thread's network; why the first of them could not.
+std::string meet(std::uint32_t ranks) {
+    Switchboard switchboard(ranks, Reach::network);
+    const std::string where = switchboard.where();
+    std::vector<Connected> connected(ranks);
+    std::vector<std::thread> processes;
+    for (std::uint32_t rank = 1; rank < ranks; ++rank)
+        processes.emplace_back([&, rank] { connected[rank] = connect_to(where, rank); });
+    for (std::thread& process : processes) process.join();
+    for (const Connected& each : connected)
+        if (!each.why.empty()) return each.why;
+    const std::vector<Descriptor> connections = switchboard.take();
+    const auto there = std::ranges::count_if(connections, [](const Descriptor& each) { return bool(each); });
+    return there == ranks - 1 ? "" : "connections are missing";
+}
+
+}  // namespace
+
+TEST_CASE("processes meet where there are only addresses of IPv6") {
+    std::string why = "no network of one's own";
+    std::thread([&] {
+        if (!enter_own_network()) return;
+        // The loop's address of IPv4 goes, its other one stays.
+        const Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        ifreq loop{};
+        std::strcpy(loop.ifr_name, "lo");
+        loop.ifr_addr.sa_family = AF_INET;
+        why = ::ioctl(any.get(), SIOCSIFADDR, &loop) == 0 ? meet(4) : "IPv4 stays";
+    }).join();
+    if (why == "no network of one's own") return;
+    CHECK(why.empty());
+}
+
+TEST_CASE("a queue of one lets all processes in, one after the other") {
+    std::string why = "no network of one's own";
+    std::thread([&] {
+        if (!enter_own_network()) return;
+        std::ofstream("/proc/sys/net/core/somaxconn") << "1";
+        why = meet(64);
+    }).join();
+    if (why == "no network of one's own") return;
+    CHECK(why.empty());
 }

@@ -48,27 +48,44 @@ class QueuedLoop {
     }
 
   private:
-    // As many as there are slots. All are handed over together, so they share the clock's reading.
+    // Stamping so much takes a few microseconds, some times what it costs to hand requests over.
+    static constexpr std::size_t kStampedTogether = std::size_t{64} * 1024;
+
+    // As many as there are slots. They share the clock's reading, and the call that hands them over; where they are
+    // stamped, some are under way while others are stamped.
     void begin_transfers() noexcept {
         auto& free = file_.free_slots();
-        const std::size_t first = free.size();
-        std::size_t left = first;
-        const std::uint64_t before = loop_.stamp ? clock_.now() : 0;
+        std::size_t told = free.size();  // slots from here on are handed over
+        std::size_t left = told;
+        std::size_t stamped = 0;
+        std::uint64_t before = loop_.stamp ? clock_.now() : 0;
+        const auto tell = [&] {
+            const std::uint64_t now = clock_.now();
+            if (loop_.stamp) result_.data += elapsed(before, now);
+            while (told > left) file_.request(free[--told]).begun = now;
+        };
         while (left > 0 && may_begin()) {
+            if (stamped >= kStampedTogether) {
+                tell();
+                file_.ring().submit();
+                stamped = 0;
+                before = clock_.now();
+            }
             const std::uint32_t slot = free[--left];
             auto& request = file_.request(slot);
             request.offset = order_.next();
             request.done = 0;
             request.reading = loop_.read_percent == 100 ||
                               (loop_.read_percent != 0 && mix(loop_.choice_key + chosen_++) % 100 < loop_.read_percent);
-            if (!request.reading && loop_.stamp) fill(file_.buffer(slot), loop_.content, request.offset);
+            if (!request.reading && loop_.stamp) {
+                fill(file_.buffer(slot), loop_.content, request.offset);
+                stamped += file_.buffer(slot).size();
+            }
             file_.push(slot);
             ++begun_;
             if (pass_ == 0) end_.in_order = begun_;
         }
-        const std::uint64_t now = clock_.now();
-        if (loop_.stamp) result_.data += elapsed(before, now);
-        for (std::size_t i = left; i < first; ++i) file_.request(free[i]).begun = now;
+        tell();
         free.resize(left);
     }
 

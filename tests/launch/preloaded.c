@@ -1,7 +1,8 @@
 // Preloaded into an engine as what sits between programs and the C library: counts the calls ($PRELOADED_COUNTS, a file
 // that gets a line of their number at the end), and with $PRELOADED_OWN=1 hands out descriptors of its own, which only its
 // own calls understand. $PRELOADED_FAIL=drop: this process may not drop caches. $PRELOADED_FAIL=isend: its messages of
-// phases are refused by MPI. Both for the rank $PRELOADED_RANK alone.
+// phases are refused by MPI. Both for the rank $PRELOADED_RANK alone. Also counted: naps of a thread that has messages of
+// a phase under way.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -13,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { OWN = 1 << 20 };
 
-static atomic_long reads, writes, opens, others;
+static atomic_long reads, writes, opens, others, naps;
+static _Thread_local int gathers;
 
 static int hands_out(void) { return getenv("PRELOADED_OWN") != NULL; }
 static int real(int descriptor) { return descriptor >= OWN ? descriptor - OWN : descriptor; }
@@ -34,7 +37,7 @@ __attribute__((destructor)) static void say(void) {
     if (!path || !(reads + writes + opens + others)) return;
     FILE* file = fopen(path, "a");
     if (!file) return;
-    fprintf(file, "%ld %ld %ld %ld\n", reads, writes, opens, others);
+    fprintf(file, "%ld %ld %ld %ld %ld\n", reads, writes, opens, others, naps);
     fclose(file);
 }
 
@@ -88,9 +91,24 @@ int access(const char* path, int mode) {
     return NEXT(access)(path, mode);
 }
 
+int nanosleep(const struct timespec* nap, struct timespec* left) {
+    if (gathers) ++naps;
+    return NEXT(nanosleep)(nap, left);
+}
+
 // As the standard ABI has it: communicators, types and requests are pointers, and 2 is MPI_ERR_COUNT.
+enum { PHASES = 2 };
+
 int MPI_Isend(const void* bytes, int count, void* type, int to, int tag, void* all, void** request) {
-    enum { PHASES = 2 };
+    gathers = tag == PHASES;
     if (fails("isend") && tag == PHASES) return 2;
     return NEXT(MPI_Isend)(bytes, count, type, to, tag, all, request);
+}
+int MPI_Irecv(void* room, int count, void* type, int from, int tag, void* all, void** request) {
+    gathers = tag == PHASES;
+    return NEXT(MPI_Irecv)(room, count, type, from, tag, all, request);
+}
+int MPI_Improbe(int from, int tag, void* all, int* there, void** message, void* status) {
+    gathers = tag == PHASES;
+    return NEXT(MPI_Improbe)(from, tag, all, there, message, status);
 }

@@ -16,7 +16,7 @@ from strakes.launch.mpi import MpiEngine
 from strakes.plan import MetadataPhase, Plan, StagePhase, TransferPhase
 from strakes.plan.backend import Backend
 
-KIB = 1 << 10
+KIB, MIB = 1 << 10, 1 << 20
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def counts_of(backend: Backend, library: Path, place: Path, tmp_path: Path, patc
 def test_a_library_in_between_sees_every_call(
     library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reads, writes, opens, others = counts_of("posix", library, place, tmp_path, monkeypatch)
+    reads, writes, opens, others, _ = counts_of("posix", library, place, tmp_path, monkeypatch)
     assert (reads, writes) == (200, 200)
     assert opens >= 4 + 100
     assert others >= 200
@@ -84,6 +84,23 @@ def test_a_library_may_hand_out_descriptors_of_its_own(
     monkeypatch.setenv("PRELOADED_OWN", "1")
     assert counts_of("posix", library, place, tmp_path, monkeypatch)[:2] == [200, 200]
     assert [path.name for path in place.iterdir()] == [".strakes-marker"]
+
+
+@needs_mpi
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="ranks that share a processor let each other have it")
+def test_ranks_with_a_processor_each_take_no_naps_while_they_gather(
+    library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = tmp_path / "counts"
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("PRELOADED_COUNTS", str(counts))
+    write = TransferPhase("write", "write", "shared-file", "segmented", 4 * MIB, 32 * MIB, writers=1, grouping="global")
+    with MpiEngine(ranks=2) as engine:
+        result = engine.run(Plan(2, (write,)), place, "p1", 60)
+    assert (result.ended, result.samples[0].bytes) == ("ok", 64 * MIB)
+    naps = [int(line.split()[4]) for line in counts.read_text().splitlines()]
+    assert len(naps) >= 2
+    assert sum(naps) == 0
 
 
 @needs_mpi

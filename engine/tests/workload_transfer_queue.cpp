@@ -1,0 +1,144 @@
+// When requests are handed over, with a ring that completes whatever it was given.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/pattern.hpp"
+#include "workload/order.hpp"
+#include "workload/transfer_queue.hpp"
+
+using namespace strakes;
+
+namespace {
+
+constexpr std::uint32_t kDepth = 8;
+
+class Scripted {
+  public:
+    struct Request {
+        std::uint64_t offset = 0, begun = 0;
+        std::size_t done = 0;
+        bool reading = false;
+    };
+
+    explicit Scripted(std::span<std::byte> buffer) : buffer_(buffer), requests_(kDepth) {
+        for (std::uint32_t slot = 0; slot < kDepth; ++slot) free_.push_back(kDepth - 1 - slot);
+    }
+
+    Scripted& ring() noexcept { return *this; }
+    Request& request(std::uint32_t slot) noexcept { return requests_[slot]; }
+    [[nodiscard]] std::span<std::byte> buffer(std::uint32_t slot) const noexcept {
+        const std::size_t bytes = buffer_.size() / kDepth;
+        return buffer_.subspan(slot * bytes, bytes);
+    }
+    std::vector<std::uint32_t>& free_slots() noexcept { return free_; }
+    [[nodiscard]] std::uint32_t under_way() const noexcept { return kDepth - static_cast<std::uint32_t>(free_.size()); }
+    void push(std::uint32_t slot) { filled_in_.push_back(slot); }
+    void submit() { hand_over(); }
+    int submit_and_wait() {
+        hand_over();
+        return 0;
+    }
+    void stop() noexcept {}
+    template <class Done>
+    void reap(Done done) {
+        const std::vector<std::uint32_t> complete = std::move(given_);
+        given_.clear();
+        for (const std::uint32_t slot : complete) {
+            begun.push_back(requests_[slot].begun);
+            done(slot, static_cast<int>(buffer(slot).size()));
+        }
+    }
+
+    std::vector<std::size_t> handed_over;  // in each call
+    std::vector<std::uint64_t> begun;      // of each transfer
+    std::vector<bool> right;               // its data, when it was handed over
+    Content content;
+
+  private:
+    void hand_over() {
+        if (!filled_in_.empty()) handed_over.push_back(filled_in_.size());
+        for (const std::uint32_t slot : filled_in_) {
+            right.push_back(!verify(buffer(slot), content, requests_[slot].offset));
+            given_.push_back(slot);
+        }
+        filled_in_.clear();
+    }
+
+    std::span<std::byte> buffer_;
+    std::vector<Request> requests_;
+    std::vector<std::uint32_t> free_, filled_in_, given_;
+};
+
+struct Ran {
+    LoopEnd end;
+    RankResult result;
+    Scripted file;
+};
+
+Ran run(std::size_t transfer_bytes, bool stamp, std::uint64_t transfers) {
+    std::vector<std::byte> buffer(kDepth * transfer_bytes);
+    const Content content{.stream = stream_of(1, 2, 3)};
+    Ran ran{.end = {}, .result = {}, .file = Scripted(buffer)};
+    ran.file.content = content;
+    Plan plan;
+    PlanState state(plan);
+    const std::string name = "run";
+    const std::atomic<Halt> halt{Halt::none};
+    const PhaseSetting setting{
+        .plan = plan, .index = 0, .state = state, .root = -1, .name = name, .clock = Clock::system(), .halt = halt};
+    Progress progress;
+    Latencies latencies;
+    const Seat seat{.rank = 0, .progress = progress, .latencies = latencies};
+    const LoopSetting loop{.setting = setting,
+                           .seat = seat,
+                           .buffer = buffer,
+                           .content = content,
+                           .count = transfers,
+                           .read_percent = 0,
+                           .choice_key = 0,
+                           .read_sizes = {},
+                           .write_sizes = {},
+                           .stamp = stamp,
+                           .verify = false,
+                           .repeat = false,
+                           .delay_ns = 0,
+                           .deadline = UINT64_MAX,
+                           .pace = {},
+                           .wear_out = nullptr};
+    const Region region{.run_bytes = transfers * transfer_bytes,
+                        .stride = transfers * transfer_bytes,
+                        .transfer_bytes = transfer_bytes,
+                        .transfers = transfers};
+    ran.end = QueuedLoop<Scripted, InOrder>(loop, ran.file, InOrder(region), ran.result).run();
+    CHECK(latencies.calls.count() == transfers);
+    return ran;
+}
+
+}  // namespace
+
+TEST_CASE("large transfers are under way while the next ones are stamped, and each has its own beginning") {
+    const Ran ran = run(64 * 1024, true, 2 * kDepth + 3);
+    CHECK(ran.file.handed_over == std::vector<std::size_t>(2 * kDepth + 3, 1));
+    CHECK(ran.file.right == std::vector<bool>(2 * kDepth + 3, true));
+    CHECK(ran.result.operations == 2 * kDepth + 3);
+    CHECK(ran.result.queue_depth == kDepth);
+    CHECK(ran.result.data > 0);
+    for (std::size_t i = 1; i < ran.file.begun.size(); ++i) CHECK(ran.file.begun[i - 1] < ran.file.begun[i]);
+}
+
+TEST_CASE("small transfers, and those that are not stamped, are handed over together") {
+    const Ran small = run(4096, true, 2 * kDepth);
+    CHECK(small.file.handed_over == std::vector<std::size_t>{kDepth, kDepth});
+    CHECK(small.file.right == std::vector<bool>(2 * kDepth, true));
+    CHECK(small.file.begun.front() == small.file.begun[kDepth - 1]);
+    const Ran plain = run(64 * 1024, false, 2 * kDepth);
+    CHECK(plain.file.handed_over == std::vector<std::size_t>{kDepth, kDepth});
+    CHECK(plain.result.data == 0);
+}

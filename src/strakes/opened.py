@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 from strakes.errors import EnvironmentLacksError
 from strakes.findings.portrait import CellEstimate, Finding, Portrait, Recommendation, RunWarning
 from strakes.store import Run, Store
-from strakes.store.published import PublishedRun, told_as_a_mistake_of_its_file
+from strakes.store.published import PublishedRun
+from strakes.store.run import told_as_damage
 
 if TYPE_CHECKING:
     import pandas
@@ -105,7 +106,7 @@ class OpenedRun:
         """Each measured value, as ``strakes export --format csv`` writes them: times in seconds, sizes in bytes."""
         from strakes.interop.exports.rows import rows
 
-        with told_as_a_mistake_of_its_file(self._run):
+        with told_as_damage(self._run):
             return Table(list(rows(self._run)), lambda row: row)
 
 

@@ -20,6 +20,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.plan import MetadataPhase, Plan
 from strakes.statistics.contrast import Verdict
 from strakes.store import Run, Store
+from strakes.store.records import FactsFound
 from studies.world import stored, visits_of
 
 MakeRun = Callable[..., Run]
@@ -73,6 +74,7 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
             "run", "plan", tmp_path / "target", options, {"host": "n1", "cpus": 2, "load_average": [load, load, load]}
         ) as writer:
             writer.write_cells(cells)
+            writer.append_event(FactsFound({}))
             for visit in stored(visits):
                 slowed = (1 - drift) ** visit.block
                 samples = tuple(replace(one, operations_per_s=one.operations_per_s * slowed) for one in visit.samples)

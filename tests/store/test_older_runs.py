@@ -25,17 +25,23 @@ def lines(rows: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+def unpack(path: Path, runs: Path, name: str = "") -> Path:
+    """Store the run of a file below ``runs``, by its own id or another one; returns its directory."""
+    exported = json.loads(gzip.decompress(path.read_bytes()))
+    stored = runs / (name or exported["manifest"]["id"])
+    stored.mkdir(parents=True)
+    (stored / "run.json").write_text(json.dumps({**exported["manifest"], "id": stored.name}))
+    (stored / "environment.json").write_text(json.dumps(exported["findings"]["environment"]))
+    for kind in ("cells", "visits", "events"):
+        (stored / f"{kind}.jsonl").write_text(lines(exported[kind]))
+    return stored
+
+
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
 def test_a_stored_run_gives_the_findings_it_gave(path: Path, tmp_path: Path) -> None:
-    exported = json.loads(gzip.decompress(path.read_bytes()))
-    assert document_of(PublishedRun(path)) == exported["findings"]
-    stored = tmp_path / exported["manifest"]["id"]
-    stored.mkdir()
-    (stored / "run.json").write_text(json.dumps(exported["manifest"]))
-    (stored / "environment.json").write_text(json.dumps(exported["findings"]["environment"]))
-    for name in ("cells", "visits", "events"):
-        (stored / f"{name}.jsonl").write_text(lines(exported[name]))
-    assert document_of(Run(stored)) == exported["findings"]
+    findings = json.loads(gzip.decompress(path.read_bytes()))["findings"]
+    assert document_of(PublishedRun(path)) == findings
+    assert document_of(Run(unpack(path, tmp_path))) == findings
 
 
 def test_all_kinds_of_runs_are_among_them() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from strakes.errors import BadInputError
@@ -35,8 +36,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
         run for run in store.runs() if run.kind in ("survey", "study") and run.status in ("complete", "partial")
     ]
     if measured:
-        newest = [store.open(run.id) for run in measured[: -1 - _MOST_LOOKED_AT : -1]]
-        return next((run for run in newest if answers is None or answers(run)), newest[0])
+        return _chosen([store.open(run.id) for run in measured[: -1 - _MOST_LOOKED_AT : -1]], answers)
     for place in published_places():
         if place.exists():
             return PublishedRun(place)
@@ -45,6 +45,18 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
     )
     remedy = "Run strakes survey DIR --budget 2m first, with DIR on the file system that the application uses."
     raise BadInputError("there are no measurements to base advice on", where=str(store.root), why=why, remedy=remedy)
+
+
+def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:
+    """Return the first that answers anything, else the first; damaged ones only where there is no other."""
+    whole = []
+    for run in newest:
+        with suppress(BadInputError):
+            run.require_whole()
+            if answers is None or answers(run):
+                return run
+            whole.append(run)
+    return (whole or newest)[0]
 
 
 def published_places() -> tuple[Path, ...]:

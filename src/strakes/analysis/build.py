@@ -23,6 +23,7 @@ from strakes.foreign_text import for_shell
 from strakes.statistics.stopping import StoppingRule
 from strakes.store import Run
 from strakes.store.records import AmountsChosen, CellSettled, CellSkipped, NeighbourFelt, PopulationRemoved
+from strakes.store.run import told_as_damage
 from strakes.studies.imported import imported_scope, imported_warnings
 from strakes.studies.registry import study_named
 
@@ -38,7 +39,12 @@ def rule_of(options: Mapping[str, Any]) -> StoppingRule:
 
 
 def results_of(run: Run) -> Results:
-    """Everything measured in the run, with the facts of its file system."""
+    """Everything measured in the run, with the facts of its file system. Raises BadInputError for a damaged run."""
+    with told_as_damage(run):
+        return _results_of(run)
+
+
+def _results_of(run: Run) -> Results:
     facts = dict(run.facts)
     for removal in run.events_of(PopulationRemoved)[:1]:
         facts["clean_up"] = {"files": removal.files, "elapsed_s": removal.elapsed_s}

@@ -34,6 +34,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     from strakes.analysis.build import results_of
     from strakes.cli.measure import perform
     from strakes.store import Store
+    from strakes.store.run import told_as_damage
     from strakes.studies.registry import study_named
 
     title, wanted = needs_from_toml(needs)
@@ -51,7 +52,8 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
         remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
         raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
     minutes = _watched_minutes(str(run.facts.get("path", ""))) if any(need.level for need in wanted) else []
-    answers = judge(wanted, run.facts, results_of(run), minutes)
+    with told_as_damage(run):
+        answers = judge(wanted, run.facts, results_of(run), minutes)
     if write_json(json, to_document(title, run.id, answers)):
         click.echo(render(title, run.id, answers))
     return FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0

@@ -59,11 +59,11 @@ def command(app_path: Path | None, darshan: Path | None, run: str | None, json: 
     from strakes.advise.paste import pastes
     from strakes.advise.source import run_to_advise_from
     from strakes.analysis.build import results_of
-    from strakes.store.published import told_as_a_mistake_of_its_file
+    from strakes.store.run import told_as_damage
 
     app = read_app(app_path)
     stored = run_to_advise_from(run, lambda candidate: bool(choose(app, results_of(candidate)).choices))
-    with told_as_a_mistake_of_its_file(stored):
+    with told_as_damage(stored):
         results = results_of(stored)
         chosen = choose(app, results)
         file_system = str(results.facts.get("file_system", ""))

@@ -41,10 +41,17 @@ def command(run: str, form: str, output: Output, over_time: bool) -> int:
     openmetrics writes them with timestamps, for promtool tsdb create-blocks-from openmetrics.
     """
     from strakes.store import Store
+    from strakes.store.run import told_as_damage
 
     if over_time and form not in _OVER_TIME:
         raise click.UsageError(f"--over-time needs --format {', '.join(_OVER_TIME)}", click.get_current_context())
     stored = Store().open(run)
+    with told_as_damage(stored):
+        _write(stored, form, output, over_time=over_time)
+    return 0
+
+
+def _write(stored: Run, form: str, output: Output, *, over_time: bool) -> None:
     if form == "parquet":
         if output.path is None:
             raise click.UsageError(
@@ -56,9 +63,8 @@ def command(run: str, form: str, output: Output, over_time: bool) -> int:
 
         table = latencies if over_time else rows
         write_parquet(table.to_csv(stored), table.COLUMNS, output.path)
-        return 0
+        return
     output.write(_text_over_time(stored, form) if over_time else _text(stored, form))
-    return 0
 
 
 def _text_over_time(stored: Run, form: str) -> str:

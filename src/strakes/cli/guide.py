@@ -24,9 +24,12 @@ def command(run: str | None, output: Output) -> int:
     from strakes.analysis.build import results_of
     from strakes.portraits.build import build_portrait
     from strakes.report.guide import render_guide
+    from strakes.store.run import told_as_damage
 
     stored = run_to_advise_from(run)
-    results = results_of(stored)
-    layouts = class_layouts(size_classes("write", results), str(results.facts.get("file_system", "")))
-    output.write(render_guide(build_portrait(stored), [(layout.title, layout.text) for layout in layouts]))
+    with told_as_damage(stored):
+        results = results_of(stored)
+        layouts = class_layouts(size_classes("write", results), str(results.facts.get("file_system", "")))
+        page = render_guide(build_portrait(stored), [(layout.title, layout.text) for layout in layouts])
+    output.write(page)
     return 0

@@ -36,7 +36,7 @@ def command(
     from os.path import abspath
 
     from strakes.compare.fail_on import parse_fail_on
-    from strakes.errors import BadInputError
+    from strakes.errors import BadInputError, StrakesError
     from strakes.history.gather import gather
     from strakes.history.history_text import render, to_document
     from strakes.history.judge import failures, judged
@@ -45,7 +45,10 @@ def command(
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
     store = Store()
-    series = gather(store, name, abspath(target) if target else "", cells)
+    left_out: list[StrakesError] = []
+    series = gather(store, name, abspath(target) if target else "", cells, left_out.append)
+    for error in left_out:
+        say(f"left out: {error}", err=True)
     if not series and any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
         say("No measurement has been repeated yet. To start a history, repeat one with the same DIR and options.")
         return FAILED_STATUS if any(condition.verdict is Verdict.INCONCLUSIVE for condition in conditions) else 0

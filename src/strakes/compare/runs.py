@@ -23,6 +23,7 @@ from strakes.statistics.contrast import Verdict
 from strakes.statistics.drift import pooled_trend
 from strakes.store import Run
 from strakes.store.records import Visit
+from strakes.store.run import told_as_damage
 
 # A load average of this many times the processors: others were at work, not only an earlier run of ours.
 _OVERLOAD = 2.0
@@ -119,8 +120,9 @@ def compare_runs(
 
 
 def results_of(run: Run, cells: Sequence[Cell]) -> Results:
-    """Collect the cells of a run, without facts of its file system."""
-    return collect(cells, run.visits, rule_of(run.manifest["options"]), {})
+    """Collect the cells of a run, without facts of its file system. Raises BadInputError for a damaged run."""
+    with told_as_damage(run):
+        return collect(cells, run.visits, rule_of(run.manifest["options"]), {})
 
 
 def _values(cell: Measured) -> list[float]:

@@ -93,7 +93,8 @@ def _converter() -> Converter:
 
     converter.register_structure_hook_factory(lambda kind: _is_a(kind, Record), reader)
     converter.register_unstructure_hook_factory(lambda kind: _is_a(kind, Record), writer)
-    converter.register_structure_hook_func(lambda kind: kind in _AS_THEY_ARE, lambda value, _: value)
+    converter.register_structure_hook_func(lambda kind: kind == Rows, _rows)
+    converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], _mapping)
     converter.register_unstructure_hook_func(lambda kind: kind in _AS_THEY_ARE, lambda value: value)
     converter.register_structure_hook(Plan, lambda record, _: plan_from_record(record))
     converter.register_unstructure_hook(Plan, lambda plan: plan.to_json())
@@ -101,6 +102,18 @@ def _converter() -> Converter:
     layout = make_dict_unstructure_fn(Layout, converter, _cattrs_omit_if_default=True, components=override(omit=True))
     converter.register_unstructure_hook(Layout, layout)
     return converter
+
+
+def _rows(value: object, _kind: object) -> Rows:
+    if not isinstance(value, Sequence) or not all(isinstance(row, list | tuple) for row in value):
+        raise TypeError(type(value))
+    return value
+
+
+def _mapping(value: object, _kind: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(type(value))
+    return value
 
 
 def _is_a(kind: object, base: type) -> bool:

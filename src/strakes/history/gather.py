@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
@@ -10,35 +11,64 @@ from typing import Any
 from strakes.analysis.build import rule_of
 from strakes.analysis.collect import collect
 from strakes.analysis.held_back import held_back
+from strakes.errors import BadInputError, StrakesError
 from strakes.history.series import History, HistoryPoint, HistorySeries
 from strakes.store import Run, RunSummary, Store
+from strakes.store.run import told_as_damage
 
 # What a file system is judged by; how busy the machine was meanwhile has no better or worse.
 _FIGURES = ("B/s", "op/s", "s")
+_KEYS = ("id", "settings", "unit", "median", "low", "high")
 
 
-def gather(store: Store, name: str = "", target: str = "", only: Sequence[str] = ()) -> list[History]:
-    """Histories of two runs or more. ``name``: of the run (survey, transfer-size …); ``only``: patterns of cell ids."""
+def gather(
+    store: Store,
+    name: str = "",
+    target: str = "",
+    only: Sequence[str] = (),
+    left_out: Callable[[StrakesError], None] = lambda _: None,
+) -> list[History]:
+    """Histories of two runs or more. ``name``: of the run (survey, transfer-size …); ``only``: patterns of cell ids.
+
+    ``left_out`` is told of each damaged run, without which it goes on.
+    """
     groups: dict[str, list[tuple[RunSummary, Run]]] = {}
     for summary in store.runs():
         if summary.status != "complete" or (name and summary.name != name) or (target and summary.target != target):
             continue
         run = Run(summary.path)
-        groups.setdefault(f"{run.manifest['kind']} {run.manifest['options'].get('fingerprint', '')}", []).append(
-            (summary, run)
-        )
-    histories = [_history(key.split(" ")[1], members, only) for key, members in groups.items() if len(members) > 1]
+        try:
+            key = f"{run.manifest['kind']} {run.manifest['options'].get('fingerprint', '')}"
+        except StrakesError as error:
+            left_out(error)
+        else:
+            groups.setdefault(key, []).append((summary, run))
+    histories = [
+        _history(key.split(" ")[1], members, only, left_out) for key, members in groups.items() if len(members) > 1
+    ]
     return [history for history in histories if history.series]
 
 
-def _history(fingerprint: str, members: Sequence[tuple[RunSummary, Run]], only: Sequence[str]) -> History:
+def _history(
+    fingerprint: str,
+    members: Sequence[tuple[RunSummary, Run]],
+    only: Sequence[str],
+    left_out: Callable[[StrakesError], None],
+) -> History:
     points: dict[str, list[HistoryPoint]] = {}
     about: dict[str, Mapping[str, Any]] = {}
     plans: dict[str, set[str]] = {}
+    whole: list[Run] = []
     for summary, run in members:
-        fingerprints = {cell.key: cell.fingerprint for cell in run.cells}
+        try:
+            fingerprints = {cell.key: cell.fingerprint for cell in run.cells}
+            estimates = _estimates(run)
+        except StrakesError as error:
+            left_out(error)
+            continue
+        whole.append(run)
         when = datetime.fromisoformat(summary.created).astimezone(UTC).isoformat(timespec="seconds")
-        for estimate in _estimates(run):
+        for estimate in estimates:
             cell = str(estimate["id"])
             if estimate["unit"] not in _FIGURES or (only and not any(fnmatchcase(cell, pattern) for pattern in only)):
                 continue
@@ -53,21 +83,19 @@ def _history(fingerprint: str, members: Sequence[tuple[RunSummary, Run]], only: 
         for cell, cell_points in points.items()
         if len(cell_points) > 1
     ]
-    return History(
-        fingerprint, newest.kind, newest.name, newest.target, tuple(run.id for _, run in members), tuple(series)
-    )
+    return History(fingerprint, newest.kind, newest.name, newest.target, tuple(run.id for run in whole), tuple(series))
 
 
-def _estimates(run: Run) -> Iterable[Mapping[str, Any]]:
+def _estimates(run: Run) -> list[Mapping[str, Any]]:
     """Return the run's own findings where it has them; made of its samples where nobody has asked for a report yet.
 
-    None that limits held back.
+    None that limits held back. Raises BadInputError for a damaged run; findings that are damaged are made again.
     """
-    if run.findings is not None:
-        return [cell for cell in run.findings["cells"] if "held-back" not in cell["warnings"]]
-    results = collect(run.cells, run.visits, rule_of(run.manifest["options"]), {})
-    estimates = [cell.estimate for cell in results.measured if cell.estimate is not None and not held_back(cell)]
-    return [
-        {key: getattr(estimate, key) for key in ("id", "settings", "unit", "median", "low", "high")}
-        for estimate in estimates
-    ]
+    with suppress(BadInputError, AttributeError, LookupError, TypeError, ValueError):
+        if run.findings is not None:
+            found = [cell for cell in run.findings["cells"] if "held-back" not in cell["warnings"]]
+            return [{**{key: cell[key] for key in _KEYS}, "median": float(cell["median"])} for cell in found]
+    with told_as_damage(run):
+        results = collect(run.cells, run.visits, rule_of(run.manifest["options"]), {})
+        made = [cell.estimate for cell in results.measured if cell.estimate is not None and not held_back(cell)]
+    return [{key: getattr(estimate, key) for key in _KEYS} for estimate in made]

@@ -6,11 +6,11 @@ from strakes.analysis.build import study_portrait
 from strakes.findings.portrait import Portrait
 from strakes.portraits.tuned import tuned_portrait
 from strakes.store import Run
-from strakes.store.published import told_as_a_mistake_of_its_file
+from strakes.store.run import told_as_damage
 from strakes.tuning.request import KIND
 
 
 def build_portrait(run: Run) -> Portrait:
     """Everything the run shows: estimates, figures, findings, advice with its confirmation, warnings."""
-    with told_as_a_mistake_of_its_file(run):
+    with told_as_damage(run):
         return tuned_portrait(run) if run.manifest["kind"] == KIND else study_portrait(run)

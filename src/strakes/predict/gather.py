@@ -17,6 +17,7 @@ from strakes.findings.sample import Sample, sample_named
 from strakes.predict.scale import MeasuredLevel, Part, Scale
 from strakes.store import Run
 from strakes.store.records import Visit
+from strakes.store.run import told_as_damage
 
 # Settings of cells that say how large the system was, or how much asked of it; all others tell figures apart.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
@@ -68,27 +69,28 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
         if run.manifest.get("kind") == "tune":
             remedy = "Give runs of strakes study, strakes survey or strakes run."
             raise BadInputError("a search for settings has no figures to forecast from", where=run.id, remedy=remedy)
-        cells = {cell.key: cell for cell in run.cells}
-        device = str((run.facts.get("block_device") or {}).get("name", ""))
-        visits: dict[str, list[Visit]] = defaultdict(list)
-        for visit in run.visits:
-            visits[visit.cell].append(visit)
-        for measured in results_of(run).measured:
-            key, _, phase = measured.id.rpartition(":")
-            cell = cells.get(key)
-            if measured.is_side or cell is None or cell.imported or not measured.observations:
-                continue
-            level = _level(measured, cell, phase, visits[key], device)
-            if level is None:
-                continue
-            apart = {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
-            operation = str(apart.get("operation", phase))
-            figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))
-            levels[figure].setdefault(level.scale, []).append(level)
-            if "clients" in measured.settings:
-                of_clients.add(figure)
-            if run.facts and not run.facts.get("remote", True):
-                local.add(figure)
+        with told_as_damage(run):
+            cells = {cell.key: cell for cell in run.cells}
+            device = str((run.facts.get("block_device") or {}).get("name", ""))
+            visits: dict[str, list[Visit]] = defaultdict(list)
+            for visit in run.visits:
+                visits[visit.cell].append(visit)
+            for measured in results_of(run).measured:
+                key, _, phase = measured.id.rpartition(":")
+                cell = cells.get(key)
+                if measured.is_side or cell is None or cell.imported or not measured.observations:
+                    continue
+                level = _level(measured, cell, phase, visits[key], device)
+                if level is None:
+                    continue
+                apart = {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
+                operation = str(apart.get("operation", phase))
+                figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))
+                levels[figure].setdefault(level.scale, []).append(level)
+                if "clients" in measured.settings:
+                    of_clients.add(figure)
+                if run.facts and not run.facts.get("remote", True):
+                    local.add(figure)
     return tuple(
         FigureLevels(
             *figure[:3],

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,7 +22,7 @@ from strakes.store.run import Run, RunSummary, Status
 if TYPE_CHECKING:
     import sqlite3
 
-_LAYOUT = 2
+_LAYOUT = 3
 _BUSY_TIMEOUT_S = 5.0
 # SQLITE_ERROR: a table or column is not there.
 _BROKEN = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT")
@@ -155,7 +156,7 @@ def _read_summary(path: Path) -> RunSummary:
     try:
         manifest = run.manifest
     except (StrakesError, OSError):
-        return RunSummary(path.name, "", "", "", "", "damaged", "", path)
+        return RunSummary(path.name, "", "", "", "", "damaged", _begun(path.name), path)
     try:
         mount = run.environment.get("mount", {})
     except (StrakesError, OSError):
@@ -170,6 +171,18 @@ def _read_summary(path: Path) -> RunSummary:
         created=str(manifest.get("created", "")),
         path=path,
     )
+
+
+def _begun(run: str) -> str:
+    """Return when a run began, as its id has it; empty where it has not.
+
+    >>> _begun("20261121-031339-survey-1f2a"), _begun("mine")
+    ('2026-11-21T03:13:39+00:00', '')
+    """
+    try:
+        return datetime.strptime(run[: len("20261121-031339")], "%Y%m%d-%H%M%S").replace(tzinfo=UTC).isoformat()
+    except ValueError:
+        return ""
 
 
 def _as_it_is_now(summary: RunSummary) -> RunSummary:

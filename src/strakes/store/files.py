@@ -148,14 +148,17 @@ def json_document(data: bytes, path: Path) -> dict[str, Any]:
     return document
 
 
-def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    """All whole rows of ``path``; none when there is no such file. A torn last line is a crash and does not count."""
+def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
+    """All whole rows of ``path``; none when there is no such file. A torn last line is a crash and does not count.
+
+    Raises BadInputError for any other line that is no row; where it is to be ``whole``, for that one, too.
+    """
     try:
         data = _read(path)
     except FileNotFoundError:
         return []
     rows: list[dict[str, Any]] = []
-    for number, line in enumerate(data[: whole_length(data)].splitlines(), start=1):
+    for number, line in enumerate((data if whole else data[: whole_length(data)]).splitlines(), start=1):
         row = _parse_row(line)
         if row is None:
             raise _damaged(path, f"line {number} is not a JSON object")
@@ -209,7 +212,7 @@ def _parse_row(line: bytes) -> dict[str, Any] | None:
 
 def _damaged(path: Path, why: str) -> BadInputError:
     remedy = "Restore it from a backup, or remove that run's directory."
-    return BadInputError("a file in the store is damaged", where=str(path), why=why, remedy=remedy)
+    return BadInputError("a file of the store is damaged", where=str(path), why=why, remedy=remedy)
 
 
 class AppendFile:

@@ -6,8 +6,6 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -34,13 +32,12 @@ class PublishedRun(Run):
     @property
     def id(self) -> str:
         """The id of the run that was published."""
-        return str(self.manifest["id"])
+        return str(self._document["manifest"]["id"])
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What is in its run.json."""
-        manifest: dict[str, Any] = self._document["manifest"]
-        return manifest
+        return self.checked_manifest(self._document["manifest"])
 
     @cached_property
     def environment(self) -> dict[str, Any]:
@@ -53,6 +50,11 @@ class PublishedRun(Run):
         """What it found."""
         findings: dict[str, Any] = self._document["findings"]
         return findings
+
+    def damaged(self, why: str, name: str = "") -> BadInputError:
+        """Return the error for what strakes does not write; the schema does not describe each setting of each plan."""
+        where = f"{self.path}: {name}" if name else str(self.path)
+        return BadInputError("this is not a run exported by strakes", where=where, why=why, remedy=_REMEDY)
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
         return list(self._document[name])
@@ -72,25 +74,6 @@ class PublishedRun(Run):
             raise BadInputError("this is not a run exported by strakes", where=where, why=error.message, remedy=_REMEDY)
         whole: dict[str, Any] = document
         return whole
-
-
-@contextmanager
-def told_as_a_mistake_of_its_file(run: Run) -> Iterator[None]:
-    """Raise BadInputError where a value of a file of others is none that can be calculated with.
-
-    The schema describes what every run has, not each setting of each plan.
-    """
-    try:
-        yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if not isinstance(run, PublishedRun):
-            raise
-        raise BadInputError(
-            "this is not a run exported by strakes",
-            where=str(run.path),
-            why=f"one of its values has a type or a size that strakes does not write: {error}",
-            remedy=_REMEDY,
-        ) from error
 
 
 def _read(path: Path) -> Any:

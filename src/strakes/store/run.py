@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -21,6 +24,20 @@ E = TypeVar("E", bound=RunEvent)
 
 FinishedStatus = Literal["complete", "interrupted", "failed", "partial"]
 Status = Literal["running", "complete", "interrupted", "failed", "partial", "damaged"]
+
+# What every run.json says, and what is looked at in every environment.json.
+_MANIFEST = {"id": str, "kind": str, "name": str, "target": str, "options": dict, "created": str, "status": str}
+_ENVIRONMENT = {"mount": dict, "engine": dict, "load_average": list, "cpus": int, "memory_bytes": int}
+_FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True)
@@ -51,27 +68,67 @@ class Run:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """id, kind, name, target, options, created, status, command, strakes_version."""
-        return read_json(self.path / "run.json")
+        return self.checked_manifest(self._read_document("run.json"))
+
+    def checked_manifest(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Return it. Raises BadInputError where it lacks what every run has."""
+        for key, kind in _MANIFEST.items():
+            if key not in manifest:
+                raise self.damaged(f"{key!r} is missing", "run.json")
+            if not isinstance(manifest[key], kind):
+                raise self.damaged(f"{key!r} is of another type", "run.json")
+        try:
+            datetime.fromisoformat(manifest["created"])
+        except ValueError as error:
+            raise self.damaged(f"{'created'!r} is of another type", "run.json") from error
+        return manifest
 
     @cached_property
     def environment(self) -> dict[str, Any]:
         """Where it is measured."""
-        return read_json(self.path / "environment.json")
+        environment = self._read_document("environment.json")
+        for key, kind in _ENVIRONMENT.items():
+            if not isinstance(environment.get(key, kind()), kind):
+                raise self.damaged(f"{key!r} is of another type", "environment.json")
+        if not all(isinstance(load, int | float) for load in environment.get("load_average", ())):
+            raise self.damaged(f"{'load_average'!r} is of another type", "environment.json")
+        return environment
 
     @cached_property
     def cells(self) -> list[Cell]:
         """What is measured, in the order of the plan."""
-        return _each(self.path, partial(from_record, Cell), self._rows("cells"))
+        return self._each(partial(from_record, Cell), "cells")
 
     @cached_property
     def visits(self) -> list[Visit]:
         """What was measured, in order."""
-        return _each(self.path, partial(from_record, Visit), self._rows("visits"))
+        return self._each(partial(from_record, Visit), "visits")
 
     @cached_property
     def events(self) -> list[RunEvent]:
         """What else happened, in order."""
-        return _each(self.path, event_from_record, self._rows("events"))
+        return self._each(event_from_record, "events")
+
+    def damaged(self, why: str, name: str = "") -> BadInputError:
+        """Return the error for what strakes cannot have written; ``name``: of the file, where it is known."""
+        return BadInputError(
+            "a file of the store is damaged",
+            where=str(self.path / name) if name else f"{self.path} (run {self.id})",
+            why=why,
+            remedy=f"Restore the run {self.id} from a backup, or remove it: rm -r {shlex.quote(str(self.path))}",
+        )
+
+    def require_whole(self) -> None:
+        """Raise BadInputError where what its files say of each other does not fit together."""
+        known = {cell.key for cell in self.cells}
+        strange = next((seen.cell for seen in self.visits if seen.is_measurement and seen.cell not in known), None)
+        if strange is not None:
+            raise self.damaged(f"{strange!r} was measured, but is not in it", "cells.jsonl")
+        if known and self.manifest["status"] == "complete":
+            if not any(visit.is_measurement for visit in self.visits):
+                raise self.damaged("the run is complete, but no measurement is in it", "visits.jsonl")
+            if not self.events_of(FactsFound):
+                raise self.damaged("the run is complete, but no facts of its file system are in it", "events.jsonl")
 
     def events_of(self, kind: type[E]) -> list[E]:
         """Return the events of one kind, in order."""
@@ -82,8 +139,27 @@ class Run:
         """What was found out of the target before anything was measured; empty where nothing was."""
         return next((event.facts for event in self.events_of(FactsFound)), {})
 
+    def _each(self, parse: Callable[[dict[str, Any]], T], name: str) -> list[T]:
+        """Parse every row of a file. Raises BadInputError for one that is no record of its kind."""
+        rows = []
+        for number, row in enumerate(self._rows(name), start=1):
+            try:
+                rows.append(parse(row))
+            except (*_FAULTS, BadInputError) as error:
+                why = f"record {number} is not as strakes writes it ({error!r})"
+                raise self.damaged(why, f"{name}.jsonl") from error
+        return rows
+
     def _rows(self, name: str) -> list[dict[str, Any]]:
-        return read_json_lines(self.path / f"{name}.jsonl")
+        # Only a writer that was killed leaves half a line, and the cells are replaced as a whole.
+        whole = name == "cells" or self.manifest["status"] == "complete"
+        return read_json_lines(self.path / f"{name}.jsonl", whole=whole)
+
+    def _read_document(self, name: str) -> dict[str, Any]:
+        try:
+            return read_json(self.path / name)
+        except FileNotFoundError as error:
+            raise self.damaged("it is missing", name) from error
 
     @cached_property
     def findings(self) -> dict[str, Any] | None:
@@ -112,13 +188,15 @@ class Run:
         return False
 
 
-def _each(path: Path, parse: Callable[[dict[str, Any]], T], rows: Sequence[dict[str, Any]]) -> list[T]:
-    """Parse every row. Raises BadInputError for one that is no record of its kind."""
+@contextmanager
+def told_as_damage(run: Run) -> Iterator[None]:
+    """Raise BadInputError where the files of a run do not fit together, or one of their values is none to work with.
+
+    What is read is checked as far as every run has it, not each setting of each plan.
+    """
+    run.require_whole()
     try:
-        return [parse(row) for row in rows]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        why, remedy = (
-            f"a record is not as strakes writes it ({error!r})",
-            "Restore the run from a backup, or remove it.",
-        )
-        raise BadInputError("a file of the store is damaged", where=str(path), why=why, remedy=remedy) from error
+        yield
+    except _FAULTS as error:
+        why = f"one of its values is not as this version of strakes writes it: {type(error).__name__}: {error}"
+        raise run.damaged(why) from error

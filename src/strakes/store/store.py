@@ -148,6 +148,8 @@ class Store:
         if matches:
             newest = ", ".join(match.id for match in matches[-4:])
             raise BadInputError(f"{len(matches)} runs begin with {run!r}", why=newest, remedy="Give more of the id.")
+        if run and "/" not in run and (self._runs / run / "visits.jsonl").exists():
+            raise Run(self._runs / run).damaged("it is missing", "run.json")
         raise BadInputError(f"there is no run {run!r}", where=str(self.root), remedy=_LIST_THEM)
 
     def _newest_unfinished(self, fingerprint: str) -> RunSummary:

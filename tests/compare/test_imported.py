@@ -41,6 +41,50 @@ def test_what_the_remedy_says_can_be_compared(name: str, tmp_path: Path, capsys:
         assert len(document["cells"]) >= 2
         assert {cell["verdict"].lower() for cell in document["cells"]} == {"inconclusive"}
         assert any("single points" in text for text in document["caution"])
+        # What is needed cannot be what was just done, and what the tool did not tell is no difference.
+        assert {cell["needs"] for cell in document["cells"]} | {document["overall"]["needs"]} == {""}
+        assert not [line for line in document["differs"] if "None" in line or line.startswith("target")]
+
+
+def test_an_amount_that_only_a_deadline_ends_is_made_to_fit(tmp_path: Path) -> None:
+    words = shlex.split(imported("mdtest-stonewall.txt", tmp_path, tmp_path, {}))
+    first = Store().open("latest").id
+    assert "-n 100000000" in " ".join(words)
+    assert strakes(["run", "--budget", "4s", "-q", *words[2:]]) == 0
+    assert strakes(["compare", first, Store().open("latest").id]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("ior-3.0-script.txt", "Describe it as a plan"),
+        ("fio-3.33-write.json", "Describe it as a plan"),
+        ("elbencho-sample.json", "Describe it as a plan"),
+        ("io500-result.txt", "strakes run io500 CONFIG.ini"),
+    ],
+)
+def test_no_remedy_names_a_command_that_is_refused(
+    name: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    imported(name, tmp_path, tmp_path, {})
+    first = Store().open("latest").id
+    assert strakes(["run", "--budget", "1s", "-q", "mdtest", "-C", "-n", "9", "-d", str(tmp_path)]) == 0
+    assert strakes(["compare", first, Store().open("latest").id]) == 2
+    error = capsys.readouterr().err
+    assert remedy in error and "--like" not in error
+    assert strakes(["compare", f"{first},{first}", "latest,latest"]) == 2
+
+
+def test_runs_of_plans_are_told_their_own_command_not_an_option_that_there_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for operation in ("-C", "-T"):
+        command = ["run", "--budget", "1s", "-q", "mdtest", operation, "-n", "9", "-d", str(tmp_path)]
+        assert strakes(command) == 0
+    first, second = Store().runs()
+    assert strakes(["compare", first.id, second.id]) == 2
+    error = capsys.readouterr().err
+    assert "the command of the first" in error and "--like" not in error
 
 
 def test_other_work_is_refused_with_the_command_that_does_the_same(

@@ -76,10 +76,14 @@ def _facts(cell: Cell, measure: Measure) -> Mapping[str, Setting]:
         return {**facts, **({"layout": _LAYOUTS.get(layout, layout)} if layout else {}), "unit": measure.metric}
     phase, ranks = next((phase, ranks) for phase, ranks in cell.plan.each() if phase.name == measure.phase)
     facts = {"ranks": ranks, "unit": measure.metric}
+    # Where a time ends the phase, that decides how much is done, not what was asked for.
+    by_amount = isinstance(phase, TransferPhase | MetadataPhase) and phase.stop.rule == "amount"
+    if isinstance(phase, TransferPhase) and not by_amount:
+        return {**facts, "transfer_bytes": phase.transfer_bytes, "layout": phase.layout}
     if isinstance(phase, TransferPhase):
         sizes = {"transfer_bytes": phase.transfer_bytes, "block_bytes": phase.block_bytes, "segments": phase.segments}
         return {**facts, **sizes, "layout": phase.layout}
-    return {**facts, "items": phase.items * ranks} if isinstance(phase, MetadataPhase) else facts
+    return {**facts, "items": phase.items * ranks} if isinstance(phase, MetadataPhase) and by_amount else facts
 
 
 _TOLD = ("ranks", "transfer_bytes", "block_bytes", "segments", "layout", "items")

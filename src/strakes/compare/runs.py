@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import PurePath
 from typing import Any
 
 from strakes.analysis.build import rule_of
@@ -18,6 +19,7 @@ from strakes.compare.work import alike
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.results import Measured, Results
+from strakes.foreign_text import for_shell
 from strakes.statistics.comparison import ONE_PAIR, Judged, between_runs, block_scores, judge
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.drift import pooled_trend
@@ -91,7 +93,10 @@ def compare_runs(
     )
     if imported:
         judged = [_of_imported(judgement) for judgement in judged]
-        cautions.append("Imported figures are single points, so there is no verdict on them.")
+        cautions.append(
+            "Imported figures are single points, so there is no verdict on them; a verdict needs runs of strakes on "
+            "both sides."
+        )
     held = [bool(held_back(first) or held_back(other)) for first, other in measured]
     if any(held):
         judged = [
@@ -103,9 +108,7 @@ def compare_runs(
         )
     overall = _overall(measured, confidence, margin, client, disturbed=disturbed)
     if any(held) or imported:
-        overall = replace(
-            overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=_MEASURED_HERE if imported else _FREELY
-        )
+        overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs="" if imported else _FREELY)
     return Comparison(
         a=facts_of(a),
         b=facts_of(b),
@@ -176,11 +179,10 @@ def _of_one_pair(judgement: Judged) -> Judged:
 
 
 _IN_TURN = "several runs of each, made in turn: strakes compare A1,A2,... B1,B2,..."
-_MEASURED_HERE = "both measured with strakes, which can run the command lines of ior and mdtest: strakes run ior ..."
 
 
 def _of_imported(judgement: Judged) -> Judged:
-    return Judged(Verdict.INCONCLUSIVE, replace(judgement.ratio, interval=None), _MEASURED_HERE)
+    return Judged(Verdict.INCONCLUSIVE, replace(judgement.ratio, interval=None), "")
 
 
 _FREELY = "both measured without --impact and --neighbour, or at a quieter time"
@@ -242,26 +244,40 @@ def facts_of(run: Run) -> dict[str, Any]:
 def differences(a: Run, b: Run) -> list[str]:
     """Return what is not the same around the two runs: where a difference may come from, too."""
     lines = []
-    if a.manifest["target"] != b.manifest["target"]:
+    places = [_places(run) for run in (a, b)]
+    if all(places) and not set(places[0]) & set(places[1]):
         lines.append(f"target: {a.manifest['target']} in A, {b.manifest['target']} in B")
-    around = [(key, a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
-    lines += [f"{key.replace('_', ' ')}: {of_a} in A, {of_b} in B" for key, of_a, of_b in around if of_a != of_b]
-    engines = [run.environment.get("engine", {}).get("engine") for run in (a, b)]
-    if engines[0] != engines[1]:
-        lines.append(f"engine: {engines[0]} in A, {engines[1]} in B")
-    return lines
+    around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
+    around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
+    # Other tools tell little of the machine, and what one of the two does not tell is no difference.
+    known = [(key, of_a, of_b) for key, of_a, of_b in around if of_a is not None and of_b is not None]
+    return lines + [f"{key}: {of_a} in A, {of_b} in B" for key, of_a, of_b in known if of_a != of_b]
 
 
-def again(a: Run, b: Run) -> str:
-    """Return how an imported run is measured with strakes, where one of the two is imported and its tool told."""
-    commands = [run.manifest["options"].get("imported", {}).get("again", "") for run in (a, b)]
-    command = next(filter(None, commands), "")
-    return f"Measure what was imported with every option of it: {command}" if command else ""
+def _places(run: Run) -> list[str]:
+    """Return where a run may have measured: other tools name a file, or a directory that they make in that place."""
+    target = PurePath(run.manifest["target"])
+    if run.manifest["kind"] != "import":
+        return [str(target)]
+    return [str(target), str(target.parent)] if target.is_absolute() else []
 
 
-def _like(run: Run) -> str:
-    kind, name = run.manifest.get("kind"), run.manifest.get("name")
-    return f"strakes {'survey' if kind == 'survey' else f'study {name}'} DIR --like {run.id}"
+def _again(run: Run) -> str:
+    """Return how the work of a run is done once more."""
+    options, (kind, name) = run.manifest["options"], (run.manifest["kind"], run.manifest["name"])
+    if kind == "import":
+        command = options["imported"].get("again", "")
+        if command:
+            return f"Measure what was imported with every option of it: {command}"
+        return (
+            f"strakes run cannot do this work of {name} by itself. Describe it as a plan whose phases have the names "
+            "of its figures (examples/): strakes run PLAN.toml DIR"
+        )
+    if kind in ("survey", "study"):
+        like = f"strakes {'survey' if kind == 'survey' else f'study {name}'} DIR --like {run.id}"
+        return f"Measure the second with the plans of the first ({like}), or name what you compare (--factor KEY)."
+    command = for_shell(options["command"])
+    return f"Measure the second with the command of the first, or name what you compare (--factor KEY): {command}"
 
 
 def nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
@@ -271,9 +287,9 @@ def nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str])
     if only and not unlike:
         remedy = "PATTERN must match a cell id; strakes report --json lists the ids."
     else:
-        remedy = again(a, b) or (
-            f"Measure the second with the plans of the first ({_like(a)}), or name what you compare (--factor KEY)."
-        )
+        imported = [run for run in (a, b) if run.manifest["kind"] == "import"]
+        with told_as_damage(run := [*imported, a][0]):
+            remedy = _again(run)
     return BadInputError(
         "the runs did not do the same work", where=f"{a.id} and {b.id}", why=reasons + more, remedy=remedy
     )

@@ -66,6 +66,10 @@ def compare_several(
     twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
     if twice is not None:
         raise BadInputError("a run is given twice", where=twice, remedy="Give each run once; strakes runs lists them.")
+    beside = [cell.imported for run in every for cell in run.cells[:1]]
+    if any(beside) and not all(beside):
+        remedy = "Compare one run with one other: strakes compare A B."
+        raise BadInputError("imported runs and runs of strakes cannot be compared several at a time", remedy=remedy)
     a, b, in_turn = _in_turn(a, b)
     rows, unlike = _rows(a, b, factors, only)
     if not rows:

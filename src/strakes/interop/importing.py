@@ -6,15 +6,17 @@ import os
 import shlex
 from pathlib import Path
 
+from strakes.errors import BadInputError
 from strakes.foreign_text import for_shell
+from strakes.interop.commands import ior, mdtest
 from strakes.interop.foreign import Foreign, cells_and_visits
 from strakes.interop.formats import Format, read_file
 from strakes.store import Run, Store
 from strakes.store.records import FactsFound
 
 UNKNOWN_TARGET = "(not known)"
-# Tools whose command lines `strakes run` understands.
-_RUNNABLE = ("ior", "mdtest")
+# Tools whose command lines `strakes run` understands, and what reads their options.
+_RUNNABLE = {"ior": ior.read, "mdtest": mdtest.read}
 
 
 def import_file(path: Path, store: Store, target: str = "") -> Run:
@@ -45,10 +47,6 @@ def import_file(path: Path, store: Store, target: str = "") -> Run:
 
 
 def _provenance(path: Path, chosen: Format, foreign: Foreign) -> dict[str, object]:
-    words = for_shell(foreign.command).split(" ")
-    runnable = foreign.tool in _RUNNABLE and len(words) > 1
-    ranks = _ranks(foreign)
-    ours = ["strakes run", *(["-n", str(ranks)] if ranks > 1 else []), foreign.tool]
     return {
         "tool": foreign.tool,
         "version": foreign.version,
@@ -56,8 +54,23 @@ def _provenance(path: Path, chosen: Format, foreign: Foreign) -> dict[str, objec
         "file": os.path.abspath(path),
         "when": foreign.when.isoformat() if foreign.when else "",
         "notes": list(foreign.notes),
-        "again": " ".join([*ours, *words[1:]]) if runnable else "",
+        "again": _again(foreign),
     }
+
+
+def _again(foreign: Foreign) -> str:
+    """Return the command that does the same work with strakes; empty where the file does not tell it."""
+    if foreign.tool == "io500":
+        return "strakes run io500 CONFIG.ini"
+    words = for_shell(foreign.command).split(" ")
+    if foreign.tool not in _RUNNABLE or len(words) < 2:
+        return ""
+    try:
+        _RUNNABLE[foreign.tool](shlex.split(" ".join(words[1:])))
+    except (BadInputError, ValueError):
+        return ""
+    ranks = _ranks(foreign)
+    return " ".join(["strakes run", *(["-n", str(ranks)] if ranks > 1 else []), foreign.tool, *words[1:]])
 
 
 def _ranks(foreign: Foreign) -> int:

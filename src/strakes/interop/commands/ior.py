@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from strakes.errors import BadInputError, nearest_word
+from strakes.interop.commands.io500 import fit_amounts
 from strakes.interop.commands.words import (
     DIRECTIVE,
     ForeignOption,
@@ -152,7 +153,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     >>> translation.measured, translation.plan.ranks, translation.plan.bytes_on_target() // 2**20
     (('write', 'read'), 4, 64)
     """
-    command = given("ior", OPTIONS, _without_directives(words))
+    command = read(words)
     ranks = ranks_of("ior", asked_ranks, command.whole("N", 0), command)
     common = _common(command)
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
@@ -180,9 +181,15 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
         measured.append("read")
     held = {"memory_hog_bytes": command.size("M", "0")} if command.flag("M") else {}
     plan = plan_of("ior", ranks, seed, phases, **held)
-    return Translation(
-        "ior", plan, _directory(command), tuple(measured) or ("write-check",), command.flag("k"), tuple(command.notes)
-    )
+    # With -D, the blocks are only more than can be done in that time.
+    fit = fit_amounts if "stop" in common else None
+    measured_phases = tuple(measured) or ("write-check",)
+    return Translation("ior", plan, _directory(command), measured_phases, command.flag("k"), tuple(command.notes), fit)
+
+
+def read(words: Sequence[str]) -> GivenCommand:
+    """Read the options. Raises BadInputError for one that is unknown or not supported."""
+    return given("ior", OPTIONS, _without_directives(words))
 
 
 def _common(command: GivenCommand) -> dict[str, object]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from strakes.errors import BadInputError
+from strakes.interop.commands.io500 import fit_amounts
 from strakes.interop.commands.words import (
     ForeignOption,
     GivenCommand,
@@ -94,7 +95,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     >>> translation.measured
     ('file-creation', 'file-stat', 'file-read', 'file-removal')
     """
-    command = given("mdtest", OPTIONS, words)
+    command = read(words)
     if command.flag("F") and command.flag("D"):
         remedy = "Give one of them, or neither for both."
         raise BadInputError("-F and -D together leave nothing to do", where="strakes run mdtest", remedy=remedy)
@@ -122,9 +123,21 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
         remedy = "mdtest reads files, not directories: leave out -D or -E."
         raise BadInputError("this command line measures nothing", where="strakes run mdtest", remedy=remedy)
     directory = _directory(command)
+    # With -W, -n is only more than can be done in that time.
+    fit = fit_amounts if "stop" in common else None
     return Translation(
-        "mdtest", plan_of("mdtest", ranks, seed, phases), directory, tuple(measured), notes=tuple(command.notes)
+        "mdtest",
+        plan_of("mdtest", ranks, seed, phases),
+        directory,
+        tuple(measured),
+        notes=tuple(command.notes),
+        fit=fit,
     )
+
+
+def read(words: Sequence[str]) -> GivenCommand:
+    """Read the options. Raises BadInputError for one that is unknown or not supported."""
+    return given("mdtest", OPTIONS, words)
 
 
 def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str, dict[str, object]]]:

@@ -12,7 +12,7 @@ from typing import Any
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Setting
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, time_of
-from strakes.units import MIB, parse_bytes
+from strakes.units import MIB, counted, parse_bytes
 
 # IOR's words for what strakes calls a setting.
 _SETTINGS = {
@@ -84,7 +84,8 @@ def read_text(text: str) -> Foreign:
 
 
 def _left_out(unusable: int) -> str:
-    return f"{unusable} repetitions have no usable bandwidth (nan, inf or 0) and were left out"
+    has = "has" if unusable == 1 else "have"
+    return f"{counted(unusable, 'repetition')} {has} no usable bandwidth (nan, inf or 0): left out"
 
 
 def is_json(text: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.file_kinds import TOML_KINDS, refuse_other_kind
 from strakes.regular_file import read_regular
 
 _MOST_BYTES = 1 << 20
@@ -79,22 +80,13 @@ def _positions(text: str) -> Iterator[tuple[Keys, int]]:
             yield (*table, key[1] or key[2] or key[3]), number
 
 
-# Kinds of files by a table or key at their top that no kind above has: what they are, and the commands that take them.
-_KINDS = {
-    "cluster": ("the description of a pair of servers", "strakes failover plan FILE"),
-    "need": ("a list of needs", "strakes accept FILE DIR"),
-    "interface": ("the description of an application", "strakes advise --app FILE, or strakes tune --app FILE DIR"),
-    "limits": ("limits of a system", "strakes predict RUN --at SCALE --system FILE"),
-    "phase": ("a plan", "strakes run FILE DIR"),
-}
-
-
 def read_toml(path: Path, what: str, kind: str) -> TomlFile:
     """Read a file; ``what`` is the file in messages ("the plan"), ``kind`` the key at the top by which such files are
     known.
 
     Raises BadInputError, and for a file of another kind says which command takes it.
     """
+    refuse_other_kind(path, kind, TOML_KINDS[kind].name)
     try:
         text = read_regular(path, _MOST_BYTES, f"{what} cannot be read", "Give the name of an existing file.").decode()
     except UnicodeDecodeError as error:
@@ -102,10 +94,12 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
             f"{what} is not text", where=str(path), why=str(error), remedy="Save it in UTF-8."
         ) from error
     file = parse_toml(text, str(path), what)
-    other = next((key for key in _KINDS if key in file.values), kind)
+    other = next((key for key in TOML_KINDS if key in file.values), kind)
     if other != kind:
-        name, commands = _KINDS[other]
-        raise BadInputError(f"this file is {name}, not {_KINDS[kind][0]}", where=str(path), remedy=f"Use: {commands}")
+        found, wanted = TOML_KINDS[other], TOML_KINDS[kind].name
+        raise BadInputError(
+            f"this file is {found.name}, not {wanted}", where=str(path), remedy=f"Use: {found.commands}"
+        )
     return file
 
 

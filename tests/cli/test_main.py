@@ -13,6 +13,7 @@ import pytest
 from cli.commands import register
 from strakes.cli.main import COMMANDS, run
 from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, MeasurementError, StrakesError
+from strakes.file_kinds import kind_of
 
 HEAVY = {"numpy", "scipy", "rich", "jinja2", "jsonschema", "sqlite3", "asyncio", "importlib.metadata"}
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,3 +232,56 @@ def test_a_broken_pipe_that_is_not_standard_output_is_not_hidden(
     register(monkeypatch, fail)
     assert run(["probe"]) == 1
     assert "the engine has gone" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "what", "remedy"),
+    [
+        ("run dlio {ini}", "a configuration of IO500, not a configuration of DLIO", "strakes run io500 FILE"),
+        ("run io500 {yaml}", "a configuration of DLIO", "strakes run dlio FILE"),
+        ("run io500 {plan}", "a plan", "strakes run FILE DIR"),
+        ("survey {yaml}", "a configuration of DLIO, not a directory", "strakes run dlio FILE"),
+        ("run {ini} {dir}", "a configuration of IO500, not a plan", "strakes run io500 FILE"),
+        ("run {ior} {dir}", "a result of another tool, not a plan", "strakes import FILE"),
+        ("run {dir} {plan}", "this is a directory, not a plan", "strakes survey DIR"),
+        ("accept {dir} {needs}", "this is a directory, not a list of needs", "strakes survey DIR"),
+        ("accept {plan} {dir}", "a plan, not a list of needs", "strakes run FILE DIR"),
+        ("advise --app {yaml}", "a configuration of DLIO", "strakes run dlio FILE"),
+        ("advise --app {app} --from {html}", "a report of strakes, not an exported run", "strakes report RUN"),
+        ("import {plan}", "a plan, not a result", "strakes run FILE DIR"),
+        ("import {ini}", "a configuration of IO500, not a result", "strakes run io500 FILE"),
+        ("import {dir}", "this is a directory, not a result", "strakes survey DIR"),
+        ("compare {html} latest", "a report of strakes, not a run of the store", "strakes report RUN"),
+        ("compare {ior} latest", "a result of another tool, not a run", "strakes import FILE"),
+        ("report {dir}", "this is a directory, not a run", "strakes survey DIR"),
+        ("survey 20261123-115917-ior-47fa", "the id of a run", "strakes report 20261123-115917-ior-47fa"),
+        ("survey metadata-ops", "no such directory", "strakes study metadata-ops DIR"),
+        ("study {dir} metadata-ops", "is not a study", "strakes study NAME"),
+        ("run iro -w", "did you mean ior?", "strakes run --help"),
+        ("run mdtets {dir}", "did you mean mdtest?", "strakes run --help"),
+    ],
+)
+def test_what_is_given_to_the_wrong_command_is_told_the_right_one(
+    command: str, what: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "report.html").write_text("<!doctype html>\n<title>strakes report</title>")
+    examples = ROOT / "examples"
+    places = {
+        "ini": examples / "io500-small.ini",
+        "yaml": examples / "dlio-unet3d.yaml",
+        "plan": examples / "mixed.toml",
+        "needs": examples / "needs-s3.toml",
+        "app": examples / "apps" / "restart-dump.toml",
+        "ior": ROOT / "tests" / "interop" / "samples" / "ior-4.1.txt",
+        "html": tmp_path / "report.html",
+        "dir": tmp_path,
+    }
+    assert run([word.format(**places) for word in command.split()]) == 2
+    error = capsys.readouterr().err
+    assert what in error and remedy in error, error
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests" / "interop" / "samples").iterdir()), ids=lambda path: path.name)
+def test_no_result_of_another_tool_is_taken_for_something_else(path: Path) -> None:
+    found = kind_of(path)
+    assert found is None or found[0] == "result"

@@ -110,7 +110,7 @@ def test_text_json_and_csv_of_ior_agree_in_form() -> None:
 
 def test_old_ior_text_is_read_and_its_summary_is_no_repetition() -> None:
     assert values("ior-2.10.txt") == {"write": [101.5, 99.5], "read": [812.25]}
-    assert "1 repetition has no usable bandwidth" in foreign("ior-2.10.txt").notes[0]
+    assert "1 repetition left out, without usable bandwidth" in foreign("ior-2.10.txt").notes[0]
     assert foreign("ior-2.10.txt").figures[0].settings["ranks"] == 4
 
 

@@ -42,10 +42,22 @@ def measure(
     if batch is not None:
         submit(batch, **options)
         return 0
-    portrait, run = perform(html=html, **options)
+    try:
+        portrait, run = perform(html=html, **options)
+    except BadInputError as error:
+        _hint_at_study(error, str(options["directory"]))
+        raise
     show(portrait, run, html, json)
     show_beside(portrait, others, html, json)
     return 0
+
+
+def _hint_at_study(error: BadInputError, directory: str) -> None:
+    """Say of a directory that is not there, but called like a study, how that is run."""
+    from strakes.studies.registry import STUDIES
+
+    if error.where == directory and directory in [study.name for study in STUDIES]:
+        error.remedy = f"To run the study of this name: strakes study {directory} DIR"
 
 
 def list_of(compare_with: str | None) -> tuple[tuple[System, ...], str] | None:

@@ -12,6 +12,7 @@ import click
 
 from strakes.cli.options import batch_option, measuring_options, precision_option
 from strakes.cli.say import say
+from strakes.errors import nearest_word
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
@@ -25,14 +26,17 @@ class RunOrPeerCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse what stands before the name of a tool; the rest is left as it is."""
-        place = self._tool_at(args)
+        place = self._tool_at(args, TOOLS)
+        if place is None and (place := self._tool_at(args, None)) is not None:
+            _refuse_misspelt(args[place], ctx)
+            place = None
         if place is not None:
             before = ["--resume=" if word == "--resume" else word for word in args[:place]]
             args = [*before, "--", *args[place:]]
         return super().parse_args(ctx, args)
 
-    def _tool_at(self, args: list[str]) -> int | None:
-        """Return the index of the first argument that is not an option, if it is the name of a tool."""
+    def _tool_at(self, args: list[str], tools: tuple[str, ...] | None) -> int | None:
+        """Return the index of the first argument that is not an option, if it is one of ``tools`` (None: any word)."""
         takes = {
             name
             for option in self.params
@@ -46,8 +50,15 @@ class RunOrPeerCommand(click.Command):
             elif word.startswith("-") and word != "-":
                 skip = word in takes
             else:
-                return index if word in TOOLS else None
+                return index if tools is None or word in tools else None
         return None
+
+
+def _refuse_misspelt(word: str, ctx: click.Context) -> None:
+    """Raise UsageError for what is no file, but nearly the name of a tool."""
+    near = "" if set(word) & {"/", "."} else nearest_word(word, TOOLS)
+    if near and not Path(word).exists():
+        raise click.UsageError(f"no such plan or tool: {word}; did you mean {near}?", ctx)
 
 
 @click.command("run", cls=RunOrPeerCommand, options_metavar="[OPTIONS]")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import BadInputError
+from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.interop.foreign import Foreign
 from strakes.interop.readers import elbencho, fio, io500, ior, mdtest, postmark
 from strakes.regular_file import read_regular
@@ -66,7 +67,9 @@ _BEGINNING_BYTES = 4096
 
 def read_file(path: Path) -> tuple[Format, Foreign]:
     """Read the results in a file. Raises BadInputError that names the formats that can be read."""
-    content = read_regular(path, MOST_BYTES)
+    if path.is_dir():
+        refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
+    content = read_regular(path, MOST_BYTES, remedy="Give the output file of the tool.")
     if b"\0" in content[:_BEGINNING_BYTES]:
         raise _unknown(path, "")
     text = content.decode(errors="replace")
@@ -121,6 +124,7 @@ def _unknown(path: Path, text: str) -> BadInputError:
     if re.search(r"^(\d;)?fio-\d", text, re.MULTILINE):
         what = "fio's text output cannot be read, only its JSON"
         return BadInputError(what, where=str(path), remedy="Write it with fio --output=FILE --output-format=json.")
+    refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     expected = ", ".join(known.name for known in FORMATS)
     why = f"expected one of: {expected}"
     remedy = "Give the unchanged output file of the tool."

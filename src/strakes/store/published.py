@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.regular_file import read_regular
 from strakes.store.run import Run
 
@@ -78,6 +79,7 @@ class PublishedRun(Run):
 
 def _read(path: Path) -> Any:
     """Return the JSON in the file, compressed with gzip or not."""
+    refuse_other_kind(path, "export", OTHER_KINDS["export"].name)
     try:
         content = read_regular(path, _MOST_BYTES, "a published run cannot be read", _REMEDY)
         if content.startswith(_GZIP_MAGIC):

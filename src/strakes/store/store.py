@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from strakes.errors import BadInputError, StrakesError
+from strakes.file_kinds import refuse_other_kind
 from strakes.store.catalogue import Catalogue
 from strakes.store.files import make_private, store_error, sync_directory, tighten, write_json
 from strakes.store.jobs import Jobs
@@ -134,6 +135,8 @@ class Store:
 
     def _find(self, run: str) -> RunSummary:
         runs = self.runs()
+        if os.sep in run or os.path.isfile(run):
+            refuse_other_kind(Path(run), "run", "a run of the store")
         if not runs:
             raise BadInputError(
                 "the store has no runs yet", where=str(self.root), remedy="Make one: strakes survey DIR"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 
 from strakes.errors import BadInputError
+from strakes.file_kinds import DIRECTORY, refuse_other_kind
 from strakes.targets import calls
 
+_RUN = re.compile(r"\d{8}-\d{6}-")
 _PROBLEMS = {
     errno.ENOENT: ("there is no such directory", "Create it, or give another directory."),
     errno.ENOTDIR: ("this is not a directory", "Give a directory on the file system to measure."),
@@ -32,4 +35,8 @@ def require_directory(path: Path) -> Path:
         return Path(calls.real_directory(str(path)))
     except OSError as error:
         what, remedy = _PROBLEMS.get(error.errno or 0, ("this directory cannot be used", "Give another directory."))
+        if error.errno == errno.ENOTDIR:
+            refuse_other_kind(path, "directory", DIRECTORY.name)
+        if error.errno == errno.ENOENT and _RUN.match(str(path)):
+            what, remedy = "this is the id of a run, not a directory", f"See it with: strakes report {path}"
         raise BadInputError(what, where=str(path), why=os.strerror(error.errno or 0), remedy=remedy) from error

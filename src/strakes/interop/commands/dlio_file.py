@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from strakes.errors import BadInputError, nearest_word
+from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.regular_file import read_regular
 
 _MOST_BYTES = 1 << 20
@@ -234,8 +235,10 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
 
     Raises BadInputError for what is no YAML, for keys that DLIO does not know, and for what is not supported.
     """
+    refuse_other_kind(path, "dlio", OTHER_KINDS["dlio"].name)
+    remedy = "Give the name of an existing file."
     try:
-        text = read_regular(path, _MOST_BYTES, "the configuration cannot be read").decode("utf-8")
+        text = read_regular(path, _MOST_BYTES, "the configuration cannot be read", remedy).decode("utf-8")
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise BadInputError(

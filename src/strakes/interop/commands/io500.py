@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from strakes.errors import BadInputError, nearest_word
+from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, place_of, plan_of, ranks_of
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
 from strakes.units import parse_bytes
@@ -145,10 +146,13 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
 
     Raises BadInputError for what is no ini file, and for sections and keys that IO500 does not know.
     """
+    refuse_other_kind(path, "io500", OTHER_KINDS["io500"].name)
     try:
         content = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInputError("the configuration cannot be read", where=str(path), why=error.strerror or "") from error
+        remedy = "Give the name of an existing file."
+        why = error.strerror or ""
+        raise BadInputError("the configuration cannot be read", where=str(path), why=why, remedy=remedy) from error
     except UnicodeDecodeError as error:
         raise BadInputError("the configuration is not text", where=str(path), why=str(error)) from error
     configuration, notes, section = Configuration(path), [], ""

@@ -84,8 +84,7 @@ def read_text(text: str) -> Foreign:
 
 
 def _left_out(unusable: int) -> str:
-    has = "has" if unusable == 1 else "have"
-    return f"{counted(unusable, 'repetition')} {has} no usable bandwidth (nan, inf or 0): left out"
+    return f"{counted(unusable, 'repetition')} left out, without usable bandwidth (nan, inf or 0)"
 
 
 def is_json(text: str) -> bool:

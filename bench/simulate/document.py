@@ -10,6 +10,7 @@ from functools import partial
 from bench.simulate.claims import CURVES, drift_claims, group_claims, pooled_drift_claims, saturation_claims
 from bench.simulate.comparisons import CELLS, Design, told
 from bench.simulate.contrasts import Pair, ratio_coverage, ratio_pairs, stopped_ratio_coverage, verdicts
+from bench.simulate.dependent import called, changes_told
 from bench.simulate.shapes import bimodal, coverage_shapes, heavy_tailed, log_normal, normal, slowed_down
 from bench.simulate.stopping import Stop, coverage_under, ever_missed
 from strakes.analysis.evidence import REMEDIES
@@ -19,6 +20,7 @@ from strakes.statistics.contrast import Verdict
 STOPS: tuple[Stop, ...] = ("width", "runs", "time")
 DESIGNS: tuple[Design, ...] = ("apart", "apart, shifted", "apart, wandering", "in turn")
 MARGIN = 0.05
+CORRELATIONS = (0.0, 0.5, 0.8)
 
 
 def coverage_table(tries: int) -> str:
@@ -178,6 +180,31 @@ def group_table(tries: int) -> str:
     return f"{tries:,} tries a figure, nominal error 1 %.\n\n{table}"
 
 
+def dependent_table(tries: int) -> str:
+    """Return how often like runs are told apart where each value resembles the one before it."""
+    rows = []
+    few = max(1, tries // 4)
+    for scatter in (0.1, 0.3):
+        for name, pairs, designs in (
+            ("`compare A B`", False, ((1, 12), (4, 12), (4, 40), (20, 12))),
+            ("in pairs: `--against`, runs made in turn", True, ((1, 8), (1, 20), (4, 8), (4, 12), (4, 40), (20, 12))),
+        ):
+            for cells, runs in designs:
+                shares = [
+                    called(cells, runs, alike, scatter, tries, _seed(name, cells, runs, alike, scatter), pairs=pairs)
+                    for alike in CORRELATIONS
+                ]
+                of = f"{cells} cell{'s' if cells > 1 else ''} of {runs} runs"
+                both = [f"{_percent(any_cell)} / {_percent(overall)}" for any_cell, overall in shares]
+                rows.append([name, of, f"{100 * scatter:.0f} %", *both])
+    for runs in (10, 14, 30, 100):
+        told_of = [changes_told(runs, alike, 0.1, few, _seed("history", runs, alike)) for alike in CORRELATIONS]
+        rows.append(["`history`", f"{runs} runs", "10 %", *map(_percent, told_of)])
+    heads = ["what", "of", "scatter", *(f"correlation {alike:g}" for alike in CORRELATIONS)]
+    nominal = "any cell called / overall called, nominal error 10 % each; a change told by `history`, nominal 5 %"
+    return f"{tries:,} tries a figure ({few:,} of `history`): {nominal}.\n\n{_table(heads, rows)}"
+
+
 def warning_table(_: int) -> str:
     """Return the catalogue of warnings."""
     return _table(["code", "what to do"], [[f"`{code}`", remedy] for code, remedy in REMEDIES.items()])
@@ -191,6 +218,7 @@ TABLES: Mapping[str, tuple[Callable[[int], str], int]] = {
     "saturation": (saturation_table, 5),
     "drift": (drift_table, 2),
     "groups": (group_table, 2),
+    "dependent": (dependent_table, 10),
     "warnings": (warning_table, 1),
 }
 

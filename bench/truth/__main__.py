@@ -12,14 +12,17 @@ from pathlib import Path
 
 from bench.simulate.document import placed
 from bench.truth.judge import Verdict, judge
+from bench.truth.newest import every_truth, newest_truths, truth_named
 from bench.truth.noise import five, later_noises, log_normal, more_noises, noise_named
-from bench.truth.planted import every_truth, truth_named
 from bench.truth.results import Case, Results
 from bench.truth.simulated import portrait_of, survey
 from strakes.studies.registry import SURVEY
 
 EQUAL = "all cells equal"
 USUAL = log_normal(0.05).name
+
+# Of the longest survey that harness and reader have the time for, with phases as long as neighbours come and go.
+LONG_S = 600.0
 
 HEAD = (
     "| planted | noise | surveys | with a false sentence | truth or cause said | decided findings "
@@ -32,7 +35,7 @@ def judge_survey(case: Case, seed: int) -> Verdict:
     """Make a survey and judge it."""
     truth, noise = truth_named(case.truth), noise_named(case.noise)
     with tempfile.TemporaryDirectory() as place:
-        run, met = survey(truth, noise, seed, SURVEY, Path(place))
+        run, met = survey(truth, noise, seed, SURVEY, Path(place), case.budget_s)
         return judge(run, portrait_of(run), met, noise)
 
 
@@ -41,6 +44,13 @@ def cases() -> tuple[list[Case], list[Case]]:
     equal = [Case(EQUAL, noise.name) for noise in (*five(), *more_noises(), *later_noises())]
     planted = [Case(truth.name, USUAL) for truth in every_truth() if truth.name != EQUAL]
     return equal, planted
+
+
+def newest_cases() -> tuple[list[Case], list[Case]]:
+    """Return the newest truths under the five noises, and those that come and go in surveys of ten minutes."""
+    pairs = [Case(truth.name, noise.name) for truth in newest_truths() for noise in five()]
+    passing = [Case(truth.name, USUAL, LONG_S) for truth in every_truth() if truth.passing]
+    return pairs, passing
 
 
 def line(case: Case, verdicts: Sequence[Verdict]) -> str:
@@ -53,7 +63,7 @@ def line(case: Case, verdicts: Sequence[Verdict]) -> str:
     intervals = sum(verdict.intervals for verdict in verdicts)
     held = f"{100 * sum(verdict.held for verdict in verdicts) / intervals:.0f} %" if intervals else "none given"
     return (
-        f"| {case.truth} | {case.noise} | {surveys} | {100 * false / surveys:.1f} % | {told} | {decided:.1f} "
+        f"| {case.truth}{', 10 minutes' if case.budget_s == LONG_S else ''} | {case.noise} | {surveys} | {100 * false / surveys:.1f} % | {told} | {decided:.1f} "
         f"| {confirmed:.1f} | {held} |"
     )
 
@@ -68,6 +78,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--results", type=Path, help="keep verdicts here, and go on with those that are there")
     parser.add_argument("--only", default="", help="cases whose truth or noise has this in its name")
+    parser.add_argument(
+        "--newest", action="store_true", help="make the table of the newest truths, each under five noises"
+    )
     parser.add_argument("--tell", action="store_true", help="name the false sentences")
     arguments = parser.parse_args()
     table = partial(_table, arguments)
@@ -75,12 +88,12 @@ def main() -> None:
         sys.stdout.write(f"{table()}\n")
     else:
         text = arguments.document.read_text(encoding="utf-8")
-        arguments.document.write_text(placed(text, "truth", table), encoding="utf-8")
+        arguments.document.write_text(placed(text, "newest" if arguments.newest else "truth", table), encoding="utf-8")
 
 
 def _table(arguments: argparse.Namespace) -> str:
     results = Results(arguments.results)
-    equal, planted = cases()
+    equal, planted = newest_cases() if arguments.newest else cases()
     wanted = [
         (case, count)
         for group, count in ((equal, arguments.surveys), (planted, arguments.planted))
@@ -99,7 +112,8 @@ def _table(arguments: argparse.Namespace) -> str:
             sys.stderr.write(f"{lines[-1]}\n")
             for text in sorted({text for verdict in verdicts for text in verdict.false})[:12]:
                 sys.stderr.write(f"    {text}\n")
-    groups = {"all cells equal": equal, "planted": planted}
+    names = ("the newest truths", "surveys of ten minutes") if arguments.newest else (EQUAL, "planted")
+    groups = dict(zip(names, (equal, planted), strict=True))
     told = [
         _together(name, [verdicts_of[case] for case in group if case in verdicts_of]) for name, group in groups.items()
     ]
@@ -114,8 +128,10 @@ def _together(name: str, of_cases: Sequence[Sequence[Verdict]]) -> str:
     false = sum(bool(verdict.false) for verdict in verdicts)
     worst = max(sum(bool(verdict.false) for verdict in of_case) / len(of_case) for of_case in of_cases if of_case)
     return (
-        f"Of {len(verdicts):,} surveys with {name}, {false} say something false: {100 * false / len(verdicts):.1f} %; "
-        f"of the worst case {100 * worst:.1f} %.  "
+        f"Of {len(verdicts):,} surveys ({name}), {false} say something false: {100 * false / len(verdicts):.1f} %; "
+        f"of the worst case {100 * worst:.1f} %; "
+        f"{sum(one.decided for one in verdicts) / len(verdicts):.1f} findings are decided and "
+        f"{sum(one.confirmed for one in verdicts) / len(verdicts):.1f} settings confirmed.  "
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bench.truth.newest import truth_named
 from bench.truth.noise import Noise
-from bench.truth.planted import Truth, truth_named
+from bench.truth.planted import Truth
 from strakes.findings.claims import Claim
 from strakes.findings.portrait import Portrait
 from strakes.plan import MixedPhase, Phase
@@ -14,6 +15,8 @@ from strakes.store import Run
 
 # States of a file system that differ by less are not worth a word.
 ALIKE = 1.25
+# A phase whose rate is within this of a state's met that state alone; a state that so few met alone is not to be told of.
+AS_GOOD_AS, OFTEN = 0.1, 0.2
 # What a claim may be off by without being called false: figures are sizes of samples, too.
 SLACK = 1e-6
 CACHE = "cache-suspect"
@@ -115,8 +118,23 @@ def _figures(portrait: Portrait, measures: dict[str, _Measure], changed: set[str
     for line in portrait.headlines:
         measure = measures[line.cell]
         values = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in truth.states]
-        if max(values) / min(values) > ALIKE and line.cell not in changed:
+        if max(values) / min(values) > ALIKE and line.cell not in changed and _of_both(measure, truth):
             yield f"one figure for {line.label}, of {min(values):.4g} and {max(values):.4g}"
+
+
+def _of_both(measure: _Measure, truth: Truth) -> bool:
+    """Whether the phases of a figure met each of two passing states alone often enough to be told of both.
+
+    A phase that is as long as a state met both, and so did all others: its rate is that of the mixture.
+    """
+    if not truth.passing:
+        return True
+    rates = truth.found[measure.phase, measure.ranks]
+    levels = [truth.rate(measure.phase, measure.ranks, state) for state in truth.states]
+    return all(
+        sum(abs(rate / level - 1) < AS_GOOD_AS for rate in rates) >= OFTEN * len(rates)
+        for level in (min(levels), max(levels))
+    )
 
 
 def _absolutes(portrait: Portrait, measures: dict[str, _Measure], truth: Truth) -> Iterator[str]:
@@ -126,7 +144,7 @@ def _absolutes(portrait: Portrait, measures: dict[str, _Measure], truth: Truth) 
             continue
         of = [measures[cell] for cell in finding.evidence if cell in measures]
         values = [sum(truth.value(one.phase, one.ranks, state, one.unit) for one in of) for state in truth.states if of]
-        if values and max(values) / min(values) > ALIKE:
+        if values and max(values) / min(values) > ALIKE and any(_of_both(one, truth) for one in of):
             yield f"one figure for what changed: {finding.statement}"
 
 

@@ -28,10 +28,11 @@ def code() -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A planted truth and a noise, by name, so that processes can share the work."""
+    """A planted truth and a noise, by name, so that processes can share the work, and how long the survey takes."""
 
     truth: str
     noise: str
+    budget_s: float = 120.0
 
 
 Survey = Callable[[Case, int], Verdict]
@@ -49,7 +50,7 @@ class Results:
 
     def _take(self, row: Mapping[str, object]) -> None:
         if row["code"] == code():
-            case = Case(str(row["truth"]), str(row["noise"]))
+            case = Case(str(row["truth"]), str(row["noise"]), float(str(row["budget_s"])))
             self._verdicts.setdefault(case, {})[int(str(row["seed"]))] = from_record(Verdict, row["verdict"])
 
     def verdicts(self, case: Case, seeds: Collection[int] | None = None) -> list[Verdict]:
@@ -61,7 +62,7 @@ class Results:
         """Make the surveys (case, seed) that are not there yet, in that order."""
         missing = [(case, seed) for case, seed in wanted if seed not in self._verdicts.get(case, {})]
         for (case, seed), verdict in zip(missing, _each(missing, processes, survey), strict=True):
-            row = {"code": code(), "truth": case.truth, "noise": case.noise, "seed": seed, "verdict": asdict(verdict)}
+            row = {"code": code(), **asdict(case), "seed": seed, "verdict": asdict(verdict)}
             self._take(row)
             if self._path is not None:
                 with self._path.open("a", encoding="utf-8") as file:

@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from bench.truth.noise import Noise
-from bench.truth.planted import State, Truth, moved
+from bench.truth.planted import State, Truth, Visited, moved
 from strakes.analysis.build import study_portrait
 from strakes.findings.portrait import Portrait
 from strakes.launch.engine import Engine
@@ -35,6 +35,8 @@ from strakes.units import GIB
 
 # What a visit costs beside its phases: making and removing a directory, barriers, the messages.
 OVERHEAD_S = 0.01
+# The rate of a phase is that of each moment in it, looked at so often.
+STEP_S = 0.01
 START_UNIX_S = 1_700_000_000.0
 CPUS = 4
 MEMORY_BYTES = 64 * GIB
@@ -76,7 +78,7 @@ class SimulatedEngine(Engine):
         self._factors = noise.start(np.random.default_rng([seed, case]))
         self.state = State()
         self._plans: dict[int, tuple[str, Plan]] = {}
-        self.visited: list[tuple[State, Phase, int]] = []
+        self.visited: list[Visited] = []
         self.served: dict[str, dict[str, float]] = {
             server: {"data.read_bytes": 0.0, "data.write_bytes": 0.0, "data.busy_s": 0.0}
             for server in (truth.servers(State()) if truth.remote else ())
@@ -110,17 +112,17 @@ class SimulatedEngine(Engine):
 
     def _perform(self, number: int, phase: Phase, ranks: int, factor: float, plan_id: str) -> dict[str, Any]:
         assert isinstance(phase, TransferPhase | MetadataPhase)
-        self.visited.append((self.state, phase, ranks))
         size = phase.transfer_bytes if isinstance(phase, TransferPhase) else 1
         asked = phase.operations(ranks)
         amount = float(asked * size)
-        rate = self._truth.rate(phase, ranks, self.state) * factor
-        elapsed_s, stopped_by, operations = amount / rate, "amount", asked
-        limit_s = phase.stop.seconds if phase.stop.rule != "amount" else None
-        if limit_s is not None and elapsed_s > limit_s:
+        seconds = phase.stop.seconds if phase.stop.rule != "amount" else None
+        limit_s = math.inf if seconds is None else seconds
+        (elapsed_s, done), stopped_by, operations = self._work(phase, ranks, factor, amount, limit_s), "amount", asked
+        if done < amount:
             # What was begun is finished.
-            operations = min(asked, max(ranks, math.ceil(rate * limit_s / size)))
-            elapsed_s, stopped_by = operations * size / rate, "seconds"
+            operations, stopped_by = min(asked, max(ranks, math.ceil(done / size))), "seconds"
+            elapsed_s *= operations * size / done
+        self.visited.append(Visited(self.state, phase, ranks, operations * size / elapsed_s / factor))
         if self._tick_s:
             elapsed_s = max(1, round(elapsed_s / self._tick_s)) * self._tick_s
         amount = float(operations * size)
@@ -166,6 +168,18 @@ class SimulatedEngine(Engine):
                 "devices": {} if self._truth.remote else {"sim": counted},
             },
         }
+
+    def _work(self, phase: Phase, ranks: int, factor: float, amount: float, limit_s: float) -> tuple[float, float]:
+        """Return how long an amount takes, and how much of it is done when the time is up."""
+        step_s = STEP_S if len(self._truth.states) > 1 else math.inf
+        state, elapsed_s, left = self.state, 0.0, amount
+        while True:
+            rate = self._truth.rate(phase, ranks, state) * factor
+            part_s = min(step_s, left / rate, limit_s - elapsed_s)
+            elapsed_s, left = elapsed_s + part_s, left - part_s * rate
+            if left <= 1e-9 * amount or elapsed_s >= limit_s:
+                return elapsed_s, amount if left <= 1e-9 * amount else amount - left
+            state = moved(state, phase, part_s * rate, part_s)
 
     def _serve(self, amount: float, reads: bool, elapsed_s: float) -> None:
         shares = self._truth.servers(self.state)
@@ -239,7 +253,10 @@ def survey(
     store = Store(place / "store")
     with _instead_of(engine, target, clock):
         writer = perform(request, store, _Quiet())
-    return store.open(writer.id), replace(truth, states=truth.met(engine.visited))
+    found: dict[tuple[Phase, int], tuple[float, ...]] = {}
+    for one in engine.visited:
+        found[one.phase, one.ranks] = (*found.get((one.phase, one.ranks), ()), one.rate)
+    return store.open(writer.id), replace(truth, states=truth.met(engine.visited), found=found)
 
 
 def portrait_of(run: Run) -> Portrait:

@@ -104,6 +104,43 @@ def test_a_neighbour_is_found_whose_rhythm_the_noise_hides_in_single_runs() -> N
     assert all(turns.factor == pytest.approx(0.5, abs=0.15) for of_one in turned for turns in of_one)
 
 
+def of_phases(speed: Callable[[int, float], float], seed: int, blocks: int = 17) -> Results:
+    """Visits of four phases each; ``speed`` is that of a visit, by its number, and of a moment."""
+    generator = np.random.default_rng(seed)
+    observations: dict[tuple[int, int], list[Observation]] = {}
+    at_s, visits = START_S, 0
+    for block in range(1, blocks + 1):
+        for cell in generator.permutation(CELLS).tolist():
+            begun_s, visits = at_s, visits + 1
+            for phase in range(4):
+                value = speed(visits, at_s - START_S) * float(np.exp(0.05 * generator.standard_normal()))
+                sample = Sample(f"phase{phase}", phase=phase)
+                of_phase = observations.setdefault((cell, phase), [])
+                of_phase.append(Observation(block, "measure", value, 1, sample, at_s=begun_s))
+                at_s += EACH_S
+    cells = (
+        replace(measured(cell, runs), id=f"cell{cell}:phase{phase}") for (cell, phase), runs in observations.items()
+    )
+    return Results(tuple(cells), 0.9, {})
+
+
+@pytest.mark.parametrize("period_s", [3.0, 4.0])
+def test_levels_that_last_for_less_than_a_visit_take_turns_between_its_phases(period_s: float) -> None:
+    def neighbour(_: int, at_s: float) -> float:
+        return 0.5 if at_s % period_s >= period_s / 2 else 1.0
+
+    for seed in range(5):
+        (turns,) = levels_of(of_phases(neighbour, seed)).turns
+        assert turns.factor == pytest.approx(0.5, rel=0.15)
+        assert turns.share == pytest.approx(0.5, abs=0.15)
+
+
+def test_visits_that_are_slow_as_a_whole_by_chance_take_no_turns() -> None:
+    slow = np.random.default_rng(0).random(1000) < 0.4
+    told = [levels_of(of_phases(lambda visit, _: 0.75 if slow[visit] else 1.0, seed)).turns for seed in range(5)]
+    assert told == [()] * 5
+
+
 def test_noise_of_that_size_alone_takes_no_turns() -> None:
     assert sum(bool(levels_of(results(steady, 0.25, seed, blocks=36)).turns) for seed in range(20)) <= 1
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from bench.truth.__main__ import EQUAL, USUAL, cases, judge_survey, line
 from bench.truth.judge import Verdict, judge
+from bench.truth.newest import truth_named
 from bench.truth.noise import noise_named
-from bench.truth.planted import truth_named
 from bench.truth.results import Case, Results
 from bench.truth.simulated import portrait_of, survey
 
@@ -72,7 +72,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from bench.truth.noise import noise_named
-from bench.truth.planted import truth_named
+from bench.truth.newest import truth_named
 from bench.truth.simulated import portrait_of, survey
 from strakes.studies.registry import SURVEY
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from bench.truth.__main__ import USUAL
+from bench.truth.newest import truth_named
 from bench.truth.noise import noise_named
-from bench.truth.planted import truth_named
 from bench.truth.simulated import SimulatedEngine, survey
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -9,6 +9,7 @@ in which a change shows that no cell of a dozen runs could show by itself: one t
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -31,6 +32,10 @@ _LEAST_CHANGE = 1.1
 # Runs that resemble the one before them this much, after all changes of level are put right, go on changing.
 _STILL_ALIKE = 0.3
 _MOST_ALIKE = 0.95
+# Phases of visits one after the other surely depend on each other where they do by so many standard errors, and at most
+# so many phases apart: what comes and goes within a visit makes them alike at one distance, and unlike at another.
+_SURELY = 3.5
+_FARTHEST_PHASE = 4
 # Two groups of runs this far apart are two levels, also where neighbours in time are not in the same one.
 _FAR_APART = 0.5
 # Fewer runs on one side of a change do not tell: its moment is not known to a run or two.
@@ -50,7 +55,8 @@ _CELLS_TO_PART = 3
 _SPELLS = 3
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
 _KINDS = ("create", "remove", "rename", "stat", "open", "write", "read")
-_ALL = "all that was measured"
+_DATA = {"write", "read"}
+_ALL, _METADATA, _ALL_DATA = "all that was measured", "all metadata operations", "all reads and writes"
 
 
 @dataclass(frozen=True)
@@ -99,12 +105,16 @@ class Levels:
 
 @dataclass(frozen=True)
 class _Run:
-    """One value: ``better`` is the logarithm of how much better it was than its measure's median."""
+    """One value: ``better`` is the logarithm of how much better it was than its measure's median.
+
+    ``phase``: which one of its visit, in the order of time.
+    """
 
     at_s: float
     cell: str
     measure: str
     better: float
+    phase: int
 
 
 @dataclass(frozen=True)
@@ -133,7 +143,7 @@ def levels_of(results: Results) -> Levels:
         # A study that goes on where its last visit ended changes as it should: its own findings say how.
         if measured.estimate is not None and not measured.is_side and not study_named(measured.study).visits_in_sequence
     ]
-    runs = sorted((run for measured in measures for run in _runs(measured)), key=lambda run: run.at_s)
+    runs = sorted((run for measured in measures for run in _runs(measured)), key=lambda run: (run.at_s, run.phase))
     visits = _by_visit(runs)
     if len(visits) < 2 * SHORTEST_LEVEL:
         return Levels((), 0.0)
@@ -165,6 +175,7 @@ def levels_of(results: Results) -> Levels:
         shifts += [] if taking_turns else changes
         if what == _ALL and (taking_turns or changes):
             break
+    turns = _with_turns_of_phases(turns, runs, kinds, measures, {kinds[cell] for one in shifts for cell in one.cells})
     start_s = runs[0].at_s
     return Levels(tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts), correlation, tuple(turns))
 
@@ -240,7 +251,10 @@ def _surely_less(change: Shift | Turns, runs: Sequence[_Run]) -> bool:
     if isinstance(change, Shift):
         parts = _beside(runs, change.after_s)
     else:
-        ordered = in_order([run.better for run in runs]) if runs else []
+        # The middle of a measure's runs may lie on either level.
+        fast = _fast_levels([(run.measure, run.better) for run in runs])
+        below = [run.better - fast[run.measure] for run in runs if run.measure in fast]
+        ordered = in_order(below) if below else []
         slow = round(change.share * len(ordered))
         parts = (ordered[slow:], ordered[:slow])
     if min(map(len, parts)) < _ENOUGH:
@@ -270,7 +284,7 @@ def _runs(measured: Measured) -> Iterator[_Run]:
     middle = math.log(median([seen.value for seen in values]))
     for seen in values:
         better = math.log(seen.value) - middle
-        yield _Run(seen.at_s, cell, measured.id, -better if measured.lower_is_better else better)
+        yield _Run(seen.at_s, cell, measured.id, -better if measured.lower_is_better else better, seen.sample.phase)
 
 
 def _by_visit(runs: Sequence[_Run]) -> list[_Visit]:
@@ -360,7 +374,8 @@ def _turns(
 ) -> list[Turns]:
     """Two groups of runs: far apart, or with neighbours in time mostly in the same one, between changes of level.
 
-    ``step``: of the clock, relative to a run. ``shown``: that runs resemble their neighbours is no doubt of it.
+    ``series``: visits, or phases of visits. ``step``: of the clock, relative to a run. ``shown``: that runs resemble
+    their neighbours is no doubt of it.
     """
     parts: dict[int, list[float]] = {}
     for visit in series:
@@ -369,14 +384,17 @@ def _turns(
     rest = [visit.better - middles[sum(moment <= visit.at_s for moment in moments)] for visit in series]
     alike = correlation_of(rest)
     fast = _fast_levels([(visit.cell, visit.better) for visit in series])
-    below = [(visit.cell, visit.better - fast[visit.cell]) for visit in series if visit.cell in fast]
+    known = [visit for visit in series if visit.cell in fast]
+    below = [(visit.cell, visit.better - fast[visit.cell]) for visit in known]
+    of_phases = len({visit.at_s for visit in known}) < len(known)
+    in_rhythm = _across_visits(known, [off for _, off in below]) if of_phases else alike >= _STILL_ALIKE
     two_levels = _two_levels([better for _, better in below], alike, shown=shown)
     if two_levels is None:
         return []
     groups, is_slow = two_levels
     # Far apart no median of a kind of work describes both, in whatever order they come.
     apart = what != _ALL and not moments and groups.low <= _FAR_APART * groups.high
-    if not (apart or alike >= _STILL_ALIKE):
+    if not (apart or in_rhythm):
         return []
     own = [[slow for (cell, _), slow in zip(below, is_slow, strict=True) if cell == name] for name in fast]
     spells = [1 + sum(before != after for before, after in pairwise(flags)) for flags in own if len(set(flags)) > 1]
@@ -390,6 +408,56 @@ def _turns(
             tuple(dict.fromkeys(run.measure for run in group)),
         )
     ]
+
+
+def _with_turns_of_phases(
+    turns: Sequence[Turns],
+    runs: Sequence[_Run],
+    kinds: Mapping[str, str],
+    measures: Sequence[Measured],
+    settled: set[str],
+) -> list[Turns]:
+    """Add the levels that last for less than a visit, and differ between its phases.
+
+    Of all work, else of all metadata or all data, else of one kind: whichever did not change in any other way.
+    ``settled``: the kinds that changed for longer. What several kinds show together is told of them together.
+    """
+    told: list[Turns] = []
+    every, alone, together = set(kinds.values()), {kinds[cell] for one in turns for cell in one.cells}, set[str]()
+    groups = {_ALL: every, _METADATA: every - _DATA, _ALL_DATA: every & _DATA}
+    for what, names in {**groups, **{kind: {kind} for kind in _KINDS if kind in every}}.items():
+        group = [run for run in runs if kinds[run.measure] in names]
+        phases = [_Visit(run.at_s, run.measure, run.better) for run in group]
+        if names & (together | settled) or names <= alone or len(phases) < 2 * SHORTEST_LEVEL:
+            continue
+        step = median([measured.step for measured in measures if kinds[measured.id] in names])
+        found = _turns(what, group, phases, (), step)
+        if found and all(_of_all(one, group, kinds) for one in found):
+            told += found
+            together |= names
+    return [*(one for one in turns if not {kinds[cell] for cell in one.cells} & together), *told]
+
+
+def _across_visits(series: Sequence[_Visit], values: Sequence[float]) -> bool:
+    """Whether phases surely depend on those of the visit before, one to a few phases earlier.
+
+    Phases of one visit resemble each other anyway, since what slows a visit slows them all; so pairs of one visit do
+    not count, and those of the same two visits count as one.
+    """
+    ordered = in_order(values)
+    ranks = [bisect_left(ordered, value) + bisect_right(ordered, value) - len(values) for value in values]
+    for distance in range(1, _FARTHEST_PHASE + 1):
+        products: dict[tuple[float, float], int] = {}
+        for (early, of_early), (late, of_late) in zip(
+            zip(series, ranks, strict=True), zip(series[distance:], ranks[distance:], strict=True), strict=False
+        ):
+            if early.at_s != late.at_s:
+                visits = (early.at_s, late.at_s)
+                products[visits] = products.get(visits, 0) + of_early * of_late
+        scatter = math.sqrt(sum(product**2 for product in products.values()))
+        if len(products) >= _ENOUGH and abs(sum(products.values())) > _SURELY * scatter:
+            return True
+    return False
 
 
 def _two_levels(values: Sequence[float], alike: float, *, shown: bool) -> tuple[TwoGroups, list[bool]] | None:

@@ -7,6 +7,8 @@ from dataclasses import asdict
 
 from strakes.accept.judge import VERDICTS, Answer
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
+from strakes.language.width import padded
 from strakes.report.summary import wrap
 
 _WIDTH = 96
@@ -30,9 +32,10 @@ def counts(answers: Sequence[Answer]) -> dict[str, int]:
 
 def render(title: str, run: str, answers: Sequence[Answer]) -> str:
     """One block for each need: verdict, what is wanted, what was found, and what that does not say."""
-    lines = [for_terminal(title), f"run {run}", ""]
+    lines = [for_terminal(title), translate(f"run {run}"), ""]
     for answer in answers:
-        lines.append(f"{answer.verdict:<8} {for_terminal(answer.need.name)}: {answer.wanted}")
+        verdict = padded(translate(answer.verdict), 8)
+        lines.append(f"{verdict} {for_terminal(answer.need.name)}: {translate(answer.wanted)}")
         lines += [
             f"         {line}"
             for line in wrap(
@@ -40,5 +43,5 @@ def render(title: str, run: str, answers: Sequence[Answer]) -> str:
             )
         ]
         lines += [f"         {line}" for line in wrap(answer.limits, _WIDTH - 9)]
-    summary = ", ".join(f"{number} {verdict}" for verdict, number in counts(answers).items() if number)
+    summary = ", ".join(f"{number} {translate(verdict)}" for verdict, number in counts(answers).items() if number)
     return "\n".join([*lines, "", summary])

@@ -14,6 +14,7 @@ from strakes.cli.machine import MachineCheck, kernel, limits, tools
 from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options, write_json
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
 from strakes.launch.choice import Launcher
 
 if TYPE_CHECKING:
@@ -170,12 +171,12 @@ def _print(checks: Iterable[MachineCheck]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for check in checks:
         state = check.state if check.required or check.state != "missing" else "absent"
-        detail = Text(for_terminal(check.detail))
+        detail = Text(translate(for_terminal(check.detail)))
         if check.remedy and check.state != "ok":
-            detail.append(f"\n{check.remedy}", style="dim")
+            detail.append(f"\n{translate(check.remedy)}", style="dim")
         table.add_row(
-            Text(state, style=styles[check.state] if check.required or check.state != "missing" else "dim"),
-            check.name,
+            Text(translate(state), style=styles[check.state] if check.required or check.state != "missing" else "dim"),
+            translate(check.name),
             detail,
         )
     console = Console()
@@ -183,7 +184,7 @@ def _print(checks: Iterable[MachineCheck]) -> None:
     lacking = _lacking(checks)
     names = ", ".join(check.name for check in lacking)
     console.print(
-        f"\nstrakes cannot work here: {names} missing." if lacking else "\nstrakes can work here.",
+        "\n" + translate(f"strakes cannot work here: {names} missing." if lacking else "strakes can work here."),
         highlight=False,
         markup=False,
     )

@@ -22,7 +22,10 @@ from strakes.cli.options import (
     servers_option,
     write_document,
 )
+from strakes.cli.say import say
 from strakes.errors import BadInputError
+from strakes.language import translate
+from strakes.language.page import translate_lines
 from strakes.units import counted
 
 if TYPE_CHECKING:
@@ -80,10 +83,11 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
     cluster, files = write_plan(description, directory, replace=replace)
     width = max(len(file.path) for file in files)
     for file in files:
-        lines = f"{counted(len(file.lines), 'line')} explained" if file.lines else ""
+        lines = translate(f"{counted(len(file.lines), 'line')} explained") if file.lines else ""
         click.echo(f"{file.path:<{width}}  {lines}".rstrip())
     nodes = " and ".join(node.name for node in cluster.nodes)
-    click.echo(f"\n{cluster.name}: {cluster.file_system.kind} on {nodes}. Read {directory / 'RUNBOOK.md'} first; then:")
+    say()
+    say(f"{cluster.name}: {cluster.file_system.kind} on {nodes}. Read {directory / 'RUNBOOK.md'} first; then:")
     click.echo(f"  strakes failover check {directory}\n  strakes failover rehearse {directory}")
 
 
@@ -146,7 +150,7 @@ def rehearse_command(
     if schedules is not None:
         summary = rehearse_schedules(read_plan(directory), schedules, seed, progress=_show_progress)
         if write_document(json, dumps({"schema": 1, **asdict(summary)}, indent=1)):
-            click.echo(summary.text)
+            click.echo(translate_lines(summary.text))
         return 1 if summary.bad else 0
     result = rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
     if write_document(json, document(result)):
@@ -242,8 +246,8 @@ def drill_command(
     striking = fault.make(directory, servers=servers)
     sessions = not on_the_mount and has_sessions(directory)
     drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions, servers, reader)
-    click.echo(f"strakes: {drill.text}; after {before:g} s: {striking.text}", err=True)
-    click.echo(
+    say(f"strakes: {drill.text}; after {before:g} s: {striking.text}", err=True)
+    say(
         f"strakes: {drill.timing.undone_when}: {striking.undo.text}"
         if striking.undo
         else "strakes: there is nothing to undo",
@@ -286,7 +290,7 @@ def undo_command() -> int:
     failed = False
     for pending, done, error in try_all(default_root()):
         failed = failed or error is not None
-        click.echo(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
+        say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
     return 1 if failed else 0
 
 
@@ -405,9 +409,10 @@ def pair_command(
 
 
 def _tell(text: str) -> None:
-    click.echo(f"strakes: {text}", err=True)
+    say(f"strakes: {text}", err=True)
 
 
 def _show_progress(done: int, total: int) -> None:
     if sys.stderr.isatty():
-        click.echo(f"\r{done} of {total} failures" if done < total else "\r" + " " * 40 + "\r", nl=False, err=True)
+        told = translate(f"{done} of {total} failures")
+        click.echo(f"\r{told}" if done < total else "\r" + " " * 40 + "\r", nl=False, err=True)

@@ -11,6 +11,7 @@ import click
 from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
+from strakes.language.width import columns, padded
 from strakes.units import counted
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def print_check(result: Check) -> None:
     for _, group in groupby(result.findings, key=lambda finding: finding.rule):
         places = list(group)
         first = places[0]
-        click.echo(f"{click.style(first.severity, fg=_STYLE[first.severity], bold=True)}: {first.rule}")
+        click.echo(f"{click.style(translate(first.severity), fg=_STYLE[first.severity], bold=True)}: {first.rule}")
         for place in places:
             say(f"  where: {place.where}")
         for label, text in (("why:", first.reason), ("next:", first.remedy), ("seen:", first.source)):
@@ -99,9 +100,9 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    columns = ("failure", "service", "clients wait", "served by", "powered off", "what else")
+    heads = ("failure", "service", "clients wait", "served by", "powered off", "what else")
     table = Table(
-        *map(translate, columns),
+        *map(translate, heads),
         title=translate(title),
         title_justify="left",
         box=box.SIMPLE_HEAD,
@@ -175,26 +176,27 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
 
 def _back(outage: Outage) -> str:
     if not outage.hit:
-        return "not hit" if outage.known else "not known"
+        return translate("not hit" if outage.known else "not known")
     return "-" if outage.back_after_s is None else f"{outage.back_after_s:.1f}"
 
 
 def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     """Print the time line of a drill and what became of the files."""
     print_timeline(outcome.line, moments=moments)
-    click.echo(outcome.clients)
+    say(outcome.clients)
     damaged = f", {outcome.damaged:,} of these with other bytes" if outcome.damaged else ""
     say(f"{counted(outcome.acknowledged, 'file')} acknowledged, {outcome.lost:,} of them missing afterwards{damaged}")
-    click.echo(f"read back by {outcome.read_by}")
+    say(f"read back by {outcome.read_by}")
     errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
     say(
         f"{counted(outcome.failed, 'file')} failed{errors}; of them {outcome.unanswered:,} exist all the same, "
         f"{outcome.repeated:,} {'was' if outcome.repeated == 1 else 'were'} made twice"
     )
     for interruption in outcome.interruptions:
-        click.echo(str(interruption))
+        say(str(interruption))
     if outcome.lacking:
-        click.echo(click.style("not as before: ", fg="red", bold=True) + outcome.lacking)
+        before, lacking = translate("not as before:"), translate(for_terminal(outcome.lacking))
+        click.echo(f"{click.style(before, fg='red', bold=True)} {lacking}")
 
 
 def print_trials(rows: Sequence[TrialRow]) -> None:
@@ -205,17 +207,18 @@ def print_trials(rows: Sequence[TrialRow]) -> None:
         [
             (
                 row.fault,
-                f"{row.good} of {row.runs}",
+                translate(f"{row.good} of {row.runs}"),
                 str(row.took_over),
-                "nobody" if row.powered_off is None else _times(row.powered_off),
-                "not answered again" if row.outage is None else _times(row.outage),
+                translate("nobody") if row.powered_off is None else _times(row.powered_off),
+                translate("not answered again") if row.outage is None else _times(row.outage),
                 str(row.told),
             )
             for row in rows
         ],
     )
     acknowledged, lost = sum(row.acknowledged for row in rows), sum(row.lost for row in rows)
-    click.echo(f"\n{counted(acknowledged, 'record')} acknowledged, {lost:,} of them missing afterwards")
+    say()
+    say(f"{counted(acknowledged, 'record')} acknowledged, {lost:,} of them missing afterwards")
     seen = [text for row in rows for text in row.split_brain]
     say(f"Split brain: {'; '.join(seen) if seen else 'never seen'}.")
 
@@ -228,11 +231,11 @@ def _times(times: Spread) -> str:
 
 
 def _print_rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    rows = [tuple(map(for_terminal, row)) for row in rows]
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-    for row in (heads, *rows):
+    shown = [tuple(map(translate, heads)), *(tuple(map(for_terminal, row)) for row in rows)]
+    widths = [max(columns(row[column]) for row in shown) for column in range(len(heads))]
+    for row in shown:
         cells = [
-            text.ljust(width) if column == 0 else text.rjust(width)
+            padded(text, width, right=column > 0)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
-        say("  " + "  ".join(cells))
+        click.echo("  " + "  ".join(cells))

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from strakes.cli.options import Command, with_options
+from strakes.cli.say import say
 from strakes.errors import BadInputError
+from strakes.language import translate
+from strakes.language.width import padded
 
 if TYPE_CHECKING:
     from strakes.drill.faults.fault import Fault
@@ -37,7 +40,7 @@ class AskedFault:
 
         if self.name == "list":
             for known, entry in FAULTS.items():
-                click.echo(f"{known:<20} {entry.works_on:<23} {entry.summary}")
+                click.echo(f"{known:<20} {padded(translate(entry.works_on), 23)} {translate(entry.summary)}")
             raise click.exceptions.Exit(0)
         name = self.name or (COMMAND if self.words["command"] else usual)
         if not name:
@@ -109,7 +112,7 @@ def has_sessions(directory: Path) -> bool:
         absence = engine.start().absent.get("cephfs")
     if absence is None:
         return True
-    click.echo(
+    say(
         f"strakes: clients are threads on the mount, one client to the servers: {absence['why']}. {absence['remedy']}",
         err=True,
     )

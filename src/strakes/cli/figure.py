@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from strakes.cli.options import OUTPUT, Output
+from strakes.language import translate
 
 
 @click.command("figure")
@@ -27,7 +28,7 @@ def command(run: str, name: str | None, output: Output | None) -> int:
     portrait = build_portrait(Store().open(run))
     if name is None:
         for known, figure in name_figures(portrait).items():
-            click.echo(f"{known:<24} {figure.title}")
+            click.echo(f"{known:<24} {translate(figure.title)}")
         return 0
     figure = find_figure(portrait, name)
     path = output.path if output is not None else Path(f"{name}.svg")

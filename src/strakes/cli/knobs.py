@@ -12,6 +12,7 @@ from strakes.cli.options import DIRECTORY, servers_option
 from strakes.cli.say import local_time, say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
 
 if TYPE_CHECKING:
     from strakes.knobs.change import Reading
@@ -266,7 +267,7 @@ def _print_list(readings: Sequence[Reading], *, with_values: bool, used: Mapping
     from rich.table import Table
 
     columns = ("setting", "value", "takes", "meaning") if with_values else ("setting", "of", "takes", "meaning")
-    table = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False)
+    table = Table(*map(translate, columns), box=box.SIMPLE_HEAD, show_edge=False)
     table.columns[0].no_wrap = True
     by_hand: list[Reading] = []
     absent: list[Reading] = []
@@ -283,7 +284,8 @@ def _print_list(readings: Sequence[Reading], *, with_values: bool, used: Mapping
                 else knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
             )
             takes = f"{knob.range_text} {knob.unit}".strip()
-            table.add_row(*map(for_terminal, (knob.name, second, takes, _meaning(knob))))
+            texts = (translate(for_terminal(text)) for text in (second, takes, _meaning(knob)))
+            table.add_row(for_terminal(knob.name), *texts)
     import sys
 
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)

@@ -11,7 +11,10 @@ import click
 from strakes.cli.options import BYTES, SECONDS
 from strakes.cli.say import say
 from strakes.errors import BadInputError
+from strakes.foreign_text import for_terminal
 from strakes.lab.registry import KINDS, load
+from strakes.language import translate
+from strakes.language.width import columns, padded
 
 if TYPE_CHECKING:
     from strakes.lab.manager import LabStatus
@@ -296,6 +299,7 @@ def _print_status(lab: LabStatus) -> None:
         )
         for process in lab.processes
     ]
-    width = max(len(label) for label, _ in rows)
+    rows = [(translate(label), text) for label, text in rows]
+    width = max(columns(label) for label, _ in rows)
     for label, text in rows:
-        say(f"  {label:<{width}}  {text}")
+        click.echo(f"  {padded(label, width)}  {translate(for_terminal(text))}")

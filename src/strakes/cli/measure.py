@@ -12,8 +12,9 @@ import click
 
 from strakes.cli.options import Output, write_json
 from strakes.cli.progress import LiveProgress
-from strakes.cli.say import say_lines
+from strakes.cli.say import say, say_lines
 from strakes.errors import BadInputError
+from strakes.language.page import translate_lines
 
 if TYPE_CHECKING:
     from strakes.findings.portrait import Portrait
@@ -74,7 +75,7 @@ def show_beside(
     from strakes.report.beside import render_beside
 
     if others is not None and all(one is None or one.path is not None for one in (html, json)):
-        say_lines(f"\n{render_beside(portrait, *others)}\n")
+        say_lines(translate_lines(f"\n{render_beside(portrait, *others)}\n"))
 
 
 def perform(*, html: Output | None, quiet: bool, **asked: Any) -> tuple[Portrait, Run]:
@@ -116,7 +117,7 @@ def submit(words: str, *, name: str, directory: Path, launch: Launch, **_others:
         raise BadInputError(f"--batch cannot be used with --launcher {launch.launcher}", remedy="Add --launcher slurm.")
     require_directory(directory)
     job = submit_job(name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
-    click.echo(f"strakes: submitted; watch it with: strakes jobs {job}", err=True)
+    say(f"strakes: submitted; watch it with: strakes jobs {job}", err=True)
     click.echo(job)
 
 
@@ -147,7 +148,7 @@ def show(portrait: Portrait, run: Run, html: Output | None, json: Output | None)
         if cells := portrait.run.get("cells_settled_early"):
             saved = format_seconds(float(portrait.run["time_saved_s"]))
             noun = "1 cell was" if cells == 1 else f"{cells} cells were"
-            click.echo(f"Saved   {noun} ended early because no further run could change a finding; this saved {saved}")
+            say(f"Saved   {noun} ended early because no further run could change a finding; this saved {saved}")
 
 
 def report_path(run: Run, html: Output | None) -> Path:

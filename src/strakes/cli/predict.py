@@ -9,6 +9,7 @@ import click
 
 from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, NumberRange, Output, json_option, write_json
 from strakes.cli.say import say, say_lines
+from strakes.language.page import translate_lines
 
 if TYPE_CHECKING:
     from strakes.predict.gather import FigureLevels
@@ -90,7 +91,7 @@ def forecast(
 
         html.write(render_forecast_page(asked, forecasts, record))
     if write_json(json, document, html):
-        say_lines(render(forecasts, record) + "\n")
+        say_lines(translate_lines(render(forecasts, record)) + "\n")
     if sealed is not None:
         say(f"Sealed as {sealed}. Score it later: strakes predict score {sealed} RUN", err=True)
 

@@ -10,6 +10,7 @@ import click
 
 from strakes.cli.options import DIRECTORY, Output, libcephfs_option, measuring_options, precision_option, write_json
 from strakes.errors import BadInputError
+from strakes.language.page import translate_lines
 
 if TYPE_CHECKING:
     from strakes.findings.portrait import Portrait
@@ -94,7 +95,7 @@ def command(
         done.insert(0, (portrait, report_path(run, report)))
     portraits = [portrait for portrait, _ in done]
     if write_json(json, to_document(chosen, portraits)):
-        click.echo(render(chosen, portraits, [str(path) for _, path in done]))
+        click.echo(translate_lines(render(chosen, portraits, [str(path) for _, path in done])))
     return 0
 
 

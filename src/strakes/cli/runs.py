@@ -9,6 +9,7 @@ import click
 
 from strakes.cli.say import local_time, say
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
 from strakes.units import counted
 
 if TYPE_CHECKING:
@@ -51,14 +52,16 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("id", "when", "what", "target", "file system", "status", box=box.SIMPLE_HEAD, show_edge=False)
+    heads = map(translate, ("id", "when", "what", "target", "file system", "status"))
+    table = Table(*heads, box=box.SIMPLE_HEAD, show_edge=False)
     # An id is there to be copied: it is never cut or folded.
     table.columns[0].no_wrap = True
     table.columns[3].overflow = "fold"
     for run in runs:
         when = f"{local_time(datetime.fromisoformat(run.created)):%Y-%m-%d %H:%M}" if run.created else ""
         what = run.kind if run.name == run.kind else f"{run.kind} {run.name}".strip()
-        table.add_row(*map(for_terminal, (run.id, when, what, run.target, run.file_system, run.status)))
+        status = translate(run.status)
+        table.add_row(*map(for_terminal, (run.id, when, what, run.target, run.file_system, status)))
     # Into a pipe everything goes uncut, one line for each run.
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
     console.print(table)

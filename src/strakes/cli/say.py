@@ -8,6 +8,7 @@ import click
 
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
+from strakes.language.width import columns, wrapped
 
 
 def local_time(moment: datetime) -> datetime:
@@ -29,12 +30,15 @@ def say_sentence(text: str, *, indent: int = 4) -> None:
     import sys
     import textwrap
 
-    line = for_terminal(text)
-    columns = shutil.get_terminal_size().columns
-    if sys.stdout.isatty() and len(line) > columns:
+    line = translate(for_terminal(text))
+    width = shutil.get_terminal_size().columns
+    if sys.stdout.isatty() and not line.isascii() and columns(line) > width:
+        first, *rest = wrapped(line, width - indent)
+        line = "\n".join([first, *(f"{' ' * indent}{part}" for part in rest)])
+    elif sys.stdout.isatty() and len(line) > width:
         # Paths and options stay whole, to be copied.
         wrapper = textwrap.TextWrapper(
-            columns, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+            width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
         )
         line = wrapper.fill(line)
     click.echo(line)

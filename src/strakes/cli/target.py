@@ -11,6 +11,8 @@ import click
 from strakes.cli.options import DIRECTORY, servers_option
 from strakes.cli.say import say_sentence
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
+from strakes.language.width import columns, padded
 
 if TYPE_CHECKING:
     from strakes.targets.block_device import BlockDevice
@@ -41,9 +43,10 @@ def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
         *(_device_rows(known.facts.block_device) if known.facts.block_device else []),
         *_told(known),
     ]
-    width = max(len(label) for label, _ in rows)
-    for label, text in rows:
-        say_sentence(f"{label:<{width}}  {text}", indent=width + 2)
+    told = [(translate(label), translate(for_terminal(text))) for label, text in rows]
+    width = max(columns(label) for label, _ in told)
+    for label, text in told:
+        say_sentence(f"{padded(label, width)}  {text}", indent=width + 2)
     for line in _tables(known.description):
         click.echo(for_terminal(line))
     for sentence in _sentences(known):
@@ -142,7 +145,7 @@ def placement_text(placement: Placement) -> str:
         return f"same as the parent directory{f' (metadata target {targets})' if targets else ''}"
     many = len(placement.metadata_targets) > 1
     if placement.kind == "manual":
-        how = f"on metadata target{'s' * many} {targets}"
+        how = f"on metadata target{'s' if many else ''} {targets}"
     elif many:
         how = f"spread by the file system over {len(placement.metadata_targets)} metadata targets ({targets})"
     else:
@@ -187,10 +190,11 @@ def _target_table(title: str, targets: Sequence[DataTarget] | Sequence[MetadataT
 def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Columns in which nothing stands but dashes are left out."""
     kept = [column for column in range(len(head)) if any(row[column] not in ("", "-") for row in rows)]
-    widths = {column: max(len(row[column]) for row in (head, *rows)) for column in kept}
-    yield from ("", title)
-    for row in (head, *rows):
-        yield f"  {'  '.join(row[column].ljust(widths[column]) for column in kept)}".rstrip()
+    shown = (tuple(map(translate, head)), *rows)
+    widths = {column: max(columns(row[column]) for row in shown) for column in kept}
+    yield from ("", translate(title))
+    for row in shown:
+        yield f"  {'  '.join(padded(row[column], widths[column]) for column in kept)}".rstrip()
 
 
 def _sentences(known: Knowledge) -> Iterator[str]:

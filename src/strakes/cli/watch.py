@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.options import DIRECTORY, SECONDS, NumberRange, Output, OutputType, json_option, servers_option
-from strakes.cli.say import say, say_lines
+from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
 from strakes.targets.command import Servers
+from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.targets.target import Target
@@ -216,7 +217,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
         json.write(json_module.dumps({"schema": 1, "figures": rows}, indent=1))
     if json is None or json.path is not None:
         for gate in gates:
-            say_lines(f"{gate}\n")
+            say(gate)
     return 1 if any(gate.verdict == "SLOWER" for gate in gates) else 0
 
 
@@ -294,7 +295,7 @@ def replay_command(
         rate = result.alarms / result.months if result.months else 0.0
         summary = (
             f"{result.series} series over {result.months:.1f} months: "
-            f"{result.alarms} alarm{'s' * (result.alarms != 1)} without a cause "
+            f"{counted(result.alarms, 'alarm')} without a cause "
             f"({rate:.2f} a month), {sum(bool(event.cause) for event in events)} changes with one; "
             f"{len(result.learning)} series too short, {result.passed_over} rows passed over"
         )
@@ -303,5 +304,5 @@ def replay_command(
     if json is None or json.path is not None:
         for event in events:
             say(line(event))
-        say_lines(f"{summary}\n")
+        say(summary)
     return 0

@@ -7,6 +7,8 @@ from typing import Any
 
 from strakes.compare.comparison import CellVerdict, Comparison
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
+from strakes.language.width import padded
 from strakes.report.numbers import percent, show
 from strakes.report.summary import wrap
 from strakes.statistics.contrast import Verdict
@@ -29,8 +31,8 @@ def render(comparison: Comparison) -> str:
         f"A  {for_terminal(str(comparison.a['id']))}  {for_terminal(str(comparison.a['target']))}",
         f"B  {for_terminal(str(comparison.b['id']))}  {for_terminal(str(comparison.b['target']))}",
         "",
-        say_overall(comparison),
-        *([f"  Needed to decide: {overall.needs}"] if overall.needs else []),
+        translate(say_overall(comparison)),
+        *([translate(f"  Needed to decide: {overall.needs}")] if overall.needs else []),
         *wrap(say_scope(comparison), _WIDTH),
         "",
     ]
@@ -39,14 +41,16 @@ def render(comparison: Comparison) -> str:
     lines += [_line(cell, min(widest, 60)) for cell in ordered]
     needs = {cell.needs: 0 for cell in ordered if cell.needs}
     if needs:
-        lines += ["", "Needed to decide INCONCLUSIVE cells: " + "; or ".join(needs)]
+        lines += ["", translate(f"Needed to decide INCONCLUSIVE cells: {'; or '.join(needs)}")]
     for text in (*comparison.caution, *(f"Differs: {line}" for line in comparison.differs)):
         lines += wrap(text, _WIDTH, most=4)
     if comparison.unlike:
-        lines += ["", f"Not compared ({len(comparison.unlike)}):"]
-        lines += [f"  {for_terminal(pair.id)}: {for_terminal(pair.why)}" for pair in comparison.unlike[:_MOST_UNLIKE]]
+        lines += ["", translate(f"Not compared ({len(comparison.unlike)}):")]
+        lines += [
+            f"  {for_terminal(pair.id)}: {translate(for_terminal(pair.why))}" for pair in comparison.unlike[:_MOST_UNLIKE]
+        ]
         if len(comparison.unlike) > _MOST_UNLIKE:
-            lines.append(f"  {len(comparison.unlike) - _MOST_UNLIKE} more: --json has them all")
+            lines.append(translate(f"  {len(comparison.unlike) - _MOST_UNLIKE} more: --json has them all"))
     return "\n".join(lines)
 
 
@@ -72,11 +76,12 @@ def order_cells(comparison: Comparison) -> list[CellVerdict]:
 
 
 def _line(cell: CellVerdict, width: int) -> str:
-    interval = "too few runs" if cell.low is None or cell.high is None else f"{cell.low:.3f} - {cell.high:.3f}"
+    interval = translate("too few runs") if cell.low is None or cell.high is None else f"{cell.low:.3f} - {cell.high:.3f}"
     values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
+    runs = translate(f"({cell.runs_a} and {counted(cell.runs_b, 'run')})")
     return (
-        f"  {cell.verdict:<12} {for_terminal(cell.id):<{width}}  {cell.ratio:.3f} [{interval}]  {values}  "
-        f"({cell.runs_a} and {counted(cell.runs_b, 'run')})"
+        f"  {padded(translate(cell.verdict), 12)} {for_terminal(cell.id):<{width}}  {cell.ratio:.3f} [{interval}]  {values}"
+        f"  {runs}"
     )
 
 

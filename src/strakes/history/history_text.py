@@ -7,6 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
+from strakes.language.width import padded
 from strakes.history.series import NO_CHANGE, History, HistorySeries
 from strakes.report.numbers import show
 from strakes.units import counted
@@ -34,26 +36,25 @@ def _block(history: History) -> str:
         f"{what} of {for_terminal(history.target)}: {counted(len(history.runs), 'run')}, {whens[0][:10]} to "
         f"{whens[-1][:10]}"
     )
-    lines = [head]
+    lines = [translate(head)]
     ordered = sorted(history.series, key=lambda series: _ORDER.index(series.verdict))
     steady = [series for series in ordered if series.verdict == NO_CHANGE]
     shown = [series for series in ordered if series.verdict != NO_CHANGE] + steady[:_MOST_STEADY]
     width = min(60, max(len(series.cell) for series in shown))
     lines += [_line(series, width) for series in shown]
     if len(steady) > _MOST_STEADY:
-        lines.append(f"  {len(steady) - _MOST_STEADY} more show no change: --json has them all")
+        lines.append(translate(f"  {len(steady) - _MOST_STEADY} more show no change: --json has them all"))
     needs = sorted({series.needs for series in history.series if series.needs})
     if needs:
-        lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
+        lines.append(translate(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}"))
     if any(series.plans > 1 for series in history.series):
-        lines.append(
-            "  The amount of work differs between the runs, because each run chooses it; study --like RUN keeps it."
-        )
+        told = "  The amount of work differs between the runs, because each run chooses it; study --like RUN keeps it."
+        lines.append(translate(told))
     return "\n".join(lines)
 
 
 def _line(series: HistorySeries, width: int) -> str:
-    line = f"  {series.verdict:<15} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
+    line = f"  {padded(translate(series.verdict), 15)} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
     if not series.changes:
         # As many times down as up.
         fall = 0.0 if series.seen_from is None else series.seen_from / (1 + series.seen_from)
@@ -62,11 +63,11 @@ def _line(series: HistorySeries, width: int) -> str:
             if series.seen_from is not None
             else ""
         )
-        return line + show(series.points[-1].median, series.unit) + seen
+        return line + show(series.points[-1].median, series.unit) + translate(seen)
     last = series.changes[-1]
     earlier = f", {len(series.changes) - 1} earlier changes" if len(series.changes) > 1 else ""
-    return (
-        line + f"{show(last.before, series.unit)} -> {show(last.after, series.unit)} since {last.when[:10]} (p "
+    return line + translate(
+        f"{show(last.before, series.unit)} -> {show(last.after, series.unit)} since {last.when[:10]} (p "
         f"{last.p_value:.4f}{earlier})"
     )
 

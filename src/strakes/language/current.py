@@ -59,7 +59,8 @@ def translator(language: str) -> Translator:
     from strakes.language.translator import Translator
 
     messages: dict[str, str] = {}
-    for file in files("strakes.language").joinpath(language).iterdir():
+    # In order of their names: "words", which are chosen by hand, hold where others differ.
+    for file in sorted(files("strakes.language").joinpath(language).iterdir(), key=lambda file: file.name):
         if file.name.endswith(".po"):
             with file.open("rb") as stream:
                 catalogue = read_po(stream, locale=language)

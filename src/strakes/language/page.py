@@ -7,6 +7,7 @@ import re
 from html import escape, unescape
 
 from strakes.language.current import ENGLISH, current, translate
+from strakes.language.width import columns
 
 _LOCALES = {"zh": "zh-CN"}
 _MARK = re.compile(r"(<(style|script|pre|code)\b.*?</\2>|<!--.*?-->|<[^>]*>)", re.DOTALL)
@@ -15,6 +16,9 @@ _DRAWINGS = re.compile(r'(<script type="application/json"[^>]*>)(.*?)(</script>)
 # What plotly shows of a figure.
 _DRAWN = frozenset({"text", "name", "title", "ticktext", "hovertext", "hovertemplate", "customdata"})
 _MARKDOWN = re.compile(r"(#+ |- |\d+\. |)(.*)", re.DOTALL)
+_CHINESE = re.compile("[\u3001-\u9fff]")
+_PIECE = re.compile(r"\S+(?: \S+)*")
+_MOST_PIECES = 2  # of a line that may be one message, such as a name with its value; others are rows of a table
 
 
 def translate_page(page: str) -> str:
@@ -37,6 +41,24 @@ def translate_markdown(text: str) -> str:
         fenced ^= line.startswith("```")
         lines.append(line if fenced or line.startswith("```") else _markdown(line))
     return "\n".join(lines)
+
+
+def translate_lines(text: str) -> str:
+    """Return lines for a terminal in the language in use; a column begins where it did, if there is room for it."""
+    return text if current() == ENGLISH else "\n".join(map(_line, text.split("\n")))
+
+
+def _line(line: str) -> str:
+    if not line.isascii() and _CHINESE.search(line):
+        return line  # it is translated already
+    pieces = list(_PIECE.finditer(line))
+    whole = translate(line) if len(pieces) <= _MOST_PIECES else line
+    if whole != line:
+        return whole
+    made = ""
+    for piece in pieces:
+        made += " " * max(2 if made else 0, piece.start() - columns(made)) + translate(piece[0])
+    return made
 
 
 def _text(text: str) -> str:

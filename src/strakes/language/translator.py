@@ -11,8 +11,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _PLACE = re.compile(r"\{(\d+)\}")
-# In a translation only: a value that is copied even if its words have one, such as the name of a command.
+# In a translation only: a value that is copied even if its words have one, such as the name of a host.
 _COPIED = re.compile(r"\{(\d+)!\}")
+COMMANDS = (
+    *("survey", "study", "run", "reproduce", "accept", "compare", "report", "figure", "runs", "jobs", "history"),
+    *("watch", "import", "export", "target", "advise", "guide", "predict", "tune", "knobs", "doctor", "clean"),
+    *("failover", "completion", "lab"),
+)
+_PROGRAMS = "apt-get|aws|ceph|chmod|dmsetup|drbdadm|export|gluster|lctl|lfs|pcs|pip|ssh|srun|sudo|systemctl|umount|zpool"
+# What a person types: a command or an option, with all that follows up to Chinese.
+_TYPED = re.compile(rf"(?<![\w./-])((\./)?strakes |({_PROGRAMS}) |--?[a-z][-\w]*[ =])(?=[^ ])")
+_COMMAND = re.compile(rf"(\./)?strakes ({'|'.join(COMMANDS)})(?![-\w])|({_PROGRAMS}) \S")
+_PATH = re.compile(r"(~|\.\.?)?/\S")
+_NAMES = re.compile(r"[^\s,]*(,? and [^\s,]+|, ?[^\s,]+)*$|" + _PATH.pattern)
+# A part of a path, of a longer word or of what is quoted.
+_GLUED = re.compile(r"(?<=[/='\"_-])\{(\d+)\}|\{(\d+)\}(?=[/=_'\"-])")
 _WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]+(?![A-Za-z0-9])")
 _WHOLE_WORD = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9]+(?![A-Za-z0-9_])")
 # An English word, but not a part of a path, an option, a unit or a name.
@@ -25,9 +38,10 @@ _CLAUSE = re.compile(r";\s+")
 _AT_MARK = r"(?=[;,:(]| \()"
 _AT_WORD = r"(?:(?<![A-Za-z\d])|(?![A-Za-z\d]))"
 _COMMA = re.compile(r"[,:]\s")
+_COLON = re.compile(r":\s+")
 # Where a text may be made of two others, the coarsest first, with what stands there in the translation.
 _JOINTS = (
-    (re.compile(r":\s+"), "："),
+    (_COLON, "："),
     (re.compile(r"\s+=\s+"), " = "),
     (re.compile(r",\s+then\s+|\s+then\s+"), "，然后 "),
     (re.compile(r",\s+and\s+"), "，并且"),
@@ -51,8 +65,13 @@ class Template:
 
     @cached_property
     def copied(self) -> frozenset[int]:
-        """The places of names."""
-        return frozenset(int(number) for number in _COPIED.findall(self.translation))
+        """The places of names, of parts of paths, and of what a person types."""
+        plain = _COPIED.sub(r"{\1}", self.translation)
+        numbers = [*_COPIED.findall(self.translation), *(one or other for one, other in _GLUED.findall(plain))]
+        for part in re.split(f"{_CHINESE}+", plain):
+            if typed := _TYPED.search(part):
+                numbers += _PLACE.findall(part[typed.start() :])
+        return frozenset(map(int, numbers))
 
     @cached_property
     def letters(self) -> int:
@@ -109,11 +128,12 @@ class Translator:
                 self._add(message[:-1], text[:-1])
 
     def _add(self, message: str, text: str) -> None:
-        if _PLACE.search(message):
+        if not _PLACE.search(message):
+            self._exact.setdefault(message, text)
+        elif message != text or not message[0].isalpha() or _COMMAND.match(message):
+            # A line of a file, such as "on {0}", is nothing that a text is made of.
             template = Template(message, text)
             self._by_word.setdefault(template.key, []).append(template)
-        else:
-            self._exact.setdefault(message, text)
 
     def translate(self, text: str) -> str:
         """Return the translation; what has none stays as it is."""
@@ -135,6 +155,9 @@ class Translator:
         if message is not None or is_neutral(text):
             return message or text
         parts = self._in_parts(text, _SENTENCE, "") or self._in_parts(text, _CLAUSE, "；")
+        if parts is None and _COMMAND.match(text):
+            loose = (filled for filled, _ in self._matches(text))
+            return min([*loose, *self._in_two(text)], key=self._left, default=text)
         ways = [] if parts is None else [parts]
         if parts is None or self._left(parts):
             ways += [filled for filled, _ in self._matches(text)]
@@ -165,6 +188,11 @@ class Translator:
         """
         words = {"", *_WORD.findall(text)}
         candidates = [template for word in words for template in self._by_word.get(word, ())]
+        # A command or a path is no sentence by chance.
+        if _COMMAND.match(text):
+            candidates = [template for template in candidates if template.message.startswith(text.split(" ")[0])]
+        elif _PATH.match(text):
+            candidates = [template for template in candidates if template.letters >= _STRONG]
         for template in sorted(candidates, key=lambda template: template.rank):
             for pattern in template.patterns:
                 match = pattern.fullmatch(text)
@@ -176,7 +204,8 @@ class Translator:
 
     def _filled(self, template: Template, match: re.Match[str]) -> tuple[str, bool]:
         texts = match.groups()
-        values = [text if index in template.copied else self._value(text) for index, text in enumerate(texts)]
+        copied = template.copied
+        values = [text if index in copied else self._value(text) for index, text in enumerate(texts)]
         known = [
             (self._known(text.strip()) or text) if value is None else value
             for text, value in zip(texts, values, strict=True)
@@ -184,9 +213,12 @@ class Translator:
         # A list may follow the last words of a template; what is before them and has several parts is not all of it.
         inner = texts[: -1 if template.message.endswith(("}", "}.")) else None]
         strong = template.letters >= _STRONG
+        # What is copied is no name where sentences follow it; by few words only names are known.
+        no_name = any(_several(texts[index], _SENTENCE) if strong else not _NAMES.match(texts[index]) for index in copied)
         apart = {text for text in (inner if strong else texts) if _several(text, _SENTENCE, _CLAUSE)}
         joined = apart if strong else apart | {text for text in inner if _several(text, _COMMA)}
-        return template.filled(known), None in values or any(self._as_message(text.strip()) is None for text in joined)
+        loose = no_name or None in values or any(self._as_message(text.strip()) is None for text in joined)
+        return template.filled(known), loose
 
     def _value(self, value: str) -> str | None:
         """Return a value as it stands in the translation; None for words that not everything is known of."""
@@ -194,7 +226,7 @@ class Translator:
         translation = self._known(core)
         if not self._is_whole(translation):
             # A name or a command.
-            return None if " " in core and not core.startswith("strakes ") else value
+            return None if " " in core and not _COMMAND.match(core) else value
         return value if translation == core else translation
 
     def _is_whole(self, translation: str | None) -> bool:
@@ -238,6 +270,8 @@ class Translator:
         for joint, chinese in _JOINTS:
             for match in joint.finditer(text):
                 left, right = text[: match.start()], text[match.end() :]
+                if joint is not _COLON and _is_cut(left, right):
+                    continue
                 first, second = self._known(left) or left, self._known(right) or right
                 if (first, second) != (left, right) or (is_neutral(left) and is_neutral(right)):
                     yield f"{first}{chinese}{second}"
@@ -249,6 +283,13 @@ class Translator:
             name, rest = " ".join(words[:count]), " ".join(words[count:])
             if (known := self._as_message(name)) is not None and (" " not in rest or self._known(rest) is not None):
                 yield f"{known} {self._known(rest) or rest}"
+
+
+def _is_cut(left: str, right: str) -> bool:
+    """Say whether two parts of a text may be one command, or one path with blanks."""
+    if _COMMAND.match(left):
+        return not _COMMAND.match(right)
+    return bool(_PATH.match(left)) and " " not in left and not _PATH.match(right)
 
 
 def _several(text: str, *joints: re.Pattern[str]) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from strakes.language import translate
+from strakes.language.page import translate_lines
+from strakes.language.width import padded
 from strakes.tune.effects import StepBack
 from strakes.tune.words import named, shown, typed
 from strakes.tuning.outcome import TuningOutcome
@@ -48,10 +51,10 @@ def render(outcome: TuningOutcome, report: Path) -> str:
             f"Cheap runs  {search.rules.low_share:.0%} of the data; correlation with the ranks of full runs "
             f"{correlation:.2f}: {used}"
         )
-    lines.append(f"Report      {report}")
+    told = [translate_lines("\n".join(lines)), f"{padded(translate('Report'), 12)}{report}"]
     for paste in outcome.pastes:
-        lines.append(f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}")
-    return "\n".join(lines)
+        told.append(f"\n--- {translate(f'{paste.title} ({paste.where})')}\n{paste.text.rstrip()}")
+    return "\n".join(told)
 
 
 def _step(step: StepBack) -> str:

@@ -17,7 +17,7 @@ from strakes.errors import StrakesError
 from strakes.findings.portrait import Portrait
 from strakes.language import choose
 from strakes.language.current import translator
-from strakes.language.page import translate_markdown, translate_page
+from strakes.language.page import translate_page
 from strakes.language.width import columns, wrapped
 from strakes.portraits.build import build_portrait
 from strakes.report import summary
@@ -140,11 +140,6 @@ def test_an_error_is_translated_with_what_it_names(capsys: pytest.CaptureFixture
     choose("zh")
     assert run(["--language", "zh", "no-such-command"]) == StrakesError("").exit_status + 1
     assert "strakes: 错误: " in capsys.readouterr().err
-
-
-def test_commands_between_fences_stay() -> None:
-    choose("zh")
-    assert translate_markdown("## Not known\n```sh\n## Not known\n```") == "## 尚不清楚\n```sh\n## Not known\n```"
 
 
 def test_a_page_keeps_its_scripts_and_what_is_escaped() -> None:

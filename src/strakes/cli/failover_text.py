@@ -235,7 +235,6 @@ def _print_rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None
     widths = [max(columns(row[column]) for row in shown) for column in range(len(heads))]
     for row in shown:
         cells = [
-            padded(text, width, right=column > 0)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+            padded(text, width, right=column > 0) for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
         click.echo("  " + "  ".join(cells))

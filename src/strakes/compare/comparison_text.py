@@ -47,7 +47,8 @@ def render(comparison: Comparison) -> str:
     if comparison.unlike:
         lines += ["", translate(f"Not compared ({len(comparison.unlike)}):")]
         lines += [
-            f"  {for_terminal(pair.id)}: {translate(for_terminal(pair.why))}" for pair in comparison.unlike[:_MOST_UNLIKE]
+            f"  {for_terminal(pair.id)}: {translate(for_terminal(pair.why))}"
+            for pair in comparison.unlike[:_MOST_UNLIKE]
         ]
         if len(comparison.unlike) > _MOST_UNLIKE:
             lines.append(translate(f"  {len(comparison.unlike) - _MOST_UNLIKE} more: --json has them all"))
@@ -76,13 +77,12 @@ def order_cells(comparison: Comparison) -> list[CellVerdict]:
 
 
 def _line(cell: CellVerdict, width: int) -> str:
-    interval = translate("too few runs") if cell.low is None or cell.high is None else f"{cell.low:.3f} - {cell.high:.3f}"
+    known = cell.low is not None and cell.high is not None
+    interval = f"{cell.low:.3f} - {cell.high:.3f}" if known else translate("too few runs")
     values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
     runs = translate(f"({cell.runs_a} and {counted(cell.runs_b, 'run')})")
-    return (
-        f"  {padded(translate(cell.verdict), 12)} {for_terminal(cell.id):<{width}}  {cell.ratio:.3f} [{interval}]  {values}"
-        f"  {runs}"
-    )
+    name = f"{padded(translate(cell.verdict), 12)} {for_terminal(cell.id):<{width}}"
+    return f"  {name}  {cell.ratio:.3f} [{interval}]  {values}  {runs}"
 
 
 def _times(ratio: float | None, low: float | None, high: float | None) -> str:

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from strakes.foreign_text import for_terminal
+from strakes.history.series import NO_CHANGE, History, HistorySeries
 from strakes.language import translate
 from strakes.language.width import padded
-from strakes.history.series import NO_CHANGE, History, HistorySeries
 from strakes.report.numbers import show
 from strakes.units import counted
 

@@ -1,4 +1,4 @@
-"""A finished HTML page or Markdown text in another language: its words are translated, its marks stay."""
+"""A finished HTML page, or lines for a terminal, in another language: words are translated, marks and columns stay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ _SHOWN = re.compile(r'\b(title|aria-label|data-label|alt)="([^"]*)"')
 _DRAWINGS = re.compile(r'(<script type="application/json"[^>]*>)(.*?)(</script>)', re.DOTALL)
 # What plotly shows of a figure.
 _DRAWN = frozenset({"text", "name", "title", "ticktext", "hovertext", "hovertemplate", "customdata"})
-_MARKDOWN = re.compile(r"(#+ |- |\d+\. |)(.*)", re.DOTALL)
 _CHINESE = re.compile("[\u3001-\u9fff]")
 _PIECE = re.compile(r"\S+(?: \S+)*")
 _MOST_PIECES = 2  # of a line that may be one message, such as a name with its value; others are rows of a table
@@ -30,17 +29,6 @@ def translate_page(page: str) -> str:
     # Three for each mark: the text before it, the mark, and the name of an element that is passed over whole.
     texts, marks = pieces[::3], [*pieces[1::3], ""]
     return "".join(f"{_text(text)}{_mark(mark)}" for text, mark in zip(texts, marks, strict=True))
-
-
-def translate_markdown(text: str) -> str:
-    """Return Markdown in the language in use; what stands between fences stays."""
-    if current() == ENGLISH:
-        return text
-    lines, fenced = [], False
-    for line in text.split("\n"):
-        fenced ^= line.startswith("```")
-        lines.append(line if fenced or line.startswith("```") else _markdown(line))
-    return "\n".join(lines)
 
 
 def translate_lines(text: str) -> str:
@@ -89,13 +77,3 @@ def _drawn(value: object, *, shown: bool = False) -> object:
     if isinstance(value, str) and shown:
         return "<br>".join(translate(part) for part in value.split("<br>"))
     return value
-
-
-def _markdown(line: str) -> str:
-    whole = translate(line)
-    if whole != line and not line.startswith("|"):
-        return whole
-    if line.startswith("|"):
-        return " | ".join(translate(cell) for cell in line.split(" | "))
-    match = _MARKDOWN.fullmatch(line)
-    return line if match is None else f"{match[1]}{translate(match[2])}"

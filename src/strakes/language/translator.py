@@ -18,12 +18,17 @@ COMMANDS = (
     *("watch", "import", "export", "target", "advise", "guide", "predict", "tune", "knobs", "doctor", "clean"),
     *("failover", "completion", "lab"),
 )
-_PROGRAMS = "apt-get|aws|ceph|chmod|dmsetup|drbdadm|export|gluster|lctl|lfs|pcs|pip|ssh|srun|sudo|systemctl|umount|zpool"
+_PROGRAMS = "apt-get|aws|ceph|chmod|dmsetup|drbdadm|export|gluster|lctl|lfs|pcs|pip|ssh|srun|sudo|umount|zpool"
 # What a person types: a command or an option, with all that follows up to Chinese.
 _TYPED = re.compile(rf"(?<![\w./-])((\./)?strakes |({_PROGRAMS}) |--?[a-z][-\w]*[ =])(?=[^ ])")
 _COMMAND = re.compile(rf"(\./)?strakes ({'|'.join(COMMANDS)})(?![-\w])|({_PROGRAMS}) \S")
 _PATH = re.compile(r"(~|\.\.?)?/\S")
+_HEAD = re.compile(r"([^{}:]+):(?: ?\{0\}\.?)?")
+_CHINESE_HEAD = re.compile(r"([^{}：]*[\u4e00-\u9fff])：(?:\{0\}。?)?")
 _NAMES = re.compile(r"[^\s,]*(,? and [^\s,]+|, ?[^\s,]+)*$|" + _PATH.pattern)
+# A number of things, and what is none.
+_COUNTED = re.compile(r"\{(\d+)\} ?[个台次项条倍]")
+_NUMBER = re.compile(r"(?=.*\d)(?!.*([:;,] | (on|in|of|with|by|at|for) )).*|one|no|all|many|several|few|some")
 # A part of a path, of a longer word or of what is quoted.
 _GLUED = re.compile(r"(?<=[/='\"_-])\{(\d+)\}|\{(\d+)\}(?=[/=_'\"-])")
 _WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]+(?![A-Za-z0-9])")
@@ -31,8 +36,10 @@ _WHOLE_WORD = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9]+(?![A-Za-z0-9_])")
 # An English word, but not a part of a path, an option, a unit or a name.
 _ENGLISH = re.compile(r"(?<![\w/.:=%$@-])[A-Za-z][a-z]{2,}(?![\w/=@]|[.:-]\w)", re.ASCII)
 _UNITS = frozenset({"KiB", "MiB", "GiB", "TiB", "PiB", "min"})
-# From so many letters on a template is known by its words, whatever its values are.
+# From so many letters on a template is known by its words, whatever its values are; or with so many characters at its
+# beginning, or at its end after a comma.
 _STRONG = 12
+_FRAME = 9
 _SENTENCE = re.compile(r"(?<=[a-z\d)\]%'\"][.?!])\s+(?=[\w(“])")
 _CLAUSE = re.compile(r";\s+")
 _AT_MARK = r"(?=[;,:(]| \()"
@@ -53,6 +60,10 @@ _JOINTS = (
 )
 _IN_BRACKETS = re.compile(r"(.*\S)\s+\(([^()]*(?:\([^()]*\)[^()]*)*)\)(\.?)", re.DOTALL)
 _CHINESE = r"[\u3001-\u9fff\uff01-\uffee]"
+_CHINESE_ONE = re.compile(_CHINESE)
+# What stands beside Chinese is Chinese, too.
+_CHINESE_MARKS = {",": "，", ";": "；", ":": "："}
+_MARK = re.compile(r"(?<=[\u4e00-\u9fff）])[,;:] |[,;:] (?=[\u4e00-\u9fff])")
 _BLANK_BETWEEN = re.compile(rf"(?<={_CHINESE}) (?={_CHINESE})|(?<=[，。；：、（）！？]) +| +(?=[，。；：、（）！？])")
 
 
@@ -74,9 +85,21 @@ class Template:
         return frozenset(map(int, numbers))
 
     @cached_property
+    def counted(self) -> frozenset[int]:
+        """The places of numbers of things."""
+        return frozenset(map(int, _COUNTED.findall(self.translation)))
+
+    @cached_property
     def letters(self) -> int:
         """How many letters of it are its own."""
         return sum(character.isalpha() for character in _PLACE.sub("", self.message))
+
+    @cached_property
+    def is_strong(self) -> bool:
+        """Whether it is known by its words, whatever its values are."""
+        first, *_, last = _PLACE.split(self.message)
+        framed = len(first) >= _FRAME or (len(last) >= _FRAME and last.startswith(", "))
+        return self.letters >= _STRONG or framed
 
     @property
     def rank(self) -> tuple[int, int, int, str]:
@@ -99,6 +122,12 @@ class Template:
             for value, apart in (("(.*?)", _AT_MARK), ("(.*?)", _AT_WORD), ("(.*)", _AT_WORD))
         )
 
+    def may_have(self, values: tuple[str, ...]) -> bool:
+        """Say whether the values may be some: none ends before what it lists, and no number of things is a sentence."""
+        return not any(value.endswith((",", ";", ":")) for value in values) and not any(
+            ": " in values[index] or "; " in values[index] for index in self.counted
+        )
+
     def filled(self, values: list[str]) -> str:
         """Return the translation with these values."""
         return _PLACE.sub(lambda place: values[int(place[1])], _COPIED.sub(r"{\1}", self.translation))
@@ -114,6 +143,8 @@ class Translator:
 
     def __init__(self, messages: Mapping[str, str]) -> None:
         self._exact: dict[str, str] = {}
+        # What stands before a colon and any text: "For example" and "In bursts".
+        self._heads: dict[str, str] = {}
         self._by_word: dict[str, list[Template]] = {}
         self._remembered: dict[str, str | None] = {}
         self._messages: dict[str, str | None] = {}
@@ -121,6 +152,12 @@ class Translator:
         self._kept = _UNITS.union(*map(_ENGLISH.findall, chinese))
         for message, text in messages.items():
             self._add(message, text)
+            for clause, chinese_clause in _clauses(message, text):
+                if len(_PLACE.sub("", clause)) >= _STRONG:
+                    self._add(clause, chinese_clause)
+            head, chinese_head = _HEAD.fullmatch(message), _CHINESE_HEAD.fullmatch(text)
+            if head and chinese_head:
+                self._heads[head[1]] = f"{chinese_head[1]}："
             # A sentence may be a part of another one.
             if message.startswith(("; ", ", ")) and text.startswith(("；", "，")):
                 self._add(message[2:], text[1:])
@@ -141,6 +178,8 @@ class Translator:
         if translation is None or translation == text.strip():
             return text
         before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+        if not _CHINESE_ONE.search(text):
+            translation = _MARK.sub(lambda mark: _CHINESE_MARKS[mark[0][0]], translation)
         return f"{before}{_BLANK_BETWEEN.sub('', translation)}{after}"
 
     def _known(self, text: str) -> str | None:
@@ -151,6 +190,12 @@ class Translator:
         return self._remembered[text]
 
     def _sought(self, text: str) -> str | None:
+        head, _, rest = text.partition(": ")
+        if head in self._heads and self._is_whole(told := self._known(rest)):
+            return f"{self._heads[head]}{told}"
+        setting, _, value = text.partition(" = ")
+        if (name := self._as_message(setting)) and (level := self._as_message(value)):
+            return f"{name} = {level}"
         message = self._as_message(text)
         if message is not None or is_neutral(text):
             return message or text
@@ -190,16 +235,17 @@ class Translator:
         candidates = [template for word in words for template in self._by_word.get(word, ())]
         # A command or a path is no sentence by chance.
         if _COMMAND.match(text):
-            candidates = [template for template in candidates if template.message.startswith(text.split(" ")[0])]
+            program = text.partition(" ")[0]
+            candidates = [template for template in candidates if template.message.startswith(program)]
         elif _PATH.match(text):
-            candidates = [template for template in candidates if template.letters >= _STRONG]
+            candidates = [template for template in candidates if template.is_strong]
         for template in sorted(candidates, key=lambda template: template.rank):
             for pattern in template.patterns:
                 match = pattern.fullmatch(text)
-                if match is None:
+                if match is None or not template.may_have(match.groups()):
                     continue
                 filled, loose = self._filled(template, match)
-                if not loose or template.letters >= _STRONG:
+                if not loose or template.is_strong:
                     yield filled, loose
 
     def _filled(self, template: Template, match: re.Match[str]) -> tuple[str, bool]:
@@ -212,12 +258,15 @@ class Translator:
         ]
         # A list may follow the last words of a template; what is before them and has several parts is not all of it.
         inner = texts[: -1 if template.message.endswith(("}", "}.")) else None]
-        strong = template.letters >= _STRONG
+        strong = template.is_strong
         # What is copied is no name where sentences follow it; by few words only names are known.
-        no_name = any(_several(texts[index], _SENTENCE) if strong else not _NAMES.match(texts[index]) for index in copied)
+        no_name = any(
+            _several(texts[index], _SENTENCE) if strong else not _NAMES.match(texts[index]) for index in copied
+        )
         apart = {text for text in (inner if strong else texts) if _several(text, _SENTENCE, _CLAUSE)}
         joined = apart if strong else apart | {text for text in inner if _several(text, _COMMA)}
-        loose = no_name or None in values or any(self._as_message(text.strip()) is None for text in joined)
+        no_number = not strong and not all(_NUMBER.fullmatch(texts[index].strip()) for index in template.counted)
+        loose = no_name or no_number or None in values or any(self._as_message(text.strip()) is None for text in joined)
         return template.filled(known), loose
 
     def _value(self, value: str) -> str | None:
@@ -281,7 +330,9 @@ class Translator:
         words = text.split(" ")
         for count in range(len(words) - 1, 0, -1):
             name, rest = " ".join(words[:count]), " ".join(words[count:])
-            if (known := self._as_message(name)) is not None and (" " not in rest or self._known(rest) is not None):
+            # A number of things is no name of what follows it, but a finding with its figure is.
+            known = self._exact.get(name) if rest[0].isalpha() else self._as_message(name)
+            if known is not None and (" " not in rest or self._known(rest) is not None):
                 yield f"{known} {self._known(rest) or rest}"
 
 
@@ -290,6 +341,21 @@ def _is_cut(left: str, right: str) -> bool:
     if _COMMAND.match(left):
         return not _COMMAND.match(right)
     return bool(_PATH.match(left)) and " " not in left and not _PATH.match(right)
+
+
+def _clauses(message: str, text: str) -> Iterator[tuple[str, str]]:
+    """Return the clauses of a message, which may be told one by one, where its translation has the same ones."""
+    clauses, chinese = message.split("; "), text.split("；")
+    places = [[_PLACE.findall(_COPIED.sub(r"{\1}", part)) for part in parts] for parts in (clauses, chinese)]
+    if len(clauses) < 2 or [*map(sorted, places[0])] != [*map(sorted, places[1])]:
+        return
+    for clause, chinese_clause, numbers in zip(clauses, chinese, places[0], strict=True):
+        order = {number: f"{{{index}" for index, number in enumerate(numbers)}
+        yield _renumbered(clause.strip(), order), _renumbered(chinese_clause.strip(), order)
+
+
+def _renumbered(text: str, order: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\d+)", lambda place: order[place[1]], text)
 
 
 def _several(text: str, *joints: re.Pattern[str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait
 from strakes.foreign_text import for_terminal
-from strakes.language.page import translate_markdown
+from strakes.language import translate
 from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
@@ -31,16 +31,15 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         _mistrust(portrait),
         _own(portrait),
     )
-    page = "\n".join(line for part in parts for line in part).rstrip() + "\n"
-    return translate_markdown(page)
+    return "\n".join(line for part in parts for line in part).rstrip() + "\n"
 
 
 def _head(portrait: Portrait) -> Iterator[str]:
-    yield f"# How to use {_text(title_of(portrait))}"
+    yield f"# {_text(f'How to use {title_of(portrait)}')}"
     yield ""
-    yield from _paragraph(f"Everything on this page was measured with strakes. Scope: {_text(portrait.scope)}.")
+    yield from _paragraph("Everything on this page was measured with strakes.", f"Scope: {portrait.scope}.")
     if ended_early(portrait):
-        yield from _paragraph(_text(ended_early(portrait)))
+        yield from _paragraph(ended_early(portrait))
     yield from _table(("", ""), facts_of(portrait))
 
 
@@ -120,7 +119,8 @@ def _studies(portrait: Portrait) -> Iterator[str]:
 
 
 def _figure(figure: Figure, cells: dict[str, CellEstimate]) -> Iterator[str]:
-    yield from _paragraph(f"**{_text(figure.title)}.** {_text(figure.question)}")
+    yield f"**{_text(f'{figure.title}.')}** {_text(figure.question)}"
+    yield ""
     levels = list(dict.fromkeys(point.x for series in figure.series for point in series.points))
     if figure.x_scale != "category":
         levels.sort(key=float)
@@ -177,21 +177,21 @@ def _own(portrait: Portrait) -> Iterator[str]:
 
 def _statements(findings: Sequence[Finding]) -> Iterator[str]:
     for finding in findings:
-        interval = "" if finding.interval is None else f" [{show_interval_of(finding.interval)}]"
-        verdict = "" if finding.verdict == "measured" else f" ({VERDICTS[finding.verdict]})"
-        needs = f" Needed: {finding.needs}." if finding.needs else ""
-        yield f"- {_text(finding.statement)}{verdict}{_text(interval)}{_text(needs)}"
+        interval = "" if finding.interval is None else f" [{_text(show_interval_of(finding.interval))}]"
+        verdict = "" if finding.verdict == "measured" else f" ({_text(VERDICTS[finding.verdict])})"
+        needs = f" {_text(f'Needed: {finding.needs}.')}" if finding.needs else ""
+        yield f"- {_text(finding.statement)}{verdict}{interval}{needs}"
     if findings:
         yield ""
 
 
 def _heading(title: str) -> Iterator[str]:
-    yield f"## {title}"
+    yield f"## {_text(title)}"
     yield ""
 
 
-def _paragraph(text: str) -> Iterator[str]:
-    yield text
+def _paragraph(*sentences: str) -> Iterator[str]:
+    yield " ".join(map(_text, sentences))
     yield ""
 
 
@@ -204,10 +204,10 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    r"""Text that means nothing to Markdown: a path must not become a tag or a link, or break a table.
+    r"""Text in the language in use, nothing of it a mark of Markdown: a path makes no tag or link, and breaks no table.
 
     >>> _text("a|b <i> [c](javascript:d)")
     'a\\|b &lt;i> [c]\\(javascript:d)'
     """
-    text = for_terminal(text).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    text = translate(for_terminal(text)).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
     return text.replace("|", "\\|").replace("`", "\\`").replace("](", "]\\(").replace("][", "]\\[")

@@ -12,7 +12,7 @@ from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.language.width import columns, padded, shortened, wrapped
 from strakes.report.facts import created, ended_early, felt_by_others, headlines_of, no_headline, size_of, title_of
-from strakes.report.notices import EXAMPLE, Notice, notices
+from strakes.report.notices import Notice, notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of, show_levels
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     label = f"  {translate(for_terminal(recommendation.setting))} = "
     value = translate(for_terminal(recommendation.value))
     proof = "confirmed" if recommendation.confirmed else "not confirmed"
-    gain = translate(f"{show_interval_of(recommendation.interval, DASH)}, {proof}")
+    gain = ", ".join(map(translate, (show_interval_of(recommendation.interval, DASH), proof)))
     style = "bold green" if recommendation.confirmed else "bold"
     if columns(label + value + gain) + 2 <= width:
         return [((label, ""), (value, style), (f"  {gain}", "dim"))]
@@ -224,11 +224,7 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
 
 def _warning(notice: Notice, width: int, most: int) -> list[_Line]:
     # Its code is a name in every language.
-    # Each part by itself: together they look like other messages.
-    text = for_terminal(notice.text)
-    told = translate(text.removeprefix(EXAMPLE))
-    if text.startswith(EXAMPLE):
-        told = f"{translate(EXAMPLE.rstrip())} {told}"
+    told = translate(for_terminal(notice.text))
     rows = _lines_of(f"{notice.code} ({translate(for_terminal(notice.extent))}): {told}", width - 4, most)
     lines: list[_Line] = [((f"  {notice.code}", "yellow"), (rows[0][len(notice.code) :], ""))]
     lines += [_plain(f"    {line}") for line in rows[1:]]

@@ -51,10 +51,9 @@ def render(outcome: TuningOutcome, report: Path) -> str:
             f"Cheap runs  {search.rules.low_share:.0%} of the data; correlation with the ranks of full runs "
             f"{correlation:.2f}: {used}"
         )
-    told = [translate_lines("\n".join(lines)), f"{padded(translate('Report'), 12)}{report}"]
-    for paste in outcome.pastes:
-        told.append(f"\n--- {translate(f'{paste.title} ({paste.where})')}\n{paste.text.rstrip()}")
-    return "\n".join(told)
+    where = f"{padded(translate('Report'), 12)}{report}"
+    pastes = [f"\n--- {translate(f'{paste.title} ({paste.where})')}\n{paste.text.rstrip()}" for paste in outcome.pastes]
+    return "\n".join([translate_lines("\n".join(lines)), where, *pastes])
 
 
 def _step(step: StepBack) -> str:

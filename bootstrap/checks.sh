@@ -105,7 +105,9 @@ engine_tests() { # PATH below engine...
 mpi_sanitized() {
     # Each process writes what is found into a file of its own: a launcher may lose what it says at its end.
     local found=$PWD/build/mpi-address/found status=0
-    build_sanitized mpi-address address,undefined all -DSTRAKES_MPI=both || return
+    # The mpicxx of the environment, which is on PATH, is not the one of the site.
+    build_sanitized mpi-address address,undefined all -DSTRAKES_MPI=both \
+        -DPython3_EXECUTABLE="$environment/bin/python" || return
     rm -f "$found".*
     # Not 256 processes, which no machine has the memory for, nor the labs, whose hosts use the engine that is
     # installed. Tests that note every access have a library loaded before the sanitizers'.

@@ -190,11 +190,42 @@ Piece first_piece(std::size_t most, const Content& content, std::uint64_t offset
 
 // The whole unit, of which a piece is wanted.
 std::array<std::byte, kUnit> repeating_unit(const Content& content, std::uint64_t offset) noexcept {
-    const Stream filler = filler_of(content.stream, offset / kPage);
+    const Stream filler = aged(filler_of(content.stream, offset / kPage), content.age);
     const std::array<std::uint64_t, 2> words{filler.base, filler.base + filler.step};
     std::array<std::byte, kUnit> unit{};
     for (std::size_t at = 0; at < kUnit; at += sizeof words) std::memcpy(unit.data() + at, words.data(), sizeof words);
     return unit;
+}
+
+// Of the first word, which is whole; `likely` where it is none of them.
+std::uint64_t age_of(std::span<const std::byte> buffer, const Content& content, std::uint64_t offset,
+                     std::uint64_t likely) noexcept {
+    constexpr std::uint64_t kInverse = 0xf1de83e19937733dU;  // of kAge
+    static_assert(kAge * kInverse == 1);
+    Content first = content;
+    first.age = first.oldest = 0;
+    std::array<std::byte, kWord> bytes{};
+    fill(bytes, first, offset);
+    std::uint64_t unaged = 0, found = 0;
+    std::memcpy(&unaged, bytes.data(), kWord);
+    std::memcpy(&found, buffer.data(), kWord);
+    const std::uint64_t age = (found - unaged) * kInverse;
+    return age - content.oldest <= content.age - content.oldest ? age : likely;
+}
+
+// Less than a word, of which ages are tried; it is not looked at where they are too many.
+std::optional<Mismatch> verify_part(std::span<const std::byte> buffer, const Content& content,
+                                    std::uint64_t offset) noexcept {
+    constexpr std::uint64_t kMostAges = 4096;
+    if (buffer.empty() || content.age - content.oldest > kMostAges) return std::nullopt;
+    std::optional<Mismatch> wrong;
+    Content one = content;
+    for (std::uint64_t age = content.oldest; age <= content.age; ++age) {
+        one.age = one.oldest = age;
+        wrong = verify(buffer, one, offset);
+        if (!wrong) break;
+    }
+    return wrong;
 }
 
 std::optional<Mismatch> verify_repeating(std::span<const std::byte> buffer, const Content& content,
@@ -279,7 +310,7 @@ void fill_mixed(std::span<std::byte> buffer, const Content& content, std::uint64
             const auto unit = repeating_unit(content, piece.stream_offset);
             std::memcpy(buffer.data(), unit.data() + piece.stream_offset % kUnit, piece.bytes);
         } else {
-            fill(buffer.first(piece.bytes), content.stream, piece.stream_offset);
+            fill(buffer.first(piece.bytes), aged(content.stream, content.age), piece.stream_offset);
         }
         buffer = buffer.subspan(piece.bytes);
         offset_bytes += piece.bytes;
@@ -292,7 +323,7 @@ std::optional<Mismatch> verify_mixed(std::span<const std::byte> buffer, const Co
         const Piece piece = first_piece(buffer.size(), content, offset_bytes);
         const auto here = buffer.first(piece.bytes);
         auto wrong = piece.repeats ? verify_repeating(here, content, piece.stream_offset)
-                                   : verify(here, content.stream, piece.stream_offset);
+                                   : verify(here, aged(content.stream, content.age), piece.stream_offset);
         if (wrong) {
             wrong->offset_bytes += offset_bytes - piece.stream_offset;
             return wrong;
@@ -301,6 +332,29 @@ std::optional<Mismatch> verify_mixed(std::span<const std::byte> buffer, const Co
         offset_bytes += piece.bytes;
     }
     return std::nullopt;
+}
+
+// What is of one age begins and ends with a word.
+std::optional<Mismatch> verify_ages(std::span<const std::byte> buffer, const Content& content,
+                                    std::uint64_t offset_bytes) noexcept {
+    const std::size_t head = std::min<std::size_t>(buffer.size(), (kWord - offset_bytes % kWord) % kWord);
+    if (const auto wrong = verify_part(buffer.first(head), content, offset_bytes)) return wrong;
+    buffer = buffer.subspan(head);
+    offset_bytes += head;
+    const auto tail = buffer.last(buffer.size() % kWord);
+    const std::uint64_t end = offset_bytes + buffer.size() - tail.size();
+    Content one = content;
+    for (std::uint64_t at = offset_bytes; at < end;) {
+        const auto rest = buffer.subspan(at - offset_bytes, end - at);
+        one.age = one.oldest = age_of(rest, content, at, one.age);
+        const auto wrong = verify(rest, one, at);
+        if (!wrong) break;
+        // Of a word that differs some bytes may be the same: another age begins where the word does.
+        const std::uint64_t word = wrong->offset_bytes / kWord * kWord;
+        if (word == at) return wrong;
+        at = word;
+    }
+    return verify_part(tail, content, end);
 }
 
 }  // namespace strakes

@@ -24,10 +24,15 @@ Stream stream_of(std::uint32_t seed, std::uint64_t salt, std::uint64_t file_id) 
 // zeros, which storage leaves out without compressing, and no half of a block that alone does not compress), and some
 // blocks of 128 KiB, spread evenly, are copies of the file's first block (for de-duplication in blocks of up to that
 // size).
+//
+// What is written once more in the same place has another age, and every word of it is another one: storage that
+// compares finds no copy, and what was written before is not taken for what was written last. To be verified, each word
+// may be of any age from `oldest` to `age`.
 struct Content {
     Stream stream{};
     std::uint32_t compressible_percent = 0;
     std::uint32_t duplicate_percent = 0;
+    std::uint64_t age = 0, oldest = 0;
 
     [[nodiscard]] bool plain() const noexcept { return (compressible_percent | duplicate_percent) == 0; }
 };
@@ -44,17 +49,25 @@ struct Mismatch {
 // The first byte that is not the stream's.
 std::optional<Mismatch> verify(std::span<const std::byte> buffer, Stream stream, std::uint64_t offset_bytes) noexcept;
 
-// The plain stream costs nothing more than without a content.
+// As far apart as words of neighbouring ages are; odd, so that no age comes again.
+inline constexpr std::uint64_t kAge = 0x9e3779b97f4a7c15U;
+constexpr Stream aged(Stream stream, std::uint64_t age) noexcept { return {stream.base + age * kAge, stream.step}; }
+
+// The plain stream of one age costs nothing more than without a content.
 void fill_mixed(std::span<std::byte> buffer, const Content& content, std::uint64_t offset_bytes) noexcept;
 std::optional<Mismatch> verify_mixed(std::span<const std::byte> buffer, const Content& content,
                                      std::uint64_t offset_bytes) noexcept;
+std::optional<Mismatch> verify_ages(std::span<const std::byte> buffer, const Content& content,
+                                    std::uint64_t offset_bytes) noexcept;
 inline void fill(std::span<std::byte> buffer, const Content& content, std::uint64_t offset_bytes) noexcept {
-    if (content.plain()) return fill(buffer, content.stream, offset_bytes);
+    if (content.plain()) return fill(buffer, aged(content.stream, content.age), offset_bytes);
     fill_mixed(buffer, content, offset_bytes);
 }
 inline std::optional<Mismatch> verify(std::span<const std::byte> buffer, const Content& content,
                                       std::uint64_t offset_bytes) noexcept {
-    return content.plain() ? verify(buffer, content.stream, offset_bytes) : verify_mixed(buffer, content, offset_bytes);
+    if (content.oldest != content.age) return verify_ages(buffer, content, offset_bytes);
+    if (content.plain()) return verify(buffer, aged(content.stream, content.age), offset_bytes);
+    return verify_mixed(buffer, content, offset_bytes);
 }
 
 }  // namespace strakes

@@ -225,6 +225,68 @@ TEST_CASE("a second write of a set makes its files anew") {
     }
 }
 
+namespace {
+
+// How many blocks of 4 KiB are in both at the same place.
+std::size_t same_blocks(const std::string& one, const std::string& other) {
+    std::size_t same = 0;
+    for (std::size_t at = 0; at < one.size(); at += 4096) same += one.compare(at, 4096, other, at, 4096) == 0 ? 1 : 0;
+    return same;
+}
+
+}  // namespace
+
+TEST_CASE("what is written once more is other data, and a block that kept what it had is found") {
+    const Json some_passes = {{"stop", {{"rule", "seconds"}, {"seconds", 0.02}}}, {"segments", 1}};
+    for (const Json& layout : {Json{{"segments", 1}}, with(kShared, {{"segments", 1}}), some_passes}) {
+        for (const std::string operation : {"write", "rewrite"}) {
+            INFO(layout.dump(), operation);
+            Stage stage(
+                plan_of({transfer("one", "write", layout), transfer("two", operation, layout),
+                         transfer("r", "read", with(layout, {{"verify", true}, {"stop", {{"rule", "amount"}}}})),
+                         transfer("found", "read", with(layout, {{"verify", true}}))}));
+            CHECK_FALSE(failed(stage.run(0)));
+            const fs::path file = stage.path() / (layout.contains("layout") ? "data.data" : "data.0.data");
+            const std::string before = text_of(file);
+            CHECK_FALSE(failed(stage.run(1)));
+            const std::string after = text_of(file);
+            REQUIRE(after.size() == before.size());
+            CHECK(same_blocks(before, after) == 0);
+            CHECK_FALSE(failed(stage.run(2)));
+            constexpr std::size_t kBlock = 5 * 4096;
+            const Descriptor lost(::open(file.c_str(), O_RDWR));
+            REQUIRE(::pwrite(lost.get(), before.data() + kBlock, 4096, kBlock) == 4096);
+            const auto results = stage.run(3);
+            REQUIRE(results[0].failure);
+            CHECK(results[0].failure->offset_bytes == kBlock);
+        }
+    }
+}
+
+TEST_CASE("what was written once more in part, in whatever order and geometry, is right for every reader") {
+    const std::vector<Json> geometries{{{"access", "segmented"}},
+                                       {{"access", "strided"}},
+                                       {{"access", "random"}, {"transfer_bytes", 8192}},
+                                       {{"access", "zipf"}, {"stop", {{"rule", "seconds"}, {"seconds", 0.01}}}},
+                                       {{"access", "segmented"}, {"segments", 2}},
+                                       {{"access", "random"}, {"stop", {{"rule", "seconds"}, {"seconds", 0.01}}}},
+                                       with({{"access", "strided"}}, kAtOnce)};
+    for (const Json& layout : {Json::object(), kShared}) {
+        for (const Json& first : geometries) {
+            for (const Json& second : geometries) {
+                if (layout.empty() && (first["access"] == "strided" || second["access"] == "strided")) continue;
+                INFO(layout.dump(), first.dump(), second.dump());
+                const Json check = with(layout, {{"verify", true}});
+                Stage stage(plan_of({transfer("w", "write", layout), transfer("a", "rewrite", with(layout, first)),
+                                     transfer("m", "mixed", with(check, with(second, {{"read_percent", 30}}))),
+                                     transfer("b", "rewrite", with(layout, second)), transfer("r", "read", check),
+                                     transfer("odd", "read", with(check, {{"transfer_bytes", 65536}}))}));
+                for (std::size_t phase = 0; phase < 6; ++phase) CHECK_FALSE(failed(stage.run(phase)));
+            }
+        }
+    }
+}
+
 TEST_CASE("preallocated files have their size and blocks before the timed section") {
     for (const Json& layout : {Json::object(), kShared}) {
         Stage stage(

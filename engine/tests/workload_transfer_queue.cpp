@@ -100,6 +100,8 @@ Ran run(std::size_t transfer_bytes, bool stamp, std::uint64_t transfers) {
                            .seat = seat,
                            .buffer = buffer,
                            .content = content,
+                           .found = content,
+                           .ages_a_pass = 1,
                            .count = transfers,
                            .read_percent = 0,
                            .choice_key = 0,

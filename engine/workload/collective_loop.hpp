@@ -68,6 +68,8 @@ LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_
     GoingOn going_on(loop, result.start);
     for (std::uint64_t pass = 0; calls > 0; ++pass) {
         order.restart(pass);
+        Content content = loop.content;
+        content.age += pass * loop.ages_a_pass;
         for (std::uint64_t i = 0; i < calls; ++i) {
             if (going_on.stop(end.failed)) {
                 result.out_of_time = going_on.out_of_time() && (loop.repeat || i < loop.count);
@@ -78,7 +80,7 @@ LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_
             const std::uint64_t offset = mine ? order.next() : 0;
             std::uint64_t before = clock.now();
             if (mine && !end.reading && loop.stamp) {
-                fill(buffer, loop.content, offset);
+                fill(buffer, content, offset);
                 const std::uint64_t made = clock.now();
                 result.data += elapsed(before, made);
                 before = made;
@@ -102,7 +104,7 @@ LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_
             if (pass == 0) end.in_order = i + 1;
             loop.seat.progress.publish(result.operations, result.bytes);
             if (end.reading && loop.verify) {
-                end.mismatch = verify(buffer, loop.content, offset);
+                end.mismatch = verify(buffer, loop.found, offset);
                 end.failed = end.mismatch.has_value();
                 if (!end.failed) result.verified_bytes += buffer.size();
                 result.data += elapsed(now, clock.now());

@@ -86,7 +86,7 @@ class LibraryTransfer final : public TransferBase {
     void finish(RankResult& result) override {
         seat_.progress.at("closing");
         if (data_->is_open()) close(result, false);
-        if (writes_new()) set_.done[owner_] = done_;
+        note(result);
         if (writes_new() && !keeps_quiet() && !result.failure && !setting_.halted()) result.failure = look_for_holes();
         if (looks_at_cache()) {
             const TransferFile<Posix>& seen = writes_new() ? file_ : own_file_;

@@ -11,11 +11,22 @@
 
 namespace strakes {
 
+// How often data were written before: of all that are in a file those that were so the fewest times, and the most.
+struct Ages {
+    std::uint64_t oldest = 0, newest = 0;
+};
+
 // One set of data files. Rank r is the owner of file r, or of region r of the shared file.
 struct DataSet {
     std::uint32_t number = 0;                // within the plan: part of every file's pattern
     const TransferPhase* written = nullptr;  // the phase that wrote it
     std::vector<std::uint64_t> done;         // by owner: so many of its transfers, in the order of that phase
+    std::vector<Ages> ages;                  // by owner: of its part of the phase that wrote last
+    bool renews = true;                      // data that are written once more are of another age
+    Ages before;                             // of all that was there when this phase began
+    std::uint64_t age = 0;                   // of what this phase writes first; those of later passes follow
+
+    [[nodiscard]] Ages ages_of_all() const noexcept;
 };
 
 // A file of a pool; its number decides its name, its directory and its data.

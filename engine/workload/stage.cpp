@@ -71,6 +71,7 @@ class Stage final : public Workload {
           seat_(seat),
           phase_(std::get<StagePhase>(setting.phase())),
           set_(setting.state.data.at(phase_.files)),
+          ages_(set_.ages_of_all()),
           file_(setting, *set_.written, 0, seat.rank),
           readers_(readers_of(phase_, seat.exchange->nodes(), seat.rank)),
           size_(set_.written->bytes_per_rank() * setting.plan.ranks),
@@ -120,7 +121,9 @@ class Stage final : public Workload {
     [[nodiscard]] Content content() const noexcept {
         return {.stream = stream_of(setting_.plan.seed, setting_.plan.salt, std::uint64_t{set_.number} << 32U),
                 .compressible_percent = set_.written->compressible_percent,
-                .duplicate_percent = set_.written->duplicate_percent};
+                .duplicate_percent = set_.written->duplicate_percent,
+                .age = ages_.newest,
+                .oldest = ages_.oldest};
     }
     [[nodiscard]] std::size_t header_bytes() const noexcept {
         return (readers_.columns * kLine + kPage - 1) / kPage * kPage;
@@ -276,6 +279,7 @@ class Stage final : public Workload {
     Seat seat_;
     const StagePhase& phase_;
     const DataSet& set_;
+    Ages ages_;
     TransferFile<Posix> file_;
     Readers readers_;
     std::uint64_t size_, pieces_;

@@ -82,8 +82,8 @@ class Transfer : public TransferBase {
         if (data_.is_open()) close(result, false);
         if (gathers())
             settle_group();
-        else if (writes_new())
-            set_.done[owner_] = done_;
+        else
+            note(result);
         if (looks_at_cache()) {
             Outcome failure = seen_file().look(false, result.cache, &CacheState::resident_after_bytes);
             if (failure && !result.failure) result.failure = std::move(failure);
@@ -95,10 +95,7 @@ class Transfer : public TransferBase {
         if (!gathers()) return TransferBase::tell();
         if (!touches_file()) return {};
         Packer packer;
-        for (const std::uint32_t member : group_.members) {
-            packer.put(member);
-            packer.put(set_.done[member]);
-        }
+        for (const std::uint32_t member : group_.members) put(packer, member);
         return packer.take();
     }
 
@@ -216,8 +213,10 @@ class Transfer : public TransferBase {
     void settle_group() {
         seat_.exchange->settle();
         if (!touches_file()) return;
-        for (std::uint32_t place = 0; place < group_.size(); ++place)
+        for (std::uint32_t place = 0; place < group_.size(); ++place) {
             set_.done[group_.members[place]] = members_done_[place];
+            set_.ages[group_.members[place]] = {.oldest = set_.age, .newest = set_.age};
+        }
     }
 
     template <class Order>

@@ -24,16 +24,18 @@ namespace strakes {
 class TransferBase : public Workload {
   public:
     void declare() override {
+        if (phase_.operation == TransferOperation::read) return;
+        set_.before = set_.ages_of_all();
+        set_.age = set_.written == nullptr || !set_.renews ? 0 : set_.before.newest + 1;
         if (!writes_new()) return;
         set_.written = &phase_;
         std::ranges::fill(set_.done, 0);
     }
 
     [[nodiscard]] std::string tell() const override {
-        if (!writes_new()) return {};
+        if (!writes_new() && !(writes() && set_.renews)) return {};
         Packer packer;
-        packer.put(owner_);
-        packer.put(done_);
+        put(packer, owner_);
         return packer.take();
     }
 
@@ -41,6 +43,7 @@ class TransferBase : public Workload {
         for (Unpacker unpacker(told); !unpacker.at_end();) {
             const auto owner = unpacker.get<std::uint32_t>();
             set_.done.at(owner) = unpacker.get<std::uint64_t>();
+            set_.ages.at(owner) = unpacker.get<Ages>();
         }
     }
 
@@ -56,6 +59,7 @@ class TransferBase : public Workload {
 
     [[nodiscard]] bool shared() const noexcept { return phase_.layout == Layout::shared_file; }
     [[nodiscard]] bool writes_new() const noexcept { return phase_.operation == TransferOperation::write; }
+    [[nodiscard]] bool writes() const noexcept { return phase_.operation != TransferOperation::read; }
     [[nodiscard]] bool merged() const noexcept { return phase_.layout == Layout::file_per_writer; }
     [[nodiscard]] bool touches_file() const noexcept {
         return phase_.takes_part(owner_) && (!phase_.gathers() || group_.writer() == seat_.rank);
@@ -76,7 +80,46 @@ class TransferBase : public Workload {
         const std::uint64_t file = shared() ? 0 : file_number();
         return {.stream = stream_of(setting_.plan.seed, setting_.plan.salt, (std::uint64_t{set_.number} << 32U) + file),
                 .compressible_percent = phase_.compressible_percent,
-                .duplicate_percent = phase_.duplicate_percent};
+                .duplicate_percent = phase_.duplicate_percent,
+                .age = set_.age,
+                .oldest = set_.age};
+    }
+    // The same as it may be found; what other passes of this phase write meanwhile is newer.
+    [[nodiscard]] Content found() const noexcept {
+        constexpr std::uint64_t kMostPasses = std::uint64_t{1} << 32U;
+        const Ages there = shared() || merged() ? set_.ages_of_all() : set_.ages[owner_];
+        Content content = this->content();
+        content.oldest = there.oldest;
+        content.age = writes() && set_.renews ? set_.age + kMostPasses : there.newest;
+        return content;
+    }
+    void put(Packer& packer, std::uint32_t owner) const {
+        packer.put(owner);
+        packer.put(set_.done[owner]);
+        packer.put(set_.ages[owner]);
+    }
+    // What this phase leaves of the owner's part.
+    void note(const RankResult& result) {
+        if (writes_new()) set_.done[owner_] = done_;
+        note_ages(result.operations);
+    }
+    void note_ages(std::uint64_t transfers) {
+        if (!writes() || !set_.renews || count_ == 0) return;
+        Ages& ages = set_.ages[owner_];
+        const std::uint64_t passes = transfers / count_;
+        const bool even = transfers % count_ == 0;
+        if (transfers > 0) ages.newest = set_.age + passes - (even ? 1 : 0);
+        if (writes_new() && passes == 0)
+            ages.oldest = set_.age;
+        else if (passes > 0 && covers())
+            ages.oldest = ages.newest - (even ? 0 : 1);
+        else if (shared() || merged())
+            ages.oldest = set_.before.oldest;  // of another rank's part in the phases before
+    }
+    // Each pass writes all there is of the owner's part.
+    [[nodiscard]] bool covers() const noexcept {
+        return writes_new() || (phase_.operation == TransferOperation::rewrite && !is_drawn(phase_.access) &&
+                                count_ * phase_.transfer_bytes == set_.done[owner_] * set_.written->transfer_bytes);
     }
     [[nodiscard]] bool accessed_as_written() const noexcept { return same_geometry(*set_.written, phase_); }
     // How many transfers this rank has before it.
@@ -166,6 +209,8 @@ class TransferBase : public Workload {
                 .seat = seat_,
                 .buffer = buffer_.bytes(),
                 .content = content(),
+                .found = found(),
+                .ages_a_pass = set_.renews ? 1U : 0U,
                 .count = count_,
                 .read_percent = phase_.operation == read ? 100 : phase_.read_percent.value_or(0),
                 .choice_key = key(setting_.index + 1),

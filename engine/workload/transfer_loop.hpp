@@ -18,10 +18,12 @@ struct LoopSetting {
     const PhaseSetting& setting;
     const Seat& seat;
     std::span<std::byte> buffer;  // one transfer
-    Content content;
-    std::uint64_t count;         // transfers of one pass
-    std::uint32_t read_percent;  // 100: only reads, 0: only writes
-    std::uint64_t choice_key;    // decides which transfers are reads in between, and sizes that are drawn
+    Content content;              // of what the first pass writes
+    Content found;                // of what is read
+    std::uint64_t ages_a_pass;    // later passes write data of so many ages more
+    std::uint64_t count;          // transfers of one pass
+    std::uint32_t read_percent;   // 100: only reads, 0: only writes
+    std::uint64_t choice_key;     // decides which transfers are reads in between, and sizes that are drawn
     std::span<const SizeShare> read_sizes, write_sizes;  // none: the whole buffer
     bool stamp, verify, repeat;
     std::uint64_t delay_ns;  // after each call
@@ -95,6 +97,8 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
     std::uint64_t count = loop.count, deadline = loop.deadline;
     for (std::uint64_t pass = 0; loop.count > 0; ++pass) {
         order.restart(pass);
+        Content content = loop.content;
+        content.age += pass * loop.ages_a_pass;
         for (std::uint64_t i = 0; i < count; ++i) {
             if (loop.setting.halted()) return end;
             end.offset = order.next();
@@ -104,7 +108,7 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
             const std::span<std::byte> piece = loop.buffer.first(size_of_call(
                 end.reading ? loop.read_sizes : loop.write_sizes, loop.choice_key, chosen, loop.buffer.size()));
             if (!end.reading && loop.stamp) {
-                fill(piece, loop.content, offset);
+                fill(piece, content, offset);
                 const std::uint64_t made = clock.now();
                 result.data += elapsed(before, made);
                 before = made;
@@ -124,7 +128,7 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
             progress.publish(result.operations, result.bytes);
             before = now;
             if (end.reading && loop.verify) {
-                end.mismatch = verify(piece, loop.content, offset);
+                end.mismatch = verify(piece, loop.found, offset);
                 if (end.mismatch) {
                     end.failed = true;
                     return end;

@@ -26,7 +26,8 @@ class QueuedLoop {
           result_(result),
           calls_(loop.seat.latencies.calls),
           reads_(loop.seat.latencies.reads ? *loop.seat.latencies.reads : calls_),
-          pace_(loop.pace, clock_) {}
+          pace_(loop.pace, clock_),
+          content_(loop.content) {}
 
     LoopEnd run() noexcept {
         result_.queue_depth = 0;
@@ -78,7 +79,7 @@ class QueuedLoop {
             request.reading = loop_.read_percent == 100 ||
                               (loop_.read_percent != 0 && mix(loop_.choice_key + chosen_++) % 100 < loop_.read_percent);
             if (!request.reading && loop_.stamp) {
-                fill(file_.buffer(slot), loop_.content, request.offset);
+                fill(file_.buffer(slot), content_, request.offset);
                 stamped += file_.buffer(slot).size();
             }
             file_.push(slot);
@@ -94,6 +95,7 @@ class QueuedLoop {
         if (begun_ < loop_.count) return true;
         if (!loop_.repeat || loop_.count == 0) return false;
         order_.restart(++pass_);
+        content_.age += loop_.ages_a_pass;
         begun_ = 0;
         return true;
     }
@@ -128,7 +130,7 @@ class QueuedLoop {
         ++result_.operations;
         result_.bytes += buffer.size();
         if (!request.reading || !loop_.verify) return;
-        if (const auto mismatch = verify(buffer, loop_.content, request.offset))
+        if (const auto mismatch = verify(buffer, loop_.found, request.offset))
             fail(true, 0, request.offset, mismatch);
         else
             result_.verified_bytes += buffer.size();
@@ -152,6 +154,7 @@ class QueuedLoop {
     Histogram& calls_;
     Histogram& reads_;
     RoundPace pace_;
+    Content content_;  // of what this pass writes
     LoopEnd end_;
     std::uint64_t begun_ = 0;   // in this pass
     std::uint64_t chosen_ = 0;  // in all passes

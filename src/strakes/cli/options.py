@@ -271,7 +271,7 @@ seed_option = click.option(
     type=click.IntRange(0, MAX_SEED),
     default=draw_seed,
     metavar="N",
-    help="Seed of the random order and data; the same seed repeats both.",
+    help="Seed of random choices; the same seed repeats them. Data are new in every run.",
 )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from strakes.errors import EnvironmentLacksError
 from strakes.findings.record import from_record, to_record
@@ -78,8 +78,10 @@ class Engine(ABC):
     ``log`` takes every line that is no message; it is called from other threads.
     """
 
-    silence_s: ClassVar[float | None] = None
-    """An engine that says nothing for so long while a plan runs is given up; None where it need not say anything."""
+    @property
+    def silence_s(self) -> float | None:
+        """After which the engine is given up while a plan runs; None where it need not say anything."""
+        return None
 
     def __init__(self, log: Callable[[str], None] | None = None) -> None:
         self._log = log or (lambda _: None)
@@ -235,7 +237,7 @@ class Engine(ABC):
         """Until the plan is done (None); else how it ended without: cancelled means that it would not end in order."""
         deadline = time.monotonic() + limit_s + _OVERTIME_S
         cancelled = False
-        heard = time.monotonic()
+        heard, silence_s = time.monotonic(), self.silence_s
         while talk.done is None:
             now = time.monotonic()
             if self._cancels and not cancelled:
@@ -247,7 +249,7 @@ class Engine(ABC):
             try:
                 message = process.receive(min(_TICK_S, deadline - now))
             except queue.Empty:
-                if self.silence_s is not None and time.monotonic() - heard > self.silence_s:
+                if silence_s is not None and time.monotonic() - heard > silence_s:
                     return "silent"
                 continue
             heard = time.monotonic()
@@ -313,6 +315,8 @@ class Engine(ABC):
         else:
             gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S) and self._all_gone(hello)
             why = "it was stopped" if gone else "even SIGKILL does not end it, because it waits for the file system"
+            if gone and ended == "silent":
+                why = "its first process was stopped, or that process's node hangs or cannot be reached"
             for message in process.remaining():
                 self._take(talk, message)
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S
@@ -357,11 +361,11 @@ def _own_error(
     where = dict(lost)
     if talk.progress is not None:
         where |= {"phase": talk.progress.phase, "operation": talk.progress.name, "ranks_done": talk.progress.ranks_done}
-    remedy = (
-        "Please report it."
-        if ended == "died"
-        else "Check that the file system answers. A server may be down, or the limit may be too short."
-    )
+    remedy = "Check that the file system answers. A server may be down, or the limit may be too short."
+    if ended == "died":
+        remedy = "Please report it."
+    elif ended == "silent":
+        remedy = "Check the host and its network. STRAKES_SILENCE_S sets how many seconds of silence are allowed."
     return EngineError(what, where, why, "", remedy)
 
 

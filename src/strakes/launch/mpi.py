@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.engine import Engine, sweep
@@ -51,14 +50,22 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
     return Path(program)
 
 
+def _silence_s(chosen: str) -> float:
+    """Return what the engine makes of it (chosen_silence in engine/session/together.cpp).
+
+    >>> _silence_s(""), _silence_s("60"), _silence_s("1"), _silence_s("soon")
+    (8.0, 60.0, 3.0, 8.0)
+    """
+    if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 10):
+        return 8.0
+    return float(min(max(int(chosen), 3), 3600))
+
+
 class MpiEngine(Engine):
     """One process for each rank. ``ranks`` is how many are started; a plan may use fewer.
 
     ``hosts`` empty: this one. ``options``: further words for mpiexec. ``log`` as Engine's.
     """
-
-    # The first process says who is alive every second.
-    silence_s: ClassVar[float | None] = 5.0
 
     def __init__(
         self,
@@ -91,6 +98,11 @@ class MpiEngine(Engine):
     def patience_s(self) -> float:
         """Longest time in seconds until it says hello; it grows with the number of ranks."""
         return _HELLO_S + _HELLO_PER_RANK_S * self._ranks
+
+    @property
+    def silence_s(self) -> float | None:
+        """As long as its first process, which says who is alive every second, allows the others to be silent."""
+        return _silence_s(os.environ.get("STRAKES_SILENCE_S", ""))
 
     @property
     def remedy(self) -> str:

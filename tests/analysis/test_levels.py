@@ -104,7 +104,7 @@ def test_a_neighbour_is_found_whose_rhythm_the_noise_hides_in_single_runs() -> N
     assert all(turns.factor == pytest.approx(0.5, abs=0.15) for of_one in turned for turns in of_one)
 
 
-def of_phases(speed: Callable[[int, float], float], seed: int, blocks: int = 17) -> Results:
+def of_phases(speed: Callable[[int, float], float], seed: int, noise: float = 0.05, blocks: int = 17) -> Results:
     """Visits of four phases each; ``speed`` is that of a visit, by its number, and of a moment."""
     generator = np.random.default_rng(seed)
     observations: dict[tuple[int, int], list[Observation]] = {}
@@ -113,7 +113,7 @@ def of_phases(speed: Callable[[int, float], float], seed: int, blocks: int = 17)
         for cell in generator.permutation(CELLS).tolist():
             begun_s, visits = at_s, visits + 1
             for phase in range(4):
-                value = speed(visits, at_s - START_S) * float(np.exp(0.05 * generator.standard_normal()))
+                value = speed(visits, at_s - START_S) * float(np.exp(noise * generator.standard_normal()))
                 sample = Sample(f"phase{phase}", phase=phase)
                 of_phase = observations.setdefault((cell, phase), [])
                 of_phase.append(Observation(block, "measure", value, 1, sample, at_s=begun_s))
@@ -139,6 +139,15 @@ def test_visits_that_are_slow_as_a_whole_by_chance_take_no_turns() -> None:
     slow = np.random.default_rng(0).random(1000) < 0.4
     told = [levels_of(of_phases(lambda visit, _: 0.75 if slow[visit] else 1.0, seed)).turns for seed in range(5)]
     assert told == [()] * 5
+
+
+def test_visits_that_are_unlike_the_one_before_take_no_turns() -> None:
+    logs = [0.0]
+    for step in np.random.default_rng(0).standard_normal(1000):
+        logs.append(-0.8 * logs[-1] + 0.06 * float(step))
+    for seed in range(4, 7):
+        told = levels_of(of_phases(lambda visit, _: float(np.exp(logs[visit])), seed, noise=0.01, blocks=30))
+        assert told.turns == ()
 
 
 def test_noise_of_that_size_alone_takes_no_turns() -> None:

@@ -9,14 +9,12 @@ in which a change shows that no cell of a dozen runs could show by itself: one t
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import fmean
 
+from strakes.analysis.turns import ALL, ENOUGH, SHORTEST_LEVEL, Run, Turns, Visit, fast_levels, turns_of
 from strakes.findings.results import Measured, Observation, Results
-from strakes.statistics.bimodality import TwoGroups, steps_apart, two_groups
 from strakes.statistics.change_points import change_points, correlation_of
 from strakes.statistics.contrast import independent_ratio
 from strakes.statistics.dependence import pooled_correlation
@@ -25,38 +23,20 @@ from strakes.studies.registry import study_named
 
 # Of the error that a run may make in all; the rest is that of findings and advice.
 LEVELS_SHARE = 0.2
-# A change that fell upon the first few runs is one, too.
-SHORTEST_LEVEL = 3
 # Levels closer than this are not worth a word.
 _LEAST_CHANGE = 1.1
-# Runs that resemble the one before them this much, after all changes of level are put right, go on changing.
-_STILL_ALIKE = 0.3
 _MOST_ALIKE = 0.95
-# Phases of visits one after the other surely depend on each other where they do by so many standard errors, and at most
-# so many phases apart: what comes and goes within a visit makes them alike at one distance, and unlike at another.
-_SURELY = 3.5
-_FARTHEST_PHASE = 4
-# Two groups of runs this far apart are two levels, also where neighbours in time are not in the same one.
-_FAR_APART = 0.5
-# Fewer runs on one side of a change do not tell: its moment is not known to a run or two.
-_ENOUGH = 5
 # So many runs of each measure next to a change tell its size where all others make it this much smaller.
 _NEXT = 2
 _DILUTED = 1.15
-# Of so many visits one after the other the mean scatters less than each, and is on one level mostly, where levels last.
-_WINDOWS = (1, 3, 6)
-# The faster of two levels that take turns: of each measure, what a fifth of its runs beat.
-_FAST_SHARE = 0.8
 # How sure it is that a kind of work did not change with all others.
 _SURE = 0.98
 # The middle of fewer cells is mostly one of them.
 _CELLS_TO_PART = 3
-# Two levels that take turns come back: a cell that only went from one to the other has two spells.
-_SPELLS = 3
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
 _KINDS = ("create", "remove", "rename", "stat", "open", "write", "read")
 _DATA = {"write", "read"}
-_ALL, _METADATA, _ALL_DATA = "all that was measured", "all metadata operations", "all reads and writes"
+_METADATA, _ALL_DATA = "all metadata operations", "all reads and writes"
 
 
 @dataclass(frozen=True)
@@ -79,16 +59,6 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class Turns:
-    """Two levels of ``what`` that take turns: for a ``share`` of the runs it is ``factor`` times as fast as else."""
-
-    what: str
-    factor: float
-    share: float
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Levels:
     """``correlation``: of each run with the one before it, whatever they measured; 0 where that is not shown."""
 
@@ -101,29 +71,6 @@ class Levels:
         """Return for each measure with several levels in which kind of work."""
         changes: list[Shift | Turns] = [*self.shifts, *self.turns]
         return {cell: change.what for change in changes for cell in change.cells}
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One value: ``better`` is the logarithm of how much better it was than its measure's median.
-
-    ``phase``: which one of its visit, in the order of time.
-    """
-
-    at_s: float
-    cell: str
-    measure: str
-    better: float
-    phase: int
-
-
-@dataclass(frozen=True)
-class _Visit:
-    """A visit, whatever it measured: what slowed it slowed all its phases."""
-
-    at_s: float
-    cell: str
-    better: float
 
 
 def levels_error(confidence: float) -> float:
@@ -149,7 +96,7 @@ def levels_of(results: Results) -> Levels:
         return Levels((), 0.0)
     correlation = correlation_of([visit.better for visit in visits])
     kinds = {measured.id: kind_of(measured) for measured in measures}
-    groups = {_ALL: runs, **{kind: [run for run in runs if kinds[run.measure] == kind] for kind in _KINDS}}
+    groups = {ALL: runs, **{kind: [run for run in runs if kinds[run.measure] == kind] for kind in _KINDS}}
     error = levels_error(results.confidence)
     shifts: list[Shift] = []
     turns: list[Turns] = []
@@ -161,9 +108,9 @@ def levels_of(results: Results) -> Levels:
             continue
         own = max(wandering, _correlation_within(series, visits, correlation))
         changes = list(_shifts(what, group, series, kinds, error, own))
-        step = median([measured.step for measured in measures if what in (_ALL, kinds[measured.id])])
-        taking_turns = _turns(what, group, series, [shift.after_s for shift in changes], step)
-        if what == _ALL and not all(_of_all(found, runs, kinds) for found in taking_turns or changes):
+        step = median([measured.step for measured in measures if what in (ALL, kinds[measured.id])])
+        taking_turns = turns_of(what, group, series, [shift.after_s for shift in changes], step)
+        if what == ALL and not all(_of_all(found, runs, kinds) for found in taking_turns or changes):
             # What all runs showed holds for those kinds of work that may have changed so; the others tell their own.
             taking_turns = [told for found in taking_turns for told in _turns_narrowed(found, runs, kinds)]
             changes = [narrowed for change in changes if (narrowed := _narrowed(change, runs, kinds)).cells]
@@ -173,14 +120,14 @@ def levels_of(results: Results) -> Levels:
             continue
         turns += taking_turns
         shifts += [] if taking_turns else changes
-        if what == _ALL and (taking_turns or changes):
+        if what == ALL and (taking_turns or changes):
             break
     turns = _with_turns_of_phases(turns, runs, kinds, measures, {kinds[cell] for one in shifts for cell in one.cells})
     start_s = runs[0].at_s
     return Levels(tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts), correlation, tuple(turns))
 
 
-def _correlation_within(series: Sequence[_Visit], visits: Sequence[_Visit], correlation: float) -> float:
+def _correlation_within(series: Sequence[Visit], visits: Sequence[Visit], correlation: float) -> float:
     """Return how much runs of a group depend on each other: the less, the more visits to others lie between them.
 
     On the safe side by a standard error: too small a correlation would make changes of what only wanders.
@@ -193,7 +140,7 @@ def _correlation_within(series: Sequence[_Visit], visits: Sequence[_Visit], corr
     return min(_MOST_ALIKE, by_distance + 1 / math.sqrt(len(series)))
 
 
-def _wandering(runs: Sequence[_Run], kinds: Mapping[str, str]) -> float:
+def _wandering(runs: Sequence[Run], kinds: Mapping[str, str]) -> float:
     """Return how much visits of a cell resemble its visit before, beyond what all cells of that kind of work do.
 
     A change of level is in all cells of a kind; what each does by itself is none.
@@ -211,14 +158,14 @@ def _wandering(runs: Sequence[_Run], kinds: Mapping[str, str]) -> float:
     return pooled_correlation(rest)
 
 
-def _of_all(change: Shift | Turns, runs: Sequence[_Run], kinds: Mapping[str, str]) -> bool:
+def _of_all(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> bool:
     """Whether no kind of work is surely less than half as far from staying as it was."""
     return not any(
         _surely_less(change, [run for run in runs if kinds[run.measure] == kind]) for kind in set(kinds.values())
     )
 
 
-def _narrowed(change: Shift, runs: Sequence[_Run], kinds: Mapping[str, str]) -> Shift:
+def _narrowed(change: Shift, runs: Sequence[Run], kinds: Mapping[str, str]) -> Shift:
     """Return the change as one of the kinds of work that did change, with its size in these."""
     shown = {kinds[cell] for cell in change.cells}
     changed = [kind for kind in _changed_kinds(change, runs, kinds) if kind in shown]
@@ -228,7 +175,7 @@ def _narrowed(change: Shift, runs: Sequence[_Run], kinds: Mapping[str, str]) -> 
     return replace(change, what=", ".join(filter(None, changed)), factor=factor, cells=cells)
 
 
-def _turns_narrowed(turns: Turns, runs: Sequence[_Run], kinds: Mapping[str, str]) -> list[Turns]:
+def _turns_narrowed(turns: Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> list[Turns]:
     """Return the turns as those of the kinds of work that take them, with their size; all runs showed that there are.
 
     None where the two levels of these cannot be told apart.
@@ -236,10 +183,10 @@ def _turns_narrowed(turns: Turns, runs: Sequence[_Run], kinds: Mapping[str, str]
     changed = _changed_kinds(turns, runs, kinds)
     group = [run for run in runs if kinds[run.measure] in changed]
     series = _by_visit(group)
-    return _turns(", ".join(filter(None, changed)), group, series, (), 0.0, shown=True) if changed else []
+    return turns_of(", ".join(filter(None, changed)), group, series, (), 0.0, shown=True) if changed else []
 
 
-def _changed_kinds(change: Shift | Turns, runs: Sequence[_Run], kinds: Mapping[str, str]) -> list[str]:
+def _changed_kinds(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> list[str]:
     return [
         name
         for name in dict.fromkeys(kinds.values())
@@ -247,24 +194,24 @@ def _changed_kinds(change: Shift | Turns, runs: Sequence[_Run], kinds: Mapping[s
     ]
 
 
-def _surely_less(change: Shift | Turns, runs: Sequence[_Run]) -> bool:
+def _surely_less(change: Shift | Turns, runs: Sequence[Run]) -> bool:
     if isinstance(change, Shift):
         parts = _beside(runs, change.after_s)
     else:
         # The middle of a measure's runs may lie on either level.
-        fast = _fast_levels([(run.measure, run.better) for run in runs])
+        fast = fast_levels([(run.measure, run.better) for run in runs])
         below = [run.better - fast[run.measure] for run in runs if run.measure in fast]
         ordered = in_order(below) if below else []
         slow = round(change.share * len(ordered))
         parts = (ordered[slow:], ordered[:slow])
-    if min(map(len, parts)) < _ENOUGH:
+    if min(map(len, parts)) < ENOUGH:
         return False
     ratio = independent_ratio([math.exp(value) for value in parts[1]], [math.exp(value) for value in parts[0]], _SURE)
     half = math.sqrt(change.factor)
     return ratio.interval is not None and (ratio.interval.low > half if half < 1 else ratio.interval.high < half)
 
 
-def _beside(runs: Sequence[_Run], at_s: float) -> tuple[list[float], list[float]]:
+def _beside(runs: Sequence[Run], at_s: float) -> tuple[list[float], list[float]]:
     """Return the runs before and from ``at_s`` on, each held against the early runs of its measure."""
     sides: dict[str, tuple[list[float], list[float]]] = {}
     for run in runs:
@@ -276,7 +223,7 @@ def _beside(runs: Sequence[_Run], at_s: float) -> tuple[list[float], list[float]
     )
 
 
-def _runs(measured: Measured) -> Iterator[_Run]:
+def _runs(measured: Measured) -> Iterator[Run]:
     values: Sequence[Observation] = [seen for seen in measured.observations if seen.value > 0]
     if not values:
         return
@@ -284,22 +231,22 @@ def _runs(measured: Measured) -> Iterator[_Run]:
     middle = math.log(median([seen.value for seen in values]))
     for seen in values:
         better = math.log(seen.value) - middle
-        yield _Run(seen.at_s, cell, measured.id, -better if measured.lower_is_better else better, seen.sample.phase)
+        yield Run(seen.at_s, cell, measured.id, -better if measured.lower_is_better else better, seen.sample.phase)
 
 
-def _by_visit(runs: Sequence[_Run]) -> list[_Visit]:
-    visits: dict[float, list[_Run]] = {}
+def _by_visit(runs: Sequence[Run]) -> list[Visit]:
+    visits: dict[float, list[Run]] = {}
     for run in runs:
         visits.setdefault(run.at_s, []).append(run)
     return [
-        _Visit(at_s, of_visit[0].cell, median([run.better for run in of_visit])) for at_s, of_visit in visits.items()
+        Visit(at_s, of_visit[0].cell, median([run.better for run in of_visit])) for at_s, of_visit in visits.items()
     ]
 
 
 def _shifts(
     what: str,
-    group: Sequence[_Run],
-    series: Sequence[_Visit],
+    group: Sequence[Run],
+    series: Sequence[Visit],
     kinds: Mapping[str, str],
     error: float,
     correlation: float,
@@ -321,7 +268,7 @@ def _shifts(
             yield Shift(what, at_s, factor, change.p_value, touched)
 
 
-def _difference(runs: Sequence[_Run], at_s: float) -> float | None:
+def _difference(runs: Sequence[Run], at_s: float) -> float | None:
     """Return by how much better measures were from ``at_s`` on: of those that were run on both sides; None without any.
 
     Each measure is held against itself, since how often it was run on which side decides where its middle is, and
@@ -331,30 +278,30 @@ def _difference(runs: Sequence[_Run], at_s: float) -> float | None:
     for run in runs:
         sides.setdefault(run.measure, ([], []))[run.at_s >= at_s].append(run.better)
     both = [(early, late) for early, late in sides.values() if early and late]
-    if any(sum(len(pair[side]) for pair in both) < _ENOUGH for side in (0, 1)):
+    if any(sum(len(pair[side]) for pair in both) < ENOUGH for side in (0, 1)):
         return None
     return median([median(late) - median(early) for early, late in both for _ in range(min(len(early), len(late)))])
 
 
-def _jump(runs: Sequence[_Run], at_s: float) -> float | None:
+def _jump(runs: Sequence[Run], at_s: float) -> float | None:
     """Return by how much better measures were from ``at_s`` on; None without any run on both sides.
 
     The runs next to that moment count alone where they differ by more: what went down before and came back unseen is
     among the others.
     """
     whole = _difference(runs, at_s)
-    near: list[_Run] = []
+    near: list[Run] = []
     for measure in dict.fromkeys(run.measure for run in runs):
         own = [run for run in runs if run.measure == measure]
         early = [run for run in own if run.at_s < at_s]
         near += [*early[-_NEXT:], *(run for run in own[len(early) : len(early) + _NEXT])]
-    if whole is None or sum(run.at_s < at_s for run in near) < _NEXT * _ENOUGH:
+    if whole is None or sum(run.at_s < at_s for run in near) < _NEXT * ENOUGH:
         return whole
     jump = _difference(near, at_s)
     return jump if jump is not None and jump * whole > 0 and abs(jump) > _DILUTED * abs(whole) else whole
 
 
-def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: float, factor: float) -> bool:
+def _shows(measure: str, group: Sequence[Run], kinds: Mapping[str, str], at_s: float, factor: float) -> bool:
     """Whether a measure changed in that direction, by its own runs or those of its kind; true where neither tells."""
     own = [run for run in group if run.measure == measure]
     difference = _difference(own, at_s)
@@ -363,56 +310,9 @@ def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: 
     return difference is None or (difference * math.log(factor) > 0 and abs(difference) >= math.log(_LEAST_CHANGE))
 
 
-def _turns(
-    what: str,
-    group: Sequence[_Run],
-    series: Sequence[_Visit],
-    moments: Sequence[float],
-    step: float,
-    *,
-    shown: bool = False,
-) -> list[Turns]:
-    """Two groups of runs: far apart, or with neighbours in time mostly in the same one, between changes of level.
-
-    ``series``: visits, or phases of visits. ``step``: of the clock, relative to a run. ``shown``: that runs resemble
-    their neighbours is no doubt of it.
-    """
-    parts: dict[int, list[float]] = {}
-    for visit in series:
-        parts.setdefault(sum(moment <= visit.at_s for moment in moments), []).append(visit.better)
-    middles = {part: median(values) for part, values in parts.items()}
-    rest = [visit.better - middles[sum(moment <= visit.at_s for moment in moments)] for visit in series]
-    alike = correlation_of(rest)
-    fast = _fast_levels([(visit.cell, visit.better) for visit in series])
-    known = [visit for visit in series if visit.cell in fast]
-    below = [(visit.cell, visit.better - fast[visit.cell]) for visit in known]
-    of_phases = len({visit.at_s for visit in known}) < len(known)
-    in_rhythm = _across_visits(known, [off for _, off in below]) if of_phases else alike >= _STILL_ALIKE
-    two_levels = _two_levels([better for _, better in below], alike, shown=shown)
-    if two_levels is None:
-        return []
-    groups, is_slow = two_levels
-    # Far apart no median of a kind of work describes both, in whatever order they come.
-    apart = what != _ALL and not moments and groups.low <= _FAR_APART * groups.high
-    if not (apart or in_rhythm):
-        return []
-    own = [[slow for (cell, _), slow in zip(below, is_slow, strict=True) if cell == name] for name in fast]
-    spells = [1 + sum(before != after for before, after in pairwise(flags)) for flags in own if len(set(flags)) > 1]
-    if median(spells) < _SPELLS or steps_apart(groups, step):
-        return []
-    return [
-        Turns(
-            what,
-            groups.low / groups.high,
-            sum(is_slow) / len(is_slow),
-            tuple(dict.fromkeys(run.measure for run in group)),
-        )
-    ]
-
-
 def _with_turns_of_phases(
     turns: Sequence[Turns],
-    runs: Sequence[_Run],
+    runs: Sequence[Run],
     kinds: Mapping[str, str],
     measures: Sequence[Measured],
     settled: set[str],
@@ -424,67 +324,18 @@ def _with_turns_of_phases(
     """
     told: list[Turns] = []
     every, alone, together = set(kinds.values()), {kinds[cell] for one in turns for cell in one.cells}, set[str]()
-    groups = {_ALL: every, _METADATA: every - _DATA, _ALL_DATA: every & _DATA}
+    groups = {ALL: every, _METADATA: every - _DATA, _ALL_DATA: every & _DATA}
     for what, names in {**groups, **{kind: {kind} for kind in _KINDS if kind in every}}.items():
         group = [run for run in runs if kinds[run.measure] in names]
-        phases = [_Visit(run.at_s, run.measure, run.better) for run in group]
+        phases = [Visit(run.at_s, run.measure, run.better) for run in group]
         if names & (together | settled) or names <= alone or len(phases) < 2 * SHORTEST_LEVEL:
             continue
         step = median([measured.step for measured in measures if kinds[measured.id] in names])
-        found = _turns(what, group, phases, (), step)
+        found = turns_of(what, group, phases, (), step)
         if found and all(_of_all(one, group, kinds) for one in found):
             told += found
             together |= names
     return [*(one for one in turns if not {kinds[cell] for cell in one.cells} & together), *told]
-
-
-def _across_visits(series: Sequence[_Visit], values: Sequence[float]) -> bool:
-    """Whether phases surely depend on those of the visit before, one to a few phases earlier.
-
-    Phases of one visit resemble each other anyway, since what slows a visit slows them all; so pairs of one visit do
-    not count, and those of the same two visits count as one.
-    """
-    ordered = in_order(values)
-    ranks = [bisect_left(ordered, value) + bisect_right(ordered, value) - len(values) for value in values]
-    for distance in range(1, _FARTHEST_PHASE + 1):
-        products: dict[tuple[float, float], int] = {}
-        for (early, of_early), (late, of_late) in zip(
-            zip(series, ranks, strict=True), zip(series[distance:], ranks[distance:], strict=True), strict=False
-        ):
-            if early.at_s != late.at_s:
-                visits = (early.at_s, late.at_s)
-                products[visits] = products.get(visits, 0) + of_early * of_late
-        scatter = math.sqrt(sum(product**2 for product in products.values()))
-        if len(products) >= _ENOUGH and abs(sum(products.values())) > _SURELY * scatter:
-            return True
-    return False
-
-
-def _two_levels(values: Sequence[float], alike: float, *, shown: bool) -> tuple[TwoGroups, list[bool]] | None:
-    """Return the two groups of visits, and which of these are in the slower one; None without groups.
-
-    Where visits resemble their neighbours the levels last for several, and noise hides them less in means of these.
-    """
-    for window in _WINDOWS if alike >= _STILL_ALIKE else _WINDOWS[:1]:
-        means = [fmean(values[start : start + window]) for start in range(0, len(values), window)]
-        correlation = alike if window == 1 else correlation_of(means)
-        groups = two_groups([math.exp(mean) for mean in means], 0.0 if shown else correlation) if means else None
-        if groups is not None:
-            border = (math.log(groups.low) + math.log(groups.high)) / 2
-            return groups, [means[place // window] < border for place in range(len(values))]
-    return None
-
-
-def _fast_levels(values: Sequence[tuple[str, float]]) -> Mapping[str, float]:
-    """Return the faster level of everything that was run often enough to have met it."""
-    by_name: dict[str, list[float]] = {}
-    for name, better in values:
-        by_name.setdefault(name, []).append(better)
-    return {
-        name: in_order(own)[int(_FAST_SHARE * len(own))]
-        for name, own in by_name.items()
-        if len(own) >= 2 * SHORTEST_LEVEL
-    }
 
 
 def kind_of(measured: Measured) -> str:
@@ -501,7 +352,7 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
     parts: dict[int, list[float]] = {}
     turns = next((turns for turns in levels.turns if measured.id in turns.cells), None)
     if turns is not None:
-        fast = _fast_levels([(run.measure, run.better) for run in _runs(measured)]).get(measured.id, 0.0)
+        fast = fast_levels([(run.measure, run.better) for run in _runs(measured)]).get(measured.id, 0.0)
         slow = {run.at_s for run in _runs(measured) if run.better - fast < math.log(turns.factor) / 2}
         for seen in measured.observations:
             parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)

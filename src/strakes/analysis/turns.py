@@ -1,0 +1,186 @@
+"""Two levels that take turns, as those of a neighbour who comes and goes: between visits, or within them.
+
+All functions here are pure.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+from strakes.statistics.bimodality import TwoGroups, steps_apart, two_groups
+from strakes.statistics.change_points import correlation_of
+from strakes.statistics.interval import in_order, median
+
+# A change that fell upon the first few runs is one, too.
+SHORTEST_LEVEL = 3
+# Runs that resemble the one before them this much, after all changes of level are put right, go on changing.
+_STILL_ALIKE = 0.3
+# Phases of visits one after the other surely depend on each other where they do by so many standard errors, and at most
+# so many phases apart: what comes and goes within a visit makes them alike at one distance, and unlike at another.
+_SURELY = 3.5
+_FARTHEST_PHASE = 4
+# Two groups of runs this far apart are two levels, also where neighbours in time are not in the same one.
+_FAR_APART = 0.5
+# Fewer runs on one side of a change do not tell: its moment is not known to a run or two.
+ENOUGH = 5
+# Of so many visits one after the other the mean scatters less than each, and is on one level mostly, where levels last.
+_WINDOWS = (1, 3, 6)
+# The faster of two levels that take turns: of each measure, what a fifth of its runs beat.
+_FAST_SHARE = 0.8
+# Two levels that take turns come back: a cell that only went from one to the other has two spells.
+_SPELLS = 3
+ALL = "all that was measured"
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Two levels of ``what`` that take turns: for a ``share`` of the runs it is ``factor`` times as fast as else."""
+
+    what: str
+    factor: float
+    share: float
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One value: ``better`` is the logarithm of how much better it was than its measure's median.
+
+    ``phase``: which one of its visit, in the order of time.
+    """
+
+    at_s: float
+    cell: str
+    measure: str
+    better: float
+    phase: int
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A visit, whatever it measured: what slowed it slowed all its phases."""
+
+    at_s: float
+    cell: str
+    better: float
+
+
+def turns_of(
+    what: str,
+    group: Sequence[Run],
+    series: Sequence[Visit],
+    moments: Sequence[float],
+    step: float,
+    *,
+    shown: bool = False,
+) -> list[Turns]:
+    """Two groups of runs: far apart, or with neighbours in time mostly in the same one, between changes of level.
+
+    ``series``: visits, or phases of visits. ``step``: of the clock, relative to a run. ``shown``: that runs resemble
+    their neighbours is no doubt of it.
+    """
+    parts: dict[int, list[float]] = {}
+    for visit in series:
+        parts.setdefault(sum(moment <= visit.at_s for moment in moments), []).append(visit.better)
+    middles = {part: median(values) for part, values in parts.items()}
+    rest = [visit.better - middles[sum(moment <= visit.at_s for moment in moments)] for visit in series]
+    alike = correlation_of(rest)
+    fast = fast_levels([(visit.cell, visit.better) for visit in series])
+    known = [visit for visit in series if visit.cell in fast]
+    below = [(visit.cell, visit.better - fast[visit.cell]) for visit in known]
+    of_phases = len({visit.at_s for visit in known}) < len(known)
+    if of_phases:
+        in_rhythm = _across_visits(known, [off for _, off in below])
+        alike = max(alike, _within_visits(known, [off for _, off in below]))
+    else:
+        in_rhythm = alike >= _STILL_ALIKE
+    two_levels = _two_levels([better for _, better in below], alike, shown=shown)
+    if two_levels is None:
+        return []
+    groups, is_slow = two_levels
+    # Far apart no median of a kind of work describes both, in whatever order they come.
+    apart = what != ALL and not moments and groups.low <= _FAR_APART * groups.high
+    if not (apart or in_rhythm):
+        return []
+    own = [[slow for (cell, _), slow in zip(below, is_slow, strict=True) if cell == name] for name in fast]
+    spells = [1 + sum(before != after for before, after in pairwise(flags)) for flags in own if len(set(flags)) > 1]
+    if median(spells) < _SPELLS or steps_apart(groups, step):
+        return []
+    return [
+        Turns(
+            what,
+            groups.low / groups.high,
+            sum(is_slow) / len(is_slow),
+            tuple(dict.fromkeys(run.measure for run in group)),
+        )
+    ]
+
+
+def _across_visits(series: Sequence[Visit], values: Sequence[float]) -> bool:
+    """Whether phases surely depend on those of the visit before, one to a few phases earlier.
+
+    Phases of one visit resemble each other anyway, since what slows a visit slows them all; so pairs of one visit do
+    not count, and those of the same two visits count as one.
+    """
+    ranks = _centred_ranks(values)
+    for distance in range(1, _FARTHEST_PHASE + 1):
+        products: dict[tuple[float, float], int] = {}
+        for (early, of_early), (late, of_late) in zip(
+            zip(series, ranks, strict=True), zip(series[distance:], ranks[distance:], strict=True), strict=False
+        ):
+            if early.at_s != late.at_s:
+                visits = (early.at_s, late.at_s)
+                products[visits] = products.get(visits, 0) + of_early * of_late
+        scatter = math.sqrt(sum(product**2 for product in products.values()))
+        if len(products) >= ENOUGH and abs(sum(products.values())) > _SURELY * scatter:
+            return True
+    return False
+
+
+def _within_visits(series: Sequence[Visit], values: Sequence[float]) -> float:
+    """Return how much a phase resembles the one before it in the same visit: what slows whole visits makes heaps."""
+    ranks = _centred_ranks(values)
+    pairs = [
+        (early, late)
+        for (before, early), (after, late) in pairwise(zip(series, ranks, strict=True))
+        if before.at_s == after.at_s
+    ]
+    power = sum(early * early + late * late for early, late in pairs) / 2
+    return max(0.0, sum(early * late for early, late in pairs) / power) if power else 0.0
+
+
+def _centred_ranks(values: Sequence[float]) -> list[int]:
+    ordered = in_order(values)
+    return [bisect_left(ordered, value) + bisect_right(ordered, value) - len(values) for value in values]
+
+
+def _two_levels(values: Sequence[float], alike: float, *, shown: bool) -> tuple[TwoGroups, list[bool]] | None:
+    """Return the two groups of visits, and which of these are in the slower one; None without groups.
+
+    Where visits resemble their neighbours the levels last for several, and noise hides them less in means of these.
+    """
+    for window in _WINDOWS if alike >= _STILL_ALIKE else _WINDOWS[:1]:
+        means = [fmean(values[start : start + window]) for start in range(0, len(values), window)]
+        correlation = alike if window == 1 else correlation_of(means)
+        groups = two_groups([math.exp(mean) for mean in means], 0.0 if shown else correlation) if means else None
+        if groups is not None:
+            border = (math.log(groups.low) + math.log(groups.high)) / 2
+            return groups, [means[place // window] < border for place in range(len(values))]
+    return None
+
+
+def fast_levels(values: Sequence[tuple[str, float]]) -> Mapping[str, float]:
+    """Return the faster level of everything that was run often enough to have met it."""
+    by_name: dict[str, list[float]] = {}
+    for name, better in values:
+        by_name.setdefault(name, []).append(better)
+    return {
+        name: in_order(own)[int(_FAST_SHARE * len(own))]
+        for name, own in by_name.items()
+        if len(own) >= 2 * SHORTEST_LEVEL
+    }

@@ -154,3 +154,12 @@ def test_figures_that_changed_their_level_fit_any_width_with_all_levels(width: i
     text = render_summary(replace(portrait, cells=cells), width=width, colour=False)
     assert max(len(line) for line in text.splitlines() if "strakes " not in line) <= width
     assert "[42,534 op/s then 539,883 op/s then 78,625 op/s]" in text
+
+
+def test_no_sentence_is_cut() -> None:
+    text = "Of this the file system was sure. " + "That was said of many cells in many words. " * 3
+    warnings = tuple(RunWarning(f"code-{number}", text.strip(), text.strip()) for number in range(3))
+    portrait = replace(example_portrait(), warnings=warnings, recommendations=())
+    for width in (60, 80, 100):
+        rest = render_summary(portrait, width=width, colour=False).partition("Headlines")[2]
+        assert "..." not in rest and ("code-0, code-1, code-2" in rest or "the file system was sure." in rest)

@@ -178,9 +178,11 @@ def _judge(
     contest, ratio = ratios[0]
     interval = _interval(contest, ratio, results) if ratio is not None else None
     claims = tuple(Claim(contest.chosen, contest.rival, contest.threshold) for contest in contests)
-    if interval is not None and _wins(advice, results, confidence):
+    if ratio is not None and interval is not None and _wins(advice, results, confidence):
         reason = f"{advice.reason}: {told}"
-        return Recommendation(advice.setting, advice.value, reason, advice.evidence, interval, True, claims)
+        return Recommendation(
+            advice.setting, advice.value, reason, advice.evidence, interval, True, claims, ratio.median
+        )
     if interval is not None and ratio is not None and _won(contest, ratio):
         # The second contest is looked at only after the first, so that both together err no more often than one.
         text = f"{what} is enough, and whether less is, too, is not known: {told}."
@@ -231,4 +233,6 @@ def _interval(contest: Contest, ratio: Estimate, results: Results) -> IntervalOf
     if ratio.interval is None:
         return None
     of = f"ratio to {describe(results.get(contest.rival))}, {ratio.runs} fresh paired runs"
+    if contest.threshold < 1:
+        of = f"{of}; {100 * contest.threshold:.0f} % of it is enough"
     return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)

@@ -83,7 +83,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """How to use the file system: ``setting`` = ``value`` because of ``reason``; ``confirmed`` by fresh runs."""
+    """How to use the file system: ``setting`` = ``value`` because of ``reason``; ``confirmed`` by fresh runs.
+
+    ``median`` is that of what ``interval`` is of; None in results of before it was kept.
+    """
 
     setting: str
     value: str
@@ -92,6 +95,7 @@ class Recommendation:
     interval: IntervalOf
     confirmed: bool
     claims: tuple[Claim, ...] = ()
+    median: float | None = None
 
 
 @dataclass(frozen=True)

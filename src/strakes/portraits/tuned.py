@@ -269,7 +269,11 @@ def _recommendations(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) 
         f"; by the model, {steps}" if steps else ""
     )
     evidence = tuple(cell.id for cell in confirmed)
-    return (Recommendation(outcome.app.title, typed(outcome.best), reason, evidence, interval, confirmed=True),)
+    return (
+        Recommendation(
+            outcome.app.title, typed(outcome.best), reason, evidence, interval, confirmed=True, median=gain.median
+        ),
+    )
 
 
 def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:

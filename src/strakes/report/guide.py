@@ -55,7 +55,7 @@ def _advice(portrait: Portrait) -> Iterator[str]:
             recommendation.setting,
             f"**{_text(recommendation.value)}**",
             recommendation.reason,
-            show_interval_of(recommendation.interval),
+            show_interval_of(recommendation.interval, median=recommendation.median),
         )
         for recommendation in confirmed
     ]
@@ -90,7 +90,7 @@ def _expect(portrait: Portrait) -> Iterator[str]:
 
 def _figures(cell: CellEstimate) -> tuple[str, str]:
     if len(cell.levels) == 1:
-        return "one of its levels", show(cell.levels[0], cell.unit)
+        return "changed; for a time", show(cell.levels[0], cell.unit)
     return "changed while it was measured", " then ".join(show(level, cell.unit) for level in cell.levels)
 
 

@@ -129,7 +129,7 @@ def _recommendation(recommendation: Recommendation, cells: Mapping[str, CellEsti
         recommendation.setting,
         recommendation.value,
         recommendation.reason,
-        show_interval_of(recommendation.interval),
+        show_interval_of(recommendation.interval, median=recommendation.median),
         recommendation.confirmed,
         evidence,
     )

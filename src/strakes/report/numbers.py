@@ -55,22 +55,26 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_levels(levels: Sequence[float], unit: str) -> str:
-    """Return the levels that a figure had one after the other; of a single one, that it was not the only one.
+    """Return the levels that a figure had one after the other; of a single one, that it had others, too.
 
     >>> show_levels((0.001, 0.002), "s"), show_levels((0.001,), "s")
-    ('1.00 ms then 2.00 ms', '1.00 ms, one of its levels')
+    ('1.00 ms then 2.00 ms', '1.00 ms for a time')
     """
     told = " then ".join(show(level, unit) for level in levels)
-    return told if len(levels) > 1 else f"{told}, one of its levels"
+    return told if len(levels) > 1 else f"{told} for a time"
 
 
-def show_interval_of(interval: IntervalOf, dash: str = "–") -> str:
-    """Return an interval's bounds, its confidence, and what it is of.
+def show_interval_of(interval: IntervalOf, dash: str = "–", median: float | None = None) -> str:
+    """Return an interval's bounds, with the median where it is known, its confidence, and what it is of.
 
     >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB"))
     '1.31–12.0 (90 %): ratio of 1 MiB to 4 KiB'
+    >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB"), median=2.5)
+    '2.50 [1.31–12.0] (90 %): ratio of 1 MiB to 4 KiB'
     """
-    return f"{show_range(interval.low, interval.high, '', dash=dash)} ({percent(interval.confidence)}): {interval.of}"
+    bounds = show_range(interval.low, interval.high, "", dash=dash)
+    told = bounds if median is None else f"{show(median, '')} [{bounds}]"
+    return f"{told} ({percent(interval.confidence)}): {interval.of}"
 
 
 def percent(share: float) -> str:

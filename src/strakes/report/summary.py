@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,8 +89,8 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
         else []
     )
     blocks = (
-        ("Does well (+) and badly (-)", [[_trait(finding, width, 2) for finding in traits[:MOST_TRAITS]]]),
-        ("What else was found", [[_trait(finding, width, 2) for finding in plain[:MOST_TRAITS]]]),
+        ("Does well (+) and badly (-)", [[_trait(finding, width) for finding in traits[:MOST_TRAITS]]]),
+        ("What else was found", [[_trait(finding, width) for finding in plain[:MOST_TRAITS]]]),
         ("Warnings", [[_warning(warning, width, most) for warning in warnings] for most in (2, 1)]),
         ("Not known", [[_gap(finding, width, most) for finding in open_] for most in (3, 2)]),
     )
@@ -100,7 +102,8 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
     room = max(later, MOST_LINES - len(head) - len(advice) - 1 - len(headlines) - len(foot))
     for index, (title, levels) in enumerate(blocks):
         kept = sum(_KEPT for _, others in blocks[index + 1 :] if others[0])
-        body += _block(title, levels, room - len(body) - kept)
+        names = _names_of(warnings, width) if title == "Warnings" else ()
+        body += _block(title, levels, room - len(body) - kept, names)
     return [*head, *advice, (), *headlines, *body, *foot]
 
 
@@ -109,18 +112,19 @@ _KEPT = 4
 _NO_ADVICE = "no setting is recommended: there is not enough evidence"
 
 
-def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int) -> list[_Line]:
-    """Return a titled block in as much detail as fits; else the items that fit, and how many did not."""
+def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int, names: Sequence[_Line] = ()) -> list[_Line]:
+    """Return a titled block in as much detail as fits; else the items that fit, and how many did not.
+
+    ``levels``: each item's lines, with the most detail first. ``names`` stand for all where not one fits.
+    """
     items = next((blocks for blocks in levels if 2 + sum(map(len, blocks)) <= room), levels[-1])
-    chosen: list[_Line] = []
-    count = 0
-    for item in items:
-        if 2 + len(chosen) + len(item) > room:
-            break
-        chosen += item
-        count += 1
-    if not chosen:
+    if not items or room < 2:
         return []
+    lengths = accumulate(map(len, items), initial=2)
+    count = sum(length <= room for length in lengths) - 1
+    chosen = [line for item in items[:count] for line in item]
+    if names and not chosen and 2 + len(names) <= room:
+        chosen, count = [*names], len(items)
     left = len(items) - count
     more = (translate(f"  {left} more in the report"), "dim") if left else ("", "")
     return [(), ((translate(title), "bold"), more), *chosen]
@@ -211,7 +215,8 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     label = f"  {translate(for_terminal(recommendation.setting))} = "
     value = translate(for_terminal(recommendation.value))
     proof = "confirmed" if recommendation.confirmed else "not confirmed"
-    gain = ", ".join(map(translate, (show_interval_of(recommendation.interval, DASH), proof)))
+    told = show_interval_of(recommendation.interval, DASH, recommendation.median)
+    gain = ", ".join(map(translate, (told, proof)))
     style = "bold green" if recommendation.confirmed else "bold"
     if columns(label + value + gain) + 2 <= width:
         return [((label, ""), (value, style), (f"  {gain}", "dim"))]
@@ -222,13 +227,20 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     return lines + [((f"    {line}", "dim"),) for line in _lines_of(gain, width - 4, most=99)]
 
 
+def _names_of(warnings: Sequence[Notice], width: int) -> list[_Line]:
+    """Return what the warnings are called, for where the text of none has room."""
+    names = ", ".join(notice.code for notice in warnings)
+    return [_plain(f"  {line}") for line in wrapped(names, width - 2)]
+
+
 def _warning(notice: Notice, width: int, most: int) -> list[_Line]:
     # Its code is a name in every language.
     told = translate(for_terminal(notice.text))
-    rows = _lines_of(f"{notice.code} ({translate(for_terminal(notice.extent))}): {told}", width - 4, most)
+    rows = _sentences(f"{notice.code} ({translate(for_terminal(notice.extent))}): {told}", width - 4, most)
     lines: list[_Line] = [((f"  {notice.code}", "yellow"), (rows[0][len(notice.code) :], ""))]
     lines += [_plain(f"    {line}") for line in rows[1:]]
-    lines += [_plain(f"    -> {line}") for line in wrap(notice.remedy, width - 7, most=1)]
+    remedy = _sentences(translate(for_terminal(notice.remedy)), width - 7, most)
+    lines += [_plain(f"    {'   ' if index else '-> '}{line}") for index, line in enumerate(remedy)]
     return lines
 
 
@@ -239,14 +251,11 @@ _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 _WHOLE = 1000
 
 
-def _trait(finding: Finding, width: int, most: int = 1) -> list[_Line]:
+def _trait(finding: Finding, width: int) -> list[_Line]:
     bounds = "" if finding.interval is None else f" [{_bound(finding.interval.low)} - {_bound(finding.interval.high)}]"
     sign, style = _SIGNS[finding.tone]
-    statement = translate(for_terminal(finding.statement))
-    if most > 1 and columns(statement + bounds) > width - 4:
-        first, *rest = _lines_of(statement + bounds, width - 4, most)
-        return [((f"  {sign} ", style), (first, "")), *(_plain(f"    {line}") for line in rest)]
-    return [((f"  {sign} ", style), (_cut(statement, width - 4 - len(bounds)) + bounds, ""))]
+    first, *rest = wrapped(translate(for_terminal(finding.statement)) + bounds, width - 4)
+    return [((f"  {sign} ", style), (first, "")), *(_plain(f"    {line}") for line in rest)]
 
 
 def _bound(value: float) -> str:
@@ -259,7 +268,7 @@ def _bound(value: float) -> str:
 
 def _gap(finding: Finding, width: int, most: int) -> list[_Line]:
     needs = f" Needed: {finding.needs}" if finding.needs else ""
-    lines = wrap(f"{finding.statement}{needs}", width - 4, most)
+    lines = _sentences(translate(for_terminal(f"{finding.statement}{needs}")), width - 4, most)
     return [_plain(f"{'    ' if index else '  '}{line}") for index, line in enumerate(lines)]
 
 
@@ -304,6 +313,21 @@ def wrap(text: str, width: int, most: int = 3) -> list[str]:
     ['one two', 'three...']
     """
     return _lines_of(translate(for_terminal(text)), width, most)
+
+
+# Where a sentence ends and another begins.
+_END = re.compile(r"(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?]) (?=[A-Z\d])|(?<=[。！？])(?=.)")
+
+
+def _sentences(text: str, width: int, most: int) -> list[str]:
+    """Return as many whole sentences as fit into ``most`` lines, and the first in any case.
+
+    >>> _sentences("Of two. Three words here.", 12, 1), _sentences("One that needs more.", 8, 1)
+    (['Of two.'], ['One that', 'needs', 'more.'])
+    """
+    ends = [end.start() for end in _END.finditer(text)] + [len(text)]
+    fitting = [lines for end in ends if len(lines := wrapped(text[:end], width)) <= most]
+    return fitting[-1] if fitting else wrapped(text[: ends[0]], width)
 
 
 def _lines_of(text: str, width: int, most: int) -> list[str]:

@@ -247,14 +247,14 @@ def _claims(small: Setting, large: Setting) -> list[_Claim]:
                 f"Strided {operation}s of a shared file are {{ratio}} times as fast as contiguous ones.",
                 ("SFSA strided", operation, small),
                 ("SFSA", operation, small),
-                tone=Tone(good=NO_COST),
+                tone=Tone(good=NO_COST, praise="Strides cost little."),
             ),
             _Claim(
                 f"shared-to-own-{operation}",
                 f"{doing} segments of one shared file is {{ratio}} times as fast as a file per rank{theirs}.",
                 ("SFSA", operation, large),
                 ("MFWA", operation, large),
-                tone=Tone(good=NO_COST),
+                tone=Tone(good=NO_COST, praise="Sharing one costs little."),
             ),
         ]
     return claims

@@ -72,11 +72,12 @@ class Tone:
     """Ratios that speak well of a file system, and ratios that speak badly of it; what lies between says nothing.
 
     What processors and the kernel of the client cost anyway speaks badly of no file system: there ``bad`` has to be
-    left out.
+    left out. ``praise``: what a good ratio means, where a ratio near 1 does not say it by itself.
     """
 
     good: tuple[float, float]
     bad: tuple[float, float] = (math.inf, -math.inf)
+    praise: str = ""
 
     def of(self, low: float, high: float) -> Literal["good", "bad", "neutral"]:
         """Only when the whole interval is on one side."""
@@ -125,6 +126,8 @@ def ratio_finding(
         text = f"Not shown either way: {text}"
         return Finding(finding_id, a.study, text, verdict, evidence, interval, "a narrower interval: a larger --budget")
     judged = tone.of(low, high) if tone else "neutral"
+    if tone and judged == "good" and tone.praise:
+        text = f"{text} {tone.praise}"
     return Finding(
         finding_id, a.study, text, verdict, evidence, interval, tone=judged, claims=(Claim(a.id, b.id, low, high),)
     )

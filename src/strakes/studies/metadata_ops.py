@@ -254,7 +254,7 @@ class MetadataOps(Study):
                     f"directory ({counted(float(most), 'rank')})."
                 )
                 # Here the dear one is the second: sharing costs what having one's own gains.
-                tone = Tone(good=(0.0, 1 / NO_COST[0]))
+                tone = Tone(good=(0.0, 1 / NO_COST[0]), praise="Sharing one costs little.")
                 identifier = f"{self.name}-{operation}-unique-to-shared"
                 findings.append(ratio_finding(identifier, statement, unique[0], shared[0], results, tone=tone))
             few = results.where(operation=operation, ranks=ranks[0], directory="unique")
@@ -286,7 +286,14 @@ class MetadataOps(Study):
             f"directory ({', '.join(rates)}; {counted(float(ranks), 'rank')})."
         )
         return [
-            ratio_finding(f"{self.name}-churned", statement, churned[0], fresh[0], results, tone=Tone(good=NO_COST))
+            ratio_finding(
+                f"{self.name}-churned",
+                statement,
+                churned[0],
+                fresh[0],
+                results,
+                tone=Tone(good=NO_COST, praise="Removed files cost little."),
+            )
         ]
 
     def summaries(self, results: Results) -> Sequence[Finding]:

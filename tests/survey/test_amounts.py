@@ -27,8 +27,8 @@ from strakes.studies.registry import SURVEY
 from strakes.studies.study import Context, Pilot
 from strakes.studies.transfer_size import TransferSize
 from strakes.survey.amounts import LASTING_S, long_enough_s
-from strakes.survey.preparation import choose_cells, make_context
-from strakes.units import GIB, MIB, parse_seconds
+from strakes.survey.preparation import choose_cells, make_context, refuse_amounts
+from strakes.units import GIB, MIB, parse_bytes, parse_seconds
 from survey.test_preparation import facts, request
 
 ROOM = (64 * GIB, 10_000_000)
@@ -154,6 +154,24 @@ def test_more_data_than_there_is_room_for_is_refused_with_what_fits() -> None:
     with pytest.raises(BadInputError, match="more than may be used here") as caught:
         chosen(budget_s=7200.0, data_per_rank=40 * GIB)
     assert "--data-per-rank 32GiB" in caught.value.remedy
+
+
+def test_all_amounts_that_do_not_fit_are_told_at_once_and_what_is_told_fits() -> None:
+    where = {key: value for key, value in facts().items() if key not in ("cpus", "memory_bytes")}
+    asked = request(studies=SURVEY, budget_s=120.0, data_per_rank=1 << 50, files=1 << 50, phase_s=7200.0)
+    with pytest.raises(BadInputError, match="do not fit") as caught:
+        refuse_amounts(asked, where, 2)
+    said = {
+        option: caught.value.remedy.split(f"{option} ")[1].split()[0].strip(".,")
+        for option in ("--data-per-rank", "--files", "--budget")
+    }
+    data, files = parse_bytes(said["--data-per-rank"]), int(said["--files"])
+    fitting = replace(asked, budget_s=parse_seconds(said["--budget"]), data_per_rank=data, files=files)
+    refuse_amounts(fitting, where, 2)
+    with pytest.raises(BadInputError):
+        refuse_amounts(replace(fitting, files=files + 1), where, 2)
+    with pytest.raises(BadInputError):
+        refuse_amounts(replace(fitting, budget_s=0.9 * fitting.budget_s), where, 2)
 
 
 def test_amounts_are_part_of_what_a_run_is_resumed_by() -> None:

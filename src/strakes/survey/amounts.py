@@ -136,17 +136,35 @@ def with_amounts(request: Request, context: Context, loads: dict[int, Load]) -> 
     return replace(context, phase_s=asked_s, least_priority=priority)
 
 
-def refuse_without_room(request: Request, context: Context) -> None:
-    """Raise BadInputError where more bytes or files were asked for than one plan may put on the target."""
-    per_rank = request.data_per_rank
-    if per_rank is not None and per_rank * context.team > context.max_bytes:
+def refuse_without_room(
+    request: Request, room: tuple[int, int], team: int, further: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Raise BadInputError, with what would fit, for all amounts at once of which there is no room on the target.
+
+    ``room``: the most bytes and files that one plan may put there. ``further``: other reasons, each with its remedy.
+    """
+    most_bytes, most_files = room
+    refused: list[tuple[str, str]] = []
+    per_rank, files = request.data_per_rank, request.files
+    if per_rank is not None and per_rank * team > most_bytes:
+        why = (
+            f"--data-per-rank {format_bytes(per_rank)} is more than may be used here: {counted(team, 'rank')} "
+            f"{'needs' if team == 1 else 'need'} {format_bytes(per_rank * team)}, and strakes uses at most "
+            f"{format_bytes(most_bytes)}"
+        )
+        least = f"Give at most --data-per-rank {typed_bytes(most_bytes // team)}, or fewer --ranks."
+        refused.append((why, least))
+    if files is not None and files >= most_files:
+        most = counted(most_files - 1, "file")
+        why = f"--files {files:,} is more than may be made here: strakes makes at most {most}"
+        refused.append((why, f"Give at most --files {most_files - 1}."))
+    refused += further
+    if refused:
         raise BadInputError(
-            f"--data-per-rank {format_bytes(per_rank)} is more than may be used here",
+            "the amounts asked for do not fit",
             where=str(request.directory),
-            why=f"{counted(context.team, 'rank')} {'needs' if context.team == 1 else 'need'} "
-            f"{format_bytes(per_rank * context.team)}, and strakes uses at most {format_bytes(context.max_bytes)}",
-            remedy=f"Give at most --data-per-rank {typed_bytes(context.max_bytes // context.team)}, fewer --ranks, or "
-            "a directory with more free space.",
+            why="; ".join(why for why, _ in refused),
+            remedy=" ".join(remedy for _, remedy in refused),
         )
 
 

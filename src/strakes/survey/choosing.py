@@ -25,9 +25,8 @@ from strakes.survey.pilot import (
 )
 from strakes.survey.preparation import (
     choose_cells,
-    limits,
     make_context,
-    memory_available_bytes,
+    room_of,
     team_size,
     why_left_out,
 )
@@ -73,12 +72,9 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     if session.writer.run.cells:
         return session.writer.run.cells, session.writer.run.events_of(AmountsChosen)[0].phase_s
     request = session.request
-    # Who asks for amounts knows what they are for; what is in memory is never filled with it.
-    beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
-    stated = request.kind == "run"
-    room = limits(facts, memory_available_bytes(), beyond, request.files, stated=stated)
+    room = room_of(request, facts)
     if "against" in facts:
-        other = limits(facts["against"], memory_available_bytes(), beyond, request.files, stated=stated)
+        other = room_of(request, facts["against"])
         room = (min(room[0], other[0]), min(room[1], other[1]))
     if request.like is not None:
         return _cells_like(session, request.like, room)

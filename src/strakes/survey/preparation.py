@@ -27,6 +27,10 @@ MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
+# Phases of a given length are refused unseen where they take too long with no time beside them; the budget that is
+# named has some.
+_FAST = Pilot(1e9, 1e9, 1e5)
+_BESIDE_PHASES_S = (0.0, 0.1)
 
 
 def limits(
@@ -62,6 +66,32 @@ def limits(
     return max_bytes, max_items
 
 
+def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the most bytes and files that one plan of the request may put on the target."""
+    # Who asks for amounts knows what they are for; what is in memory is never filled with it.
+    beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
+    return limits(facts, memory_available_bytes(), beyond, request.files, stated=request.kind == "run")
+
+
+def refuse_amounts(request: Request, facts: Mapping[str, Any], cpus: int) -> None:
+    """Raise BadInputError for all amounts that fit in no case, with what would fit, before the target is touched.
+
+    ``facts`` are those that the file system tells. How long data and files take only a pilot shows.
+    """
+    room = room_of(request, facts)
+    further = []
+    for overhead_s in _BESIDE_PHASES_S if request.phase_s is not None else ():
+        known = {**facts, "cpus": cpus, "memory_bytes": memory_sizes().get("MemTotal", 0)}
+        phases_alone = replace(request, data_per_rank=None, files=None)
+        try:
+            make_context(phases_alone, known, replace(_FAST, overhead_s=overhead_s), room)
+        except BadInputError as error:
+            further = [(error.why, error.remedy)]
+        else:
+            break
+    refuse_without_room(request, room, team_size(cpus, request.launch), further)
+
+
 def make_context(
     request: Request,
     facts: Mapping[str, Any],
@@ -93,7 +123,7 @@ def make_context(
         striping=Striping(**facts["striping"]) if facts.get("striping") else None,
         no_striping=facts.get("no_striping", ""),
     )
-    refuse_without_room(request, context)
+    refuse_without_room(request, room, context.team)
     trial, _ = choose_cells(request, context)
     loads = {
         priority: load_of([cell for cell in trial if cell.priority <= priority], pilot.overhead_s)

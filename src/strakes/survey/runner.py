@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.launch.choice import engine_for
@@ -17,6 +18,7 @@ from strakes.survey.blocks import measure_in_blocks
 from strakes.survey.choosing import gather_facts, settle_cells
 from strakes.survey.confirming import confirm
 from strakes.survey.placing import make_layouts, place_cells
+from strakes.survey.preparation import refuse_amounts
 from strakes.survey.request import ProgressDisplay, Request
 from strakes.survey.sequence import measure_in_sequence
 from strakes.survey.session import Session, note_ends, note_others, note_trouble
@@ -47,6 +49,9 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
         )
     target = detect(request.directory, request.servers)
     try:
+        if request.amounts():
+            for side in (target, *([detect(request.against, request.servers)] if request.against else [])):
+                refuse_amounts(request, asdict(side.facts()), len(os.sched_getaffinity(0)))
         return _perform(request, target, store, progress)
     except UnansweredError as error:
         raise error.naming(target.trouble()) from error

@@ -1,8 +1,20 @@
-"""``python -m strakes`` is the command line."""
+"""``python -m strakes`` and ``strakes`` are the command line."""
 
+import os
+import signal
 import sys
 
-from strakes.cli.main import main
+_INTERRUPTED = 130
+
+
+def main() -> int:
+    """Run the command line. Before anything has begun, Ctrl-C only ends it: modules are imported meanwhile."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    from strakes.cli.main import main as strakes
+
+    return strakes()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -22,10 +22,10 @@ def open_regular(path: Path) -> BinaryIO:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise BadInputError("this is not a regular file", where=str(path), remedy="Copy its content to a file.")
-        return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+    return os.fdopen(descriptor, "rb")  # closes it, whatever interrupts us from here on
 
 
 def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
@@ -44,10 +44,10 @@ def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
         others = [owner for owner in (state.st_uid, os.stat(path.parent).st_uid) if owner != user]
         if others or state.st_nlink > 1 or not stat.S_ISREG(state.st_mode):
             raise _others(what, path, f"user {others[0]}" if others else "it is a link, or no file", remedy)
-        return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+    return os.fdopen(descriptor, "rb")
 
 
 def _others(what: str, path: Path, why: str, remedy: str) -> BadInputError:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
-from strakes.cli.main import cli
-from strakes.cli.options import BYTES, MAX_SEED, OUTPUT, SECONDS, Output, measuring_options
+from strakes.cli.main import COMMANDS, _load, cli, run
+from strakes.cli.options import BYTES, MAX_SEED, OUTPUT, SECONDS, DirectoryType, Output, OutputType, measuring_options
 from strakes.errors import MeasurementError
 from strakes.launch.choice import Launch
 from strakes.launch.impact import Impact
@@ -176,3 +177,32 @@ def test_every_command_that_measures_reaches_servers_as_it_was_told(
 def test_servers_without_a_place_for_the_host_are_refused() -> None:
     with pytest.raises(click.BadParameter, match=r"it has no \{host\}"):
         parse("d", "--servers", "ssh mds1")
+
+
+def every_parameter(command: click.Command, name: str) -> Iterator[tuple[str, click.Parameter]]:
+    for parameter in command.params:
+        yield f"{name} {parameter.name}", parameter
+    for below, inner in (command.commands if isinstance(command, click.Group) else {}).items():
+        yield from every_parameter(inner, f"{name} {below}")
+
+
+PLACES = [
+    (name, parameter)
+    for command, entry in COMMANDS.items()
+    for name, parameter in every_parameter(_load(command, entry), command)
+    if isinstance(parameter.type, click.Path | DirectoryType | OutputType)
+]
+
+
+@pytest.mark.parametrize(("name", "parameter"), PLACES, ids=[name for name, _ in PLACES])
+def test_no_empty_name_is_taken_for_the_current_directory(name: str, parameter: click.Parameter) -> None:
+    with pytest.raises(click.BadParameter, match="The name is empty"):
+        parameter.type.convert("", parameter, None)
+
+
+@pytest.mark.parametrize(
+    "words", ["survey {}", "run {} .", "run plan.toml {}", "run ior -o {}", "run mdtest -n 3 -d {}", "run io500 {}"]
+)
+def test_an_empty_name_on_the_command_line_is_bad_input(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([word.replace("{}", "") for word in words.split()]) == 2
+    assert "next: " in capsys.readouterr().err

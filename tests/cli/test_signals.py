@@ -12,6 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from strakes.cli.main import run
+from strakes.cli.signals import orderly_signals
+from strakes.interrupts import interrupts_deferred
+from strakes.store import Store
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -90,3 +95,43 @@ def test_a_hangup_that_was_ignored_on_purpose_stays_ignored() -> None:
     assert out == "cleaning\n"
     assert "interrupt again to stop sooner" in err
     assert "hurrying;" not in err
+
+
+def test_what_is_made_is_remembered_before_an_interrupt_is_heard() -> None:
+    remembered = []
+
+    def make() -> None:
+        with interrupts_deferred():
+            os.kill(os.getpid(), signal.SIGINT)
+            remembered.append("made")
+        remembered.append("not heard")
+
+    with orderly_signals(), pytest.raises(KeyboardInterrupt):
+        make()
+    assert remembered == ["made"]
+
+
+def test_a_survey_that_is_interrupted_before_it_measured_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("strakes.survey.runner.gather_facts", interrupted)
+    assert run(["survey", str(tmp_path), "-q"]) == 130
+    assert "interrupted before anything was measured" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir()) and not Store().runs()
+
+
+def test_an_interrupt_while_modules_are_imported_ends_quietly() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'strakes.cli.main': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from strakes.__main__ import main\n"
+        "main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")

@@ -112,7 +112,7 @@ def test_clean_removes_what_a_killed_survey_left_and_nothing_else(strakes: Strak
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_survey_that_is_stopped_cleans_up_and_says_how_to_go_on(target: Path, number: signal.Signals) -> None:
     with started("survey", str(target), "--budget", "60s") as process:
-        wait_for_visits(3)
+        wait_for_visits(6)  # four are the pilot
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors

@@ -228,7 +228,7 @@ def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_on
         ("ior", "-a S3", "-a S3"),
         ("ior", "-M 75%", "-M 75%"),
         ("ior", "--posix.odirect -t 100 -b 100", "512"),
-        ("ior", "-o a@b", "several files"),
+        ("ior", "-o a@b", "several places"),
         ("ior", "-O checkRead", "not KEY=VALUE"),
         ("mdtest", "", "no item"),
         ("mdtest", "-n 10 -F -D", "nothing to do"),
@@ -237,7 +237,7 @@ def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_on
         ("mdtest", "-n 5 -b 10 -z 3", "no item"),
         ("mdtest", "-n 10 -z 30 -b 10", "the tree is too large"),
         ("mdtest", "-n 10 -D -E", "measures nothing"),
-        ("mdtest", "-n 10 -d a@b", "several directories"),
+        ("mdtest", "-n 10 -d a@b", "several places"),
         ("mdtest", "-n 10 -a MPIIO", "-a MPIIO"),
     ],
 )

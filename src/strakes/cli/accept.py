@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import DIRECTORY, Output, measuring_options, precision_option, write_json
+from strakes.cli.options import DIRECTORY, PATH, Output, measuring_options, precision_option, write_json
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ FAILED_STATUS = 1
 
 
 @click.command("accept")
-@click.argument("needs", metavar="NEEDS.toml", type=click.Path(path_type=Path))
+@click.argument("needs", metavar="NEEDS.toml", type=PATH)
 @click.argument("directory", metavar="[DIR]", required=False, type=DIRECTORY)
 @click.option("--from", "from_run", metavar="RUN", help="Answer from the stored run RUN; measure nothing.")
 @measuring_options("3m")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import Output, json_option, write_json
+from strakes.cli.options import PATH, Output, json_option, write_json
 from strakes.cli.say import say, say_lines
 from strakes.units import counted
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 @click.option(
     "--app",
     "app_path",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="APP.toml",
     help="Description of the application; examples/apps/ has examples.",
 )
 @click.option(
     "--darshan",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="LOG|DIR",
     help="Print a description of the application made from a Darshan log; for a directory, rank its logs by their "
     "time in I/O.",

@@ -25,6 +25,7 @@ _TOKEN = "token"
 
 def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -> int:
     """Print what each node is and how they differ; return the exit status."""
+    from strakes.interrupts import interrupts_deferred
     from strakes.launch.nodes.alignment import measure_alignment
     from strakes.launch.nodes.check import examine
     from strakes.targets.directory import require_directory
@@ -36,7 +37,8 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
             nodes, differences = examine(launch)
         else:
             directory = require_directory(directory)
-            workspace = stack.enter_context(Workspace.create(directory, f"doctor-{secrets.token_hex(4)}"))
+            with interrupts_deferred():
+                workspace = stack.enter_context(Workspace.create(directory, f"doctor-{secrets.token_hex(4)}"))
             token = secrets.token_hex(8)
             workspace.write_file(_TOKEN, token)
             nodes, differences = examine(launch, str(directory), f"{workspace.path.name}/{_TOKEN}", token)

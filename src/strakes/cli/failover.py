@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.fault_options import PATH, AskedFault, fault_options, has_sessions, require_consent
+from strakes.cli.fault_options import AskedFault, fault_options, has_sessions, require_consent
 from strakes.cli.options import (
     DIRECTORY,
+    PATH,
     SECONDS,
     Command,
     NumberRange,
     Output,
+    PathType,
     json_option,
     servers_option,
     write_document,
@@ -62,14 +64,14 @@ def command(ctx: click.Context) -> None:
 
 
 @command.command("plan")
-@click.argument("description", metavar="CLUSTER.toml", type=click.Path(path_type=Path))
+@click.argument("description", metavar="CLUSTER.toml", type=PATH)
 @click.option(
     "-o",
     "--output",
     "directory",
     metavar="DIR",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Directory to write the plan to.",
 )
 @click.option("--replace", is_flag=True, help="Overwrite an earlier plan.")
@@ -92,7 +94,7 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
 
 
 @command.command("check")
-@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("directory", metavar="[DIR]", required=False, type=PATH)
 @click.option(
     "--live", is_flag=True, help="Check the running cluster that this machine is a node of, instead of a plan."
 )
@@ -121,7 +123,7 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 
 
 @command.command("rehearse")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=PATH)
 @click.option("--all", "every", is_flag=True, help="Show every pair of failures, also those that the service survives.")
 @click.option("--singles", is_flag=True, help="Show single failures only.")
 @click.option(
@@ -198,7 +200,7 @@ def rehearse_command(
 )
 @click.option(
     "--read-in",
-    type=click.Path(path_type=PurePosixPath),
+    type=PathType(path_type=PurePosixPath),
     metavar="DIR",
     help="Path of DIR on that client  [default: DIR]",
 )
@@ -295,7 +297,7 @@ def undo_command() -> int:
 
 
 @command.command("timeline")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("directory", metavar="DIR", type=PathType(path_type=Path, exists=True, file_okay=False))
 @click.argument("drill", required=False)
 @click.option("--moments", is_flag=True, help="Print every event with its time.")
 @json_option

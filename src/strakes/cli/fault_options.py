@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from strakes.cli.options import Command, with_options
+from strakes.cli.options import PATH, Command, with_options
 from strakes.cli.say import say
 from strakes.errors import BadInputError
 from strakes.language import translate
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # Of a study that was not told which.
 _USUAL = "mds-kill"
-PATH = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True)

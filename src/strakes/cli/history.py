@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from strakes.cli.options import SECONDS, Output, json_option, write_json
+from strakes.cli.options import DIRECTORY, SECONDS, Output, json_option, write_json
 from strakes.cli.say import say
 
 FAILED_STATUS = 1
@@ -12,7 +14,7 @@ FAILED_STATUS = 1
 
 @click.command("history")
 @click.argument("name", metavar="[NAME]", default="")
-@click.option("--target", metavar="DIR", default="", help="Use only runs on this directory.")
+@click.option("--target", metavar="DIR", type=DIRECTORY, help="Use only runs on this directory.")
 @click.option(
     "--cell", "cells", multiple=True, metavar="PATTERN", help="Use only cells whose id matches, such as '*:write'."
 )
@@ -22,7 +24,12 @@ FAILED_STATUS = 1
 )
 @json_option
 def command(
-    name: str, target: str, cells: tuple[str, ...], since: float | None, fail_on: str | None, json: Output | None
+    name: str,
+    target: Path | None,
+    cells: tuple[str, ...],
+    since: float | None,
+    fail_on: str | None,
+    json: Output | None,
 ) -> int:
     """Show how figures of a repeated measurement changed: SLOWER, FASTER, NO CHANGE SHOWN or INCONCLUSIVE.
 

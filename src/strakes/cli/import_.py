@@ -6,16 +6,19 @@ from pathlib import Path
 
 import click
 
+from strakes.cli.options import DIRECTORY, PATH
 from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
 from strakes.units import counted
 
 
 @click.command("import")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--target", metavar="DIR", default="", help="Directory that was measured, if the file does not name it.")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--target", metavar="DIR", type=DIRECTORY, help="Directory that was measured, if the file does not name it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Write the new runs as a JSON list, each with its id.")
-def command(files: tuple[Path, ...], target: str, as_json: bool) -> None:
+def command(files: tuple[Path, ...], target: Path | None, as_json: bool) -> None:
     """Import results of IOR, mdtest, elbencho, IO500, fio and Postmark into the store, each file as one run.
 
     Imported figures are single points without an interval, and are marked as imported wherever they are shown. All
@@ -30,7 +33,7 @@ def command(files: tuple[Path, ...], target: str, as_json: bool) -> None:
     for file in files:
         read_file(file)
     store = Store()
-    runs = [import_file(file, store, target) for file in files]
+    runs = [import_file(file, store, str(target or "")) for file in files]
     if as_json:
         click.echo(
             json.dumps([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for run in runs], indent=1)

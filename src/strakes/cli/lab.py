@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import BYTES, SECONDS
+from strakes.cli.options import BYTES, PATH, SECONDS
 from strakes.cli.say import say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 _AT = click.option(
     "--at",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Keep the lab in DIR/NAME  [default: $XDG_STATE_HOME/strakes/lab, /var/lib/strakes-lab for root]",
 )
 _LOOK_IN = click.option(
     "--at",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Also look for labs in DIR. Needed only if strakes no longer knows a lab that was made with --at DIR.",
 )

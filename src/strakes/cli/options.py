@@ -24,6 +24,7 @@ from strakes.whole_file import write_whole
 Command = TypeVar("Command", bound=Callable[..., object])
 
 _HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)  # a name or an address
+_EMPTY = "The name is empty."
 MAX_SEED = 2**32 - 1  # as schemas/plan.json
 
 
@@ -104,6 +105,8 @@ class OutputType(click.ParamType[Output]):
         """Return the file, if it can be written."""
         if isinstance(value, Output):
             return value
+        if not value:
+            self.fail(_EMPTY, param, ctx)
         if value == "-":
             return Output(None)
         path = Path(value)
@@ -138,9 +141,22 @@ class DirectoryType(click.ParamType[Path]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path as it was typed."""
+        if value in ("", b""):
+            self.fail(_EMPTY, param, ctx)
         return Path(os.fsdecode(value)) if isinstance(value, str | bytes) else value
 
 
+class PathType(click.Path):
+    """A file, or a directory of ours; an empty name would be the current directory."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if value in ("", b""):
+            self.fail(_EMPTY, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = PathType(path_type=Path)
 DIRECTORY = DirectoryType()
 BYTES = AmountType("size", parse_bytes, "must be at least one byte")
 SECONDS = AmountType("duration", parse_seconds, "must be more than zero")
@@ -344,7 +360,7 @@ _LAUNCH_OPTIONS = (
     click.option("--ranks-per-node", type=RANKS, metavar="N", help="Number of ranks on each host."),
     click.option(
         "--mpiexec",
-        type=click.Path(path_type=Path),
+        type=PATH,
         metavar="FILE",
         help="The mpiexec to use  [default: the one installed with strakes, else the one in PATH]",
     ),

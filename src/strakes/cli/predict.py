@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, NumberRange, Output, json_option, write_json
+from strakes.cli.options import DIRECTORY, OUTPUT, PATH, SECONDS, NumberRange, Output, json_option, write_json
 from strakes.cli.say import say, say_lines
 from strakes.language.page import translate_lines
 
@@ -54,7 +54,7 @@ def command() -> None:
 )
 @click.option(
     "--system",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Use limits from data sheets, written in this TOML file (docs/guide/predict.md).",
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import batch_option, measuring_options, precision_option
+from strakes.cli.options import DIRECTORY, batch_option, measuring_options, precision_option
 from strakes.cli.say import say
 from strakes.errors import nearest_word
 
@@ -99,7 +99,9 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     if len(rest) != 1:
         problem = "Missing argument 'DIR'." if not rest else f"Got unexpected extra argument ({rest[1]})"
         raise click.UsageError(problem, click.get_current_context())
-    return _run_plan(Path(plan), Path(rest[0]), **options)
+    context = click.get_current_context()
+    path, directory = (DIRECTORY.convert(word, None, context) for word in (plan, rest[0]))
+    return _run_plan(path, directory, **options)
 
 
 def _run_plan(

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from strakes.cli.options import DIRECTORY, Output, measuring_options, write_json
+from strakes.cli.options import DIRECTORY, PATH, Output, measuring_options, write_json
 from strakes.errors import BadInputError
 
 
@@ -18,7 +18,7 @@ from strakes.errors import BadInputError
     "--app",
     "app_path",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="APP.toml",
     help="Description of the application; examples/apps/ has examples.",
 )

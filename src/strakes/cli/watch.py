@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY, SECONDS, NumberRange, Output, OutputType, json_option, servers_option
+from strakes.cli.options import DIRECTORY, PATH, SECONDS, NumberRange, Output, OutputType, json_option, servers_option
 from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
 from strakes.targets.command import Servers
@@ -49,7 +49,7 @@ def command() -> None:
 
 @command.command("run")
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=DIRECTORY)
-@click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
+@click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @click.option(
     "--metrics",
     metavar="[ADDRESS:]PORT",
@@ -151,7 +151,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
 
 @command.command("report")
 @click.option("--since", type=SECONDS, default="30d", metavar="TIME", help="Report on the last TIME  [default: 30d]")
-@click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
+@click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
 @click.option(
     "--html",
@@ -186,7 +186,7 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 @click.option(
     "--over", type=SECONDS, default="28d", metavar="TIME", help="Time to compare on each side  [default: 28d]"
 )
-@click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
+@click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @json_option
 def compare_command(before: str, after: str, over: float, store_directory: Path | None, json: Output | None) -> int:
     """Compare before and after an upgrade: SLOWER, FASTER, SAME or INCONCLUSIVE.
@@ -228,7 +228,7 @@ def _store(directory: Path | None) -> Path:
 
 
 @command.command("replay")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
 @click.option("--time", "time_column", metavar="COL", help="Column with the time: Unix time or ISO 8601.")
 @click.option("--value", "value_column", metavar="COL", help="Column with the figure to watch.")
 @click.option(

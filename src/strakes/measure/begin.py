@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
+from strakes.interrupts import interrupts_deferred
 from strakes.launch.engine import Engine
 from strakes.launch.messages import Hello
 from strakes.measure.layout_directories import Places
@@ -41,5 +42,6 @@ def open_site(
     stack: ExitStack, engine: Engine, target: Target, run_id: str, *, keep: bool, adopt: bool = False
 ) -> Site:
     """Make a workspace on the target, removed at the end of ``stack`` unless it is to be kept."""
-    workspace = stack.enter_context(Workspace.create(target.path, run_id, keep=keep, adopt=adopt))
+    with interrupts_deferred():
+        workspace = stack.enter_context(Workspace.create(target.path, run_id, keep=keep, adopt=adopt))
     return Site(engine, target, workspace, Places(workspace.path, target), TargetWatch(target))

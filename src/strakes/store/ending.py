@@ -12,13 +12,16 @@ from strakes.store.writer import RunWriter
 
 @contextmanager
 def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
-    """Whatever ends the body early ends the run, too; what was measured is kept.
+    """Whatever ends the body early ends the run, too; what was measured is kept, and what is none is no run.
 
     Raises InterruptedByUser for Ctrl-C.
     """
     try:
         yield
     except KeyboardInterrupt:
+        if all(visit.purpose == "pilot" for visit in store.open(writer.id).visits):
+            store.discard(writer)
+            raise InterruptedByUser("interrupted before anything was measured") from None
         writer.finish("interrupted")
         remedy = "To continue, run the same command with --resume."
         if not resumable:

@@ -148,9 +148,8 @@ def refuse_without_room(
     per_rank, files = request.data_per_rank, request.files
     if per_rank is not None and per_rank * team > most_bytes:
         why = (
-            f"--data-per-rank {format_bytes(per_rank)} is more than may be used here: {counted(team, 'rank')} "
-            f"{'needs' if team == 1 else 'need'} {format_bytes(per_rank * team)}, and strakes uses at most "
-            f"{format_bytes(most_bytes)}"
+            f"--data-per-rank {format_bytes(per_rank)} is more than may be used here: of {counted(team, 'rank')} that "
+            f"is {format_bytes(per_rank * team)}, and strakes uses at most {format_bytes(most_bytes)}"
         )
         least = f"Give at most --data-per-rank {typed_bytes(most_bytes // team)}, or fewer --ranks."
         refused.append((why, least))

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.interrupts import interrupts_deferred
 from strakes.launch.choice import engine_for
 from strakes.launch.messages import Hello
 from strakes.measure.begin import begin_run, open_site
@@ -82,7 +83,8 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             neighbour = None
             if request.neighbour_s is not None:
                 progress.update("how long other people's operations take before anything is measured", 0.0, "")
-                beside = stack.enter_context(Workspace.create(target.path, f"{writer.id}.neighbour"))
+                with interrupts_deferred():
+                    beside = stack.enter_context(Workspace.create(target.path, f"{writer.id}.neighbour"))
                 neighbour = stack.enter_context(neighbour_in(request.neighbour_s, beside, writer))
             session = Session(request, writer, engine, sides, progress, time.monotonic(), spent_s, visits, neighbour)
             facts = gather_facts(session)

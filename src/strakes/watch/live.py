@@ -16,6 +16,7 @@ from pathlib import Path
 
 from strakes.accept.service_level import Kept, ServiceLevel, judge
 from strakes.errors import StrakesError
+from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
@@ -189,7 +190,8 @@ class LiveWatch:
         stack = ExitStack()
         try:
             name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-watch-{secrets.token_hex(2)}"
-            workspace = stack.enter_context(Workspace.create(probed.directory, name))
+            with interrupts_deferred():
+                workspace = stack.enter_context(Workspace.create(probed.directory, name))
             probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
         except StrakesError as error:
             stack.close()

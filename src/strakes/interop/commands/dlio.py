@@ -49,7 +49,7 @@ def help_text() -> str:
 
 def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
     """Translate ``CONFIG.yaml`` into a plan. Raises BadInputError that names the line at fault."""
-    if len(words) != 1:
+    if len(words) != 1 or not words[0]:
         remedy = "Give one file: strakes run -n 4 dlio unet3d.yaml"
         raise BadInputError("dlio takes a configuration and nothing else", where="strakes run dlio", remedy=remedy)
     configuration, notes = read_configuration(Path(words[0]))

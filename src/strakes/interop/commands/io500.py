@@ -220,7 +220,7 @@ def _refuse_unsupported(configuration: Configuration) -> None:
 
 def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
     """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
-    if len(words) != 1:
+    if len(words) != 1 or not words[0]:
         remedy = "Give one file: strakes run -n 4 io500 config.ini"
         raise BadInputError("io500 takes a configuration and nothing else", where="strakes run io500", remedy=remedy)
     configuration, notes = read_configuration(Path(words[0]))

@@ -265,12 +265,7 @@ def _shift(command: GivenCommand, ranks: int, *, further: int, seed: int) -> dic
 
 
 def _directory(command: GivenCommand) -> Path:
-    path = command.text("o", "testFile")
-    if "@" in path:
-        raise BadInputError(
-            "-o names several files", where=path, remedy="Measure one at a time, and compare them: strakes compare."
-        )
-    return place_of("ior", Path(path).parent)
+    return place_of("ior", command.path("o", "testFile").parent)
 
 
 def _without_directives(words: Sequence[str]) -> list[str]:

@@ -221,9 +221,6 @@ def _items(command: GivenCommand, directories: int) -> int:
 
 
 def _directory(command: GivenCommand) -> Path:
-    path = command.text("d", ".")
-    if "@" in path:
-        remedy = "Measure one at a time, and compare them: strakes compare."
-        raise BadInputError("-d names several directories", where=path, remedy=remedy)
+    path = command.path("d", ".")
     # mdtest makes its directory, but none above it.
-    return place_of("mdtest", Path(path) if Path(path).exists() else Path(path).absolute().parent)
+    return place_of("mdtest", path if path.exists() else path.absolute().parent)

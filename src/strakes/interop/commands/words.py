@@ -76,6 +76,17 @@ class GivenCommand:
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    def path(self, name: str, default: str) -> Path:
+        """Return the value as a path. Raises BadInputError for an empty one, or for several (separated by @)."""
+        text = self.text(name, default)
+        if not text:
+            remedy = f"Give a name: {shown(name)} {default}"
+            raise BadInputError(f"{shown(name)} is empty", where=f"strakes run {self.tool}", remedy=remedy)
+        if "@" in text:
+            remedy = "Measure one at a time, and compare them: strakes compare."
+            raise BadInputError(f"{shown(name)} names several places", where=text, remedy=remedy)
+        return Path(text)
+
     def flag(self, name: str) -> bool:
         """Return whether the option was given."""
         return name in self.counts

@@ -25,7 +25,7 @@ constexpr std::array kKnown = std::to_array<Known>({
     {ENOENT, "ENOENT", "Something else removed files of this run; keep other programs out of its directory."},
     {EIO, "EIO", kAskAdministrator},
     {ENXIO, "ENXIO", kAskAdministrator},
-    {EAGAIN, "EAGAIN", "Use fewer ranks or raise the limit of processes (ulimit -u)."},
+    {EAGAIN, "EAGAIN", kAskAdministrator},
     {ENOMEM, "ENOMEM", "Use a smaller transfer size or fewer ranks."},
     {EACCES, "EACCES", kPermission},
     {EBUSY, "EBUSY", ""},
@@ -80,12 +80,15 @@ std::string errno_name(int error) {
 
 Failure call_failure(std::string_view operation, std::string path, int error) {
     const Known* known = find(error);
+    std::string_view remedy = known != nullptr ? known->remedy : "";
+    if (error == EAGAIN && operation == "pthread_create")
+        remedy = "Use fewer ranks or raise the limit of processes (ulimit -u).";
     return {.what = std::string(operation) + " failed",
             .path = std::move(path),
             .operation = std::string(operation),
             .why = std::system_category().message(error),
             .error_name = errno_name(error),
-            .remedy = known != nullptr ? std::string(known->remedy) : std::string()};
+            .remedy = std::string(remedy)};
 }
 
 }  // namespace strakes

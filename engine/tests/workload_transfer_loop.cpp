@@ -90,6 +90,9 @@ TEST_CASE("failures of transfers have all their words") {
     CHECK(broken.error_name == "EIO");
     CHECK(broken.offset_bytes == 4096);
     CHECK_FALSE(broken.remedy.empty());
+    end.error = EAGAIN;
+    CHECK(describe(end, "p/data.0.data").remedy == broken.remedy);
+    CHECK(call_failure("pthread_create", "", EAGAIN).remedy.find("ulimit -u") != std::string::npos);
     end.mismatch = Mismatch{.offset_bytes = 4100, .expected = std::byte{0x0a}, .found = std::byte{0xff}};
     const Failure wrong = describe(end, "p/data.0.data");
     CHECK(wrong.why == "expected byte 0x0a, found 0xff");

@@ -191,6 +191,14 @@ verify = true
     done = strakes("run", plan, target, "--budget", "3s")
     assert done.returncode == 0, done.stderr
     assert "read-back" in done.stdout
+    assert not list(target.rglob("*.data"))
+    kept = strakes("run", plan, target, "--budget", "3s", "--keep")
+    assert kept.returncode == 0, kept.stderr
+    # Of the last visit.
+    (data,) = target.rglob("*.data")
+    assert data.stat().st_size == 2 * 32 * 64 * 1024
+    assert strakes("clean", target).returncode == 0
+    assert not list(target.rglob("*.data"))
 
 
 def test_a_plan_with_a_wrong_key_is_refused_by_name(strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:

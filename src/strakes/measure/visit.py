@@ -12,7 +12,7 @@ from typing import Protocol
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.findings.cell import Cell
-from strakes.launch.engine import Engine
+from strakes.launch.engine import Engine, sweep
 from strakes.launch.messages import EngineError, PlanResult, Progress
 from strakes.measure.client import time_client
 from strakes.measure.layout_directories import Places
@@ -55,6 +55,17 @@ class Site:
     watch: TargetWatch
 
 
+def _stays(workspace: Workspace, visit: Path, plan: Plan) -> bool:
+    """Whether what a visit measures stays in the end: that of the last one does, and the one before it goes now."""
+    # Objects do not lie where files do, so that those of the one before could not go.
+    if not workspace.keep or any(phase.backend == "s3" for phase, _ in plan.each()):
+        return False
+    if workspace.kept is not None:
+        sweep(workspace.kept.parent, workspace.kept.name)
+    workspace.kept = visit
+    return True
+
+
 def make_visit(
     site: Site,
     cell: Cell,
@@ -77,7 +88,8 @@ def make_visit(
         if run_plan is not None:
             result = run_plan(site.engine, cell.plan, directory, name, limit_s)
         else:
-            kept, prepared = bool(place.kept), not place.is_plain()
+            kept = bool(place.kept) or _stays(site.workspace, directory / name, cell.plan)
+            prepared = not place.is_plain()
             result = site.engine.run(cell.plan, directory, name, limit_s, on_progress, keep=kept, prepared=prepared)
     elapsed_s, ended_unix_s = time.monotonic() - started, time.time()
     servers, disturbed = site.watch.end() if result.ended == "ok" else ({}, ())

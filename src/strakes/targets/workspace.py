@@ -49,7 +49,9 @@ class Workspace:
         self.path = path
         self._parent = parent
         self._directory = directory
-        self._keep = keep
+        self.keep = keep
+        self.kept: Path | None = None
+        """What a visit has left that is to stay, unless another one comes after it."""
         self._closed = False
         self._hangs = False
         self._heart = Heart(heart, marker, HEARTBEAT_S)
@@ -103,7 +105,7 @@ class Workspace:
         self._closed = True
         calls.let_go(str(self.path))
         try:
-            if self._keep:
+            if self.keep:
                 return ()
             return remove_with_limit("workspace", self._parent, self.path.name, str(self.path), self._directory)
         finally:

@@ -137,6 +137,8 @@ def test_a_figure_of_one_series_with_one_run_is_drawn() -> None:
         drawing = draw(figure, {"c": cell})
         assert drawing is not None
         assert drawing.points == 2
+        at = "one" if scale == "category" else "1"
+        assert drawing.alternative.startswith(f"t: y; x: {at} only. a: 5.00 op/s at {at}. ")
 
 
 def test_published_points_are_drawn_hollow_and_grey_under_the_name_of_their_source() -> None:

@@ -143,8 +143,12 @@ class _SeriesOf:
         return [raw, median]
 
     def _hover(self, cell: CellEstimate, place: float, x: Axis) -> str:
-        at = next((text for where, text in x.ticks if where == place), f"{place:,.6g}")
-        lines = [f"{self.name}, {at}", show(cell.median, cell.unit), _interval_text(cell), _runs_text(cell)]
+        lines = [
+            f"{self.name}, {_written(place, x)}",
+            show(cell.median, cell.unit),
+            _interval_text(cell),
+            _runs_text(cell),
+        ]
         if cell.warnings:
             lines.append(f"warning: {', '.join(cell.warnings)}")
         return "<br>".join(_text(line) for line in lines)
@@ -302,22 +306,32 @@ def _interval_text(cell: CellEstimate) -> str:
     return interval if cell.low is None else f"{percent(cell.confidence)} interval {interval}"
 
 
+def _written(place: float, x: Axis) -> str:
+    """Return a place of the x axis as its tick is written."""
+    return next((text for where, text in x.ticks if where == place), f"{place:,.6g}")
+
+
 def _runs_text(cell: CellEstimate) -> str:
     return "1 run" if cell.runs == 1 else f"{cell.runs} runs"
 
 
 def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
     """Return what the figure shows, in words."""
-    parts = [f"{figure.title}: {figure.y_label} against {figure.x_label}."]
+    first, *others = {place for series in drawn for place, _ in series.points}
+    parts = (
+        [f"{figure.title}: {figure.y_label} against {figure.x_label}."]
+        if others
+        else [f"{figure.title}: {figure.y_label}; {figure.x_label}: {_written(first, x)} only."]
+    )
     for series in drawn:
         if not series.points:
             continue
-        lowest = min(series.points, key=lambda point: point[1].median)[1]
-        highest = max(series.points, key=lambda point: point[1].median)[1]
-        parts.append(
-            f"{series.name}: {show(lowest.median, lowest.unit)} to {show(highest.median, highest.unit)} in "
-            f"{len(series.points)} points."
-        )
+        cells = sorted((cell for _, cell in series.points), key=lambda cell: cell.median)
+        lowest, highest = show(cells[0].median, cells[0].unit), show(cells[-1].median, cells[-1].unit)
+        if len(cells) == 1:
+            parts.append(f"{series.name}: {lowest} at {_written(series.points[0][0], x)}.")
+        else:
+            parts.append(f"{series.name}: {lowest} to {highest} in {len(cells)} points.")
     bands = [reference.source for reference in figure.references if figure.x_scale != "category" and band(reference, x)]
     if bands:
         parts.append(f"Hatched: published by {', '.join(bands)}, on other machines.")

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import one_in
 from strakes.errors import StrakesError
 from strakes.findings.portrait import Portrait
 from strakes.language import choose
 from strakes.language.current import translator
-from strakes.language.page import translate_page
+from strakes.language.page import translate_lines, translate_page
+from strakes.language.translator import COMMANDS
 from strakes.language.width import columns, wrapped
 from strakes.portraits.build import build_portrait
 from strakes.report import summary
@@ -30,6 +30,8 @@ NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?: ?(?:[KMGT]iB(?:/s)?|op/s|ms|us
 BARE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 # Three words in a row, none of them a name.
 SENTENCE = re.compile(r"(?<![\w/.:=-])[A-Za-z]?[a-z]{2,}(?: [a-z]{2,}){2,}")
+# What is left where a part of a sentence was taken for another message.
+HALF = re.compile(r"[\u4e00-\u9fff](?: (?=[\u4e00-\u9fff])|[,;:] )|\b(?:ratio|bursts|Needed|Scope)\b")
 PASSED_OVER = re.compile(r"<(script|style|pre|code)\b.*?</\1>|<!--.*?-->", re.DOTALL)
 
 
@@ -71,11 +73,14 @@ def is_command(line: str) -> bool:
     return "strakes " in line or line.startswith("重复")
 
 
-@pytest.mark.parametrize("path", one_in(3, RUNS), ids=lambda path: path.name.removesuffix(".json.gz"))
-def test_a_chinese_guide_has_every_figure_of_the_english_one(path: Path) -> None:
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_a_chinese_guide_has_every_figure_of_the_english_one_and_no_english_word(path: Path) -> None:
     portrait = portrait_of(path)
     english, chinese = both(lambda: render_guide(portrait))
     assert Counter(NUMBER.findall(english)) == Counter(NUMBER.findall(chinese))
+    words = "\n".join(chinese.split("```")[::2])
+    assert [line for line in words.splitlines() if SENTENCE.search(line) and "strakes " not in line] == []
+    assert HALF.findall(words) == []
 
 
 @pytest.mark.parametrize("name", ["survey", "tune", "import-ior-a"])
@@ -140,6 +145,62 @@ def test_an_error_is_translated_with_what_it_names(capsys: pytest.CaptureFixture
     choose("zh")
     assert run(["--language", "zh", "no-such-command"]) == StrakesError("").exit_status + 1
     assert "strakes: 错误: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("message", "copied"),
+    [
+        ("Start it: strakes lab up writes", "strakes lab up writes"),
+        (
+            "Give DIR: strakes accept read and write.toml DIR. Or answer from a stored run: --from RUN.",
+            "read and write.toml DIR",
+        ),
+        (
+            "strakes survey /scratch/reads and writes --budget 10m",
+            "strakes survey /scratch/reads and writes --budget 10m",
+        ),
+        ("strakes import /data/writes/file --format ior", "strakes import /data/writes/file --format ior"),
+        ("/data/writes and reads", "/data/writes and reads"),
+        ("process 17 of server on metadata is using it", "server"),
+        ("metadata is not up.", "metadata"),
+        ("there is no run named survey", "survey"),
+    ],
+)
+def test_commands_paths_and_names_stay(message: str, copied: str) -> None:
+    assert copied in translator("zh").translate(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "chinese"),
+    [
+        ("In bursts: the budget was too short for 3 runs", "短时突发下：时间预算"),
+        ("file layout, writes = a file per process", "文件布局，写 = 每个进程一个文件"),
+        (
+            "phase 1 (create) items: 5 in A, 6 in B; phase 2 (read) items: 5 in A, 6 in B",
+            "items：A 中为 5，B 中为 6；阶段 2",
+        ),
+        (
+            "1.31–2.5 (90 %): ratio of 4 KiB transfers, 2 ranks, read to 1 MiB transfers, 2 ranks, read",
+            " 与 1 MiB 传输，2 个 rank，读的比值",
+        ),
+        ("0.95–1.98 (93.6 %): ratio to 1 MiB transfers, 2 ranks, 30 fresh paired runs, in bursts", "，短时突发"),
+        ("This says nothing about more clients or more data.", "这不能说明更多客户端或更多数据时的情况。"),
+    ],
+)
+def test_what_is_put_together_is_translated_in_its_parts(text: str, chinese: str) -> None:
+    assert chinese in translator("zh").translate(text)
+
+
+def test_columns_of_a_table_begin_where_they_did() -> None:
+    choose("zh")
+    lines = translate_lines("error     median    runs\nwhere     7         8").split("\n")
+    assert lines == ["错误      中位数    次数", "位置      7         8"]
+
+
+def test_every_command_is_known_as_one() -> None:
+    from strakes.cli.main import COMMANDS as OF_THE_COMMAND_LINE
+
+    assert set(COMMANDS) == set(OF_THE_COMMAND_LINE)
 
 
 def test_a_page_keeps_its_scripts_and_what_is_escaped() -> None:

@@ -9,6 +9,8 @@ import click
 
 from strakes.cli.options import PATH, Output, json_option, write_json
 from strakes.cli.say import say, say_lines
+from strakes.foreign_text import for_terminal
+from strakes.language import translate
 from strakes.units import counted
 
 if TYPE_CHECKING:
@@ -122,7 +124,7 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
         say("It answers nothing about this application. What would, is below; --from RUN takes another run.")
     for phase in app.phases:
         say()
-        say(f"{phase.name} ({phase.operation}, {phase.files}):")
+        click.echo(f"{for_terminal(phase.name)} ({translate(phase.operation)}, {phase.files}):")
         for choice in chosen.choices:
             if choice.phase != phase.name:
                 continue

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.options import DIRECTORY, batch_option, measuring_options, precision_option
-from strakes.cli.say import say
 from strakes.errors import nearest_word
+from strakes.foreign_text import for_terminal
+from strakes.language import translate
+from strakes.language.width import columns
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
@@ -144,7 +146,9 @@ def _run_tool(
         return 0
     translated = UNDERSTOOD[tool].translate(words, launch.ranks, seed)
     for index, note in enumerate(translated.notes):
-        say(f"{'Unlike ' + tool + ':' if index == 0 else ' ' * (8 + len(tool))} {note}", err=True)
+        head = f"Unlike {tool}:"
+        told = translate(head) if index == 0 else " " * columns(translate(head))
+        click.echo(f"{told} {translate(for_terminal(note))}", err=True)
     study = PlanRun(placed(translated.plan, placement), translated.measured, translated.fit)
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:

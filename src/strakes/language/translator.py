@@ -25,7 +25,7 @@ _COMMAND = re.compile(rf"(\./)?strakes ({'|'.join(COMMANDS)})(?![-\w])|({_PROGRA
 _PATH = re.compile(r"(~|\.\.?)?/\S")
 _HEAD = re.compile(r"([^{}:]+):(?: ?\{0\}\.?)?")
 _CHINESE_HEAD = re.compile(r"([^{}：]*[\u4e00-\u9fff])：(?:\{0\}。?)?")
-_NAMES = re.compile(r"[^\s,]*(,? and [^\s,]+|, ?[^\s,]+)*$|" + _PATH.pattern)
+_NAMES = re.compile(r"[^\s,]*(,? and [^\s,]+|, ?[^\s,]+)*$|" + _PATH.pattern + "|" + _COMMAND.pattern)
 # A number of things, and what is none.
 _COUNTED = re.compile(r"\{(\d+)\} ?[个台次项条倍]")
 _NUMBER = re.compile(r"(?=.*\d)(?!.*([:;,] | (on|in|of|with|by|at|for) )).*|one|no|all|many|several|few|some")
@@ -40,6 +40,9 @@ _UNITS = frozenset({"KiB", "MiB", "GiB", "TiB", "PiB", "min"})
 # beginning, or at its end after a comma.
 _STRONG = 12
 _FRAME = 9
+# Or with so many characters around more places than that.
+_FRAME_OF_SEVERAL = 14
+_SEVERAL = 2
 _SENTENCE = re.compile(r"(?<=[a-z\d)\]%'\"][.?!])\s+(?=[\w(“])")
 _CLAUSE = re.compile(r";\s+")
 _AT_MARK = r"(?=[;,:(]| \()"
@@ -99,6 +102,7 @@ class Template:
         """Whether it is known by its words, whatever its values are."""
         first, *_, last = _PLACE.split(self.message)
         framed = len(first) >= _FRAME or (len(last) >= _FRAME and last.startswith(", "))
+        framed |= len(_PLACE.sub("", self.message)) >= _FRAME_OF_SEVERAL and self.message.count("{") > _SEVERAL
         return self.letters >= _STRONG or framed
 
     @property
@@ -153,7 +157,7 @@ class Translator:
         for message, text in messages.items():
             self._add(message, text)
             for clause, chinese_clause in _clauses(message, text):
-                if len(_PLACE.sub("", clause)) >= _STRONG:
+                if len(_PLACE.sub("", clause)) >= _STRONG and clause.count("(") == clause.count(")"):
                     self._add(clause, chinese_clause)
             head, chinese_head = _HEAD.fullmatch(message), _CHINESE_HEAD.fullmatch(text)
             if head and chinese_head:
@@ -221,6 +225,8 @@ class Translator:
         # First without its full stop, which would be a part of the last value of some short template.
         if text.endswith(".") and (filled := self._as_message(text[:-1])) is not None:
             return filled if filled.endswith("。") else f"{filled}。"
+        if text.endswith(":") and (filled := self._as_message(text[:-1])) is not None:
+            return f"{filled}："
         if (filled := next((filled for filled, loose in self._matches(text) if not loose), None)) is not None:
             return filled
         if text[:1].isupper() and text[1:2].islower():
@@ -273,7 +279,7 @@ class Translator:
         """Return a value as it stands in the translation; None for words that not everything is known of."""
         core = value.strip()
         translation = self._known(core)
-        if not self._is_whole(translation):
+        if not self._is_whole(translation) and self._as_message(core) is None:
             # A name or a command.
             return None if " " in core and not _COMMAND.match(core) else value
         return value if translation == core else translation

@@ -180,8 +180,8 @@ def test_commands_paths_and_names_stay(message: str, copied: str) -> None:
             "items：A 中为 5，B 中为 6；阶段 2",
         ),
         (
-            "1.31–2.5 (90 %): ratio of 4 KiB transfers, 2 ranks, read to 1 MiB transfers, 2 ranks, read",
-            " 与 1 MiB 传输，2 个 rank，读的比值",
+            "1.31–2.5 (90 %): ratio of 4 KiB transfers, 2 ranks, read to 1 MiB transfers, read",
+            "读与 1 MiB 传输，读的比值",
         ),
         ("0.95–1.98 (93.6 %): ratio to 1 MiB transfers, 2 ranks, 30 fresh paired runs, in bursts", "，短时突发"),
         ("This says nothing about more clients or more data.", "这不能说明更多客户端或更多数据时的情况。"),

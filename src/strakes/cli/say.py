@@ -8,7 +8,6 @@ import click
 
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
-from strakes.language.width import columns, wrapped
 
 
 def local_time(moment: datetime) -> datetime:
@@ -29,6 +28,8 @@ def say_sentence(text: str, *, indent: int = 4) -> None:
     import shutil
     import sys
     import textwrap
+
+    from strakes.language.width import columns, wrapped
 
     line = translate(for_terminal(text))
     width = shutil.get_terminal_size().columns

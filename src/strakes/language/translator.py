@@ -195,7 +195,7 @@ class Translator:
 
     def _sought(self, text: str) -> str | None:
         head, _, rest = text.partition(": ")
-        if head in self._heads and self._is_whole(told := self._known(rest)):
+        if rest and head in self._heads and self._is_whole(told := self._known(rest)):
             return f"{self._heads[head]}{told}"
         setting, _, value = text.partition(" = ")
         if (name := self._as_message(setting)) and (level := self._as_message(value)):

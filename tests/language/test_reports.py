@@ -184,6 +184,7 @@ def test_commands_paths_and_names_stay(message: str, copied: str) -> None:
             "读与 1 MiB 传输，读的比值",
         ),
         ("0.95–1.98 (93.6 %): ratio to 1 MiB transfers, 2 ranks, 30 fresh paired runs, in bursts", "，短时突发"),
+        ("one client measured: 1 rank on node n; the scope is what that tool reports", "上的 1 个 rank；"),
         ("This says nothing about more clients or more data.", "这不能说明更多客户端或更多数据时的情况。"),
     ],
 )

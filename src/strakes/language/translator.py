@@ -269,7 +269,8 @@ class Translator:
         no_name = any(
             _several(texts[index], _SENTENCE) if strong else not _NAMES.match(texts[index]) for index in copied
         )
-        apart = {text for text in (inner if strong else texts) if _several(text, _SENTENCE, _CLAUSE)}
+        listing = template.letters >= _STRONG
+        apart = {text for text in (inner if listing else texts) if _several(text, _SENTENCE, _CLAUSE)}
         joined = apart if strong else apart | {text for text in inner if _several(text, _COMMA)}
         no_number = not strong and not all(_NUMBER.fullmatch(texts[index].strip()) for index in template.counted)
         loose = no_name or no_number or None in values or any(self._as_message(text.strip()) is None for text in joined)

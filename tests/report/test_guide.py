@@ -37,7 +37,11 @@ def test_a_figure_that_changed_says_before_and_after() -> None:
     portrait = example_portrait()
     changed = {line.cell for line in portrait.headlines}
     cells = tuple(replace(cell, levels=(1e6, 2e6)) if cell.id in changed else cell for cell in portrait.cells)
-    assert "changed while it was measured" in render_guide(replace(portrait, cells=cells))
+    guide = render_guide(replace(portrait, cells=cells))
+    # In the table of the headlines, and in those of the studies.
+    assert "| changed | " in guide and "| changed (" in guide
+    turns = tuple(replace(cell, by_turns=True) for cell in cells)
+    assert " then " not in render_guide(replace(portrait, cells=turns))
 
 
 def test_a_run_without_intervals_advises_nothing_and_says_why() -> None:

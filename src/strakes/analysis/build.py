@@ -88,6 +88,7 @@ def study_portrait(run: Run) -> Portrait:
             figure.estimate,
             warnings=tuple(dict.fromkeys(warning.code for warning in warnings if figure.id in warning.cells)),
             levels=medians_of(figure, levels, first_s),
+            by_turns=any(figure.id in turns.cells for turns in levels.turns),
         )
         for figure in results.measured
         if figure.estimate is not None

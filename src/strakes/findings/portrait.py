@@ -32,7 +32,8 @@ class CellEstimate:
 
     ``low`` and ``high`` are None while there are too few runs for an interval. ``values`` are the raw runs in time
     order, ``pooled`` is total work over total time (None where the unit is not a rate). ``levels``: where it changed
-    during the run, the medians before and after each change, in time order; ``median`` then describes none of them.
+    during the run, the medians before and after each change, in time order, or, ``by_turns``, those of its slow and its
+    fast runs; ``median`` then describes none of them.
     """
 
     id: str
@@ -49,6 +50,7 @@ class CellEstimate:
     pooled: float | None = None
     warnings: tuple[str, ...] = ()
     levels: tuple[float, ...] = ()
+    by_turns: bool = False
 
 
 @dataclass(frozen=True)

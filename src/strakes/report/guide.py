@@ -9,7 +9,7 @@ from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
-from strakes.report.numbers import percent, show, show_interval, show_interval_of
+from strakes.report.numbers import figures_of, percent, show_interval_of
 from strakes.report.sections import VERDICTS
 from strakes.units import counted, format_bytes
 
@@ -80,18 +80,12 @@ def _expect(portrait: Portrait) -> Iterator[str]:
     rows = [
         (
             label,
-            *(_figures(cell) if cell.levels else (show(cell.median, cell.unit), show_interval(cell))),
+            *figures_of(cell),
             str(cell.runs),
         )
         for label, cell in standing
     ]
     yield from _table(("", "median", f"{confidence} interval", "runs"), rows)
-
-
-def _figures(cell: CellEstimate) -> tuple[str, str]:
-    if len(cell.levels) == 1:
-        return "changed; for a time", show(cell.levels[0], cell.unit)
-    return "changed while it was measured", " then ".join(show(level, cell.unit) for level in cell.levels)
 
 
 def _traits(findings: Sequence[Finding]) -> Iterator[str]:
@@ -134,9 +128,8 @@ def _figure(figure: Figure, cells: dict[str, CellEstimate]) -> Iterator[str]:
 def _value(cell: CellEstimate | None) -> str:
     if cell is None:
         return ""
-    return (
-        f"{show(cell.median, cell.unit)} ({show_interval(cell) if cell.low is not None else counted(cell.runs, 'run')})"
-    )
+    median, interval = figures_of(cell)
+    return f"{median} ({interval if cell.levels or cell.low is not None else counted(cell.runs, 'run')})"
 
 
 def _level(level: float | str, unit: str) -> str:

@@ -16,14 +16,12 @@ from strakes.language.page import translate_page
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.notices import notices, omissions
 from strakes.report.numbers import (
+    figures_of,
     flat_facts,
     label_of,
     level_of,
     percent,
-    show,
-    show_interval,
     show_interval_of,
-    show_levels,
 )
 from strakes.report.published import published
 from strakes.report.sections import Section, Statement, foremost, sections, statement
@@ -118,8 +116,7 @@ def plotly_bundle() -> str:
 def _headline(label: str, cell: CellEstimate) -> HeadlineRow:
     settings = ", ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in cell.settings.items())
     # One that changed its level has no single figure.
-    median = "changed" if cell.levels else show(cell.median, cell.unit)
-    interval = show_levels(cell.levels, cell.unit) if cell.levels else show_interval(cell)
+    median, interval = figures_of(cell)
     return HeadlineRow(label, settings, median, interval, cell.runs, cell.warnings)
 
 

@@ -54,14 +54,27 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 
-def show_levels(levels: Sequence[float], unit: str) -> str:
-    """Return the levels that a figure had one after the other; of a single one, that it had others, too.
+# Of so many levels at most is told.
+_MOST_LEVELS = 3
 
-    >>> show_levels((0.001, 0.002), "s"), show_levels((0.001,), "s")
-    ('1.00 ms then 2.00 ms', '1.00 ms for a time')
+
+def figures_of(cell: CellEstimate, dash: str = "–") -> tuple[str, str]:
+    """Return a cell's median and interval; of one that changed that it did, and which levels it had."""
+    if not cell.levels:
+        return show(cell.median, cell.unit), show_interval(cell, dash)
+    return "changed", show_levels(cell.levels[:_MOST_LEVELS], cell.unit, by_turns=cell.by_turns)
+
+
+def show_levels(levels: Sequence[float], unit: str, *, by_turns: bool = False) -> str:
+    """Return the levels that a figure had one after the other, or by turns; of a single one, that it had others, too.
+
+    >>> show_levels((0.001, 0.002), "s"), show_levels((0.001,), "s"), show_levels((0.001, 0.002), "s", by_turns=True)
+    ('1.00 ms then 2.00 ms', '1.00 ms for a time', '1.00 ms or 2.00 ms by turns')
     """
-    told = " then ".join(show(level, unit) for level in levels)
-    return told if len(levels) > 1 else f"{told} for a time"
+    shown = [show(level, unit) for level in levels]
+    if len(shown) == 1:
+        return f"{shown[0]} for a time"
+    return f"{shown[0]} or {shown[-1]} by turns" if by_turns else " then ".join(shown)
 
 
 def show_interval_of(interval: IntervalOf, dash: str = "–", median: float | None = None) -> str:

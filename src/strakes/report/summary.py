@@ -15,7 +15,7 @@ from strakes.language import translate
 from strakes.language.width import columns, padded, shortened, wrapped
 from strakes.report.facts import created, ended_early, felt_by_others, headlines_of, no_headline, size_of, title_of
 from strakes.report.notices import Notice, notices
-from strakes.report.numbers import percent, show, show_interval, show_interval_of, show_levels
+from strakes.report.numbers import figures_of, percent, show_interval_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -154,7 +154,7 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     rows = [
         (
             translate(for_terminal(label)),
-            translate("changed") if cell.levels else show(cell.median, cell.unit),
+            translate(figures_of(cell)[0]),
             f"[{translate(_interval(cell))}]",
             str(cell.runs),
         )
@@ -191,9 +191,9 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
 
 
 def _interval(cell: CellEstimate) -> str:
-    if cell.levels:
-        return show_levels(cell.levels[:3], cell.unit)
-    return show_interval(cell, DASH) if cell.low is not None or cell.stopped_because == "imported" else "too few runs"
+    if cell.low is None and not cell.levels and cell.stopped_because != "imported":
+        return "too few runs"
+    return figures_of(cell, DASH)[1]
 
 
 def _advice(recommendations: Sequence[Recommendation], width: int, room: int) -> list[_Line]:

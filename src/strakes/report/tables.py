@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from strakes.findings.portrait import CellEstimate, Setting
-from strakes.report.numbers import label_of, level_of, percent, show, show_interval, show_range
+from strakes.report.numbers import figures_of, label_of, level_of, percent, show, show_range
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ def _table(study: str, cells: Sequence[CellEstimate]) -> CellTable:
 
 
 def _row(cell: CellEstimate, varying: Sequence[str]) -> Row:
-    median = show(cell.median, cell.unit)
+    median, interval = figures_of(cell)
     return Row(
         cell=cell.id,
         levels=tuple(level_of(key, cell.settings[key]) if key in cell.settings else "" for key in varying),
         median=median,
-        interval=show_interval(cell),
+        interval=interval,
         runs=cell.runs,
         span=show_range(min(cell.values), max(cell.values), cell.unit, beside=median) if cell.values else "",
         pooled="" if cell.pooled is None else show(cell.pooled, cell.unit),

@@ -150,13 +150,18 @@ class Undecided(Proposing):
     def findings(self, results: Results) -> Sequence[Finding]:
         (decided,) = super().findings(results)
         claims = (Claim("b:x", "c:x", 0.8, 1.5),)
-        return [decided, Finding("g", self.name, "b is as fast: INCONCLUSIVE", "inconclusive", ("b:x",), claims=claims)]
+        return [
+            decided,
+            Finding("g", self.name, "b is as fast: INCONCLUSIVE", "inconclusive", ("b:x",), claims=claims),
+            Finding("h", self.name, "b reads 1 GiB/s.", "measured", ("b:x",)),
+        ]
 
 
-def test_what_is_inconclusive_claims_nothing_and_is_not_counted_as_decided() -> None:
+def test_what_is_inconclusive_and_what_compares_nothing_are_not_counted_as_decided_comparisons() -> None:
     stated = state([Undecided()], results(0.5, 1.0, 1.0), {})
-    assert [bool(finding.claims) for finding in stated.findings] == [True, False]
-    assert stated.told_with(0.9).startswith("1 decided finding and 1 setting, of 2 and 1 looked at")
+    assert [bool(finding.claims) for finding in stated.findings] == [True, False, False]
+    told = stated.told_with(0.9)
+    assert told.startswith("1 decided comparison (findings in all: 3) and 1 setting (looked at: 1) hold all together")
 
 
 class BeatsBelow(Proposing):

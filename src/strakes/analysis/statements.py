@@ -60,11 +60,12 @@ class Statements:
     settings: int
 
     def told_with(self, confidence: float) -> str:
-        """In words: how sure all of it is."""
+        """In words: how sure all of it is. Findings of a single figure are no comparisons, and are not counted here."""
         decided = sum(1 for finding in self.findings if finding.claims)
         return (
-            f"{counted(decided, 'decided finding')} and {counted(len(self.recommendations), 'setting')}, of "
-            f"{len(self.findings)} and {self.settings} looked at, hold all together with {100 * confidence:.0f} %; "
+            f"{counted(decided, 'decided comparison')} (findings in all: {len(self.findings)}) and "
+            f"{counted(len(self.recommendations), 'setting')} (looked at: {self.settings}) "
+            f"hold all together with {100 * confidence:.0f} %; "
             f"each figure's interval by itself with {100 * confidence:.0f} %"
         )
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
 from cli.commands import register
-from strakes.cli.main import COMMANDS, run
+from strakes.cli.main import COMMANDS, cli, run
 from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, MeasurementError, StrakesError
 from strakes.file_kinds import kind_of
 
@@ -285,3 +288,32 @@ def test_what_is_given_to_the_wrong_command_is_told_the_right_one(
 def test_no_result_of_another_tool_is_taken_for_something_else(path: Path) -> None:
     found = kind_of(path)
     assert found is None or found[0] == "result"
+
+
+_COMMAND = re.compile(r"strakes ([a-z]+)((?: (?!strakes)[^ .;,()`{}]+)*)")
+
+
+def remedies() -> Iterator[tuple[str, str]]:
+    """Yield what the sources tell to type: the command and an option after it."""
+    for path in sorted((ROOT / "src" / "strakes").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for told in _COMMAND.finditer(node.value):
+                    # After the name of a tool are options of that tool.
+                    ours = re.split(r" (?:ior|mdtest|io500|dlio)\b", told[2])[0]
+                    yield from ((f"{told[1]}{ours}", word) for word in re.findall(r"(?<= )--[a-z-]+", ours))
+
+
+def test_every_option_that_a_text_tells_to_type_is_one_of_that_command() -> None:
+    told, checked = sorted(set(remedies())), 0
+    for words, option in told:
+        names = words.split()
+        command: click.Command | None = cli.get_command(click.Context(cli), names[0]) if names[0] in COMMANDS else None
+        while isinstance(command, click.Group) and len(names) > 1 and names[1] in command.commands:
+            command, names = command.commands[names[1]], names[1:]
+        if command is None or isinstance(command, click.Group):
+            continue
+        known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
+        assert option in known, f"strakes {words}"
+        checked += 1
+    assert checked > 20

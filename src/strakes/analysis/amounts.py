@@ -146,6 +146,8 @@ def _short(results: Results) -> list[RunWarning]:
         "Give --phase 1s with a larger --budget, or measure one study by itself: strakes study NAME DIR --phase 1s. "
         "More files: --files 100000."
     )
+    if all(cell.study == "plan" for cell in results.measured):
+        remedy = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
     return [RunWarning("short-phases", text, remedy, tuple(short))]
 
 

@@ -17,7 +17,7 @@ from strakes.statistics.interval import Estimate, Interval, smallest_runs
 from strakes.statistics.stopping import runs_for
 from strakes.targets.caches import own_cache
 from strakes.targets.description import Interruption
-from strakes.units import format_bytes, format_seconds, format_value
+from strakes.units import counted, format_bytes, format_seconds, format_value
 
 # Read-ahead alone lets buffered large reads overtake direct ones a little; twice as fast takes a cache.
 CACHE_SPEED_UP = 2.0
@@ -215,7 +215,11 @@ def load_before(load_average: float, cpus: int, cells: Sequence[str] = ()) -> li
     if load_average <= BUSY_CPU_SHARE * cpus:
         return []
     return [
-        _warning("background-load", f"The load average was {load_average:.2f} on {cpus} CPUs before the start.", cells)
+        _warning(
+            "background-load",
+            f"The load average was {load_average:.2f} on {counted(cpus, 'CPU')} before the start.",
+            cells,
+        )
     ]
 
 

@@ -61,11 +61,16 @@ def command(
     from strakes.compare.fail_on import failures, parse_fail_on
     from strakes.compare.runs import compare_runs
     from strakes.compare.several import compare_several
+    from strakes.errors import BadInputError
     from strakes.store import Store
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
     store = Store()
-    first, second = ([store.open(run) for run in side.split(",")] for side in (a, b))
+    for side in (a, b):
+        if not all(map(str.strip, side.split(","))):
+            remedy = "Give A and B as one run each, or as several separated by commas: strakes compare A1,A2 B1,B2"
+            raise BadInputError("the list of runs has an empty place", where=repr(side), remedy=remedy)
+    first, second = ([store.open(run.strip()) for run in side.split(",")] for side in (a, b))
     if len(first) == len(second) == 1:
         comparison = compare_runs(
             first[0], second[0], margin=margin, confidence=confidence, factors=factors, only=cells

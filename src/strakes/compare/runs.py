@@ -26,6 +26,7 @@ from strakes.statistics.drift import pooled_trend
 from strakes.store import Run
 from strakes.store.records import Visit
 from strakes.store.run import told_as_damage
+from strakes.units import counted
 
 # A load average of this many times the processors: others were at work, not only an earlier run of ours.
 _OVERLOAD = 2.0
@@ -224,7 +225,7 @@ def overloaded(name: str, run: Run) -> list[str]:
         (
             f"The machine of run {name} was already overloaded before the run: a load average of "
             f"{float(load[0]):.1f} on "
-            f"{cpus} CPUs."
+            f"{counted(cpus, 'CPU')}."
         )
     ]
 

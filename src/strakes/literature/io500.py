@@ -42,7 +42,10 @@ def systems(which: str = NAME) -> tuple[tuple[System, ...], str]:
     if which == NAME:
         text, source = files("strakes.literature").joinpath("io500.csv").read_text(encoding="utf-8"), SOURCE
     else:
-        content, source = read_regular(Path(which), _MOST_BYTES, "the list of systems cannot be read"), which
+        remedy = f"Give --compare-with {NAME}, or the name of a CSV file."
+        if not which:
+            raise BadInputError("the list of systems has no name", where="--compare-with", remedy=remedy)
+        content, source = read_regular(Path(which), _MOST_BYTES, "the list of systems cannot be read", remedy), which
         text = content.decode(errors="replace")
     try:
         return tuple(_system(row) for row in csv.DictReader(text.splitlines())), source

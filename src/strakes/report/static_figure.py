@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,7 +62,8 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
         from matplotlib import rc_context
         from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:
-        remedy = "Install it: pip install 'strakes[figures]' (or pip install matplotlib)."
+        # Of the environment that this runs in, whichever it is: that of a checkout has nothing to install strakes from.
+        remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib"
         raise EnvironmentLacksError("figures in files need matplotlib", why=str(error), remedy=remedy) from error
     # Text stays text, and the same figure gives the same bytes.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "strakes"}):
@@ -74,9 +77,8 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
             canvas.savefig(picture, format=form, dpi=_DOTS_PER_INCH, bbox_inches="tight", metadata=metadata)
             write_whole(path, picture.getvalue())
         except OSError as error:
-            raise MeasurementError(
-                "the figure cannot be written", where=str(path), why=error.strerror or str(error)
-            ) from error
+            why, remedy = error.strerror or str(error), "Give a file in a directory that you can write to: -o FILE."
+            raise MeasurementError("the figure cannot be written", where=str(path), why=why, remedy=remedy) from error
 
 
 def _caption(figure: Figure, portrait: Portrait) -> str:

@@ -158,6 +158,10 @@ def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
     assert [text for text in texts if text not in page.text] == []
 
 
+def test_what_is_said_at_a_glance_has_its_interval(report: str) -> None:
+    assert '3.1 times as many files a second as one. <span class="muted">[2.88–3.27]</span>' in report
+
+
 def test_the_papers_that_are_cited_are_named_and_no_others(page: Page) -> None:
     assert "Tianhe-2" in page.text
     assert "Booher" not in page.text

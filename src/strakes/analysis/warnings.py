@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from strakes.analysis import evidence
 from strakes.analysis.amounts import amount_warnings
@@ -51,6 +51,7 @@ def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]
     """All warnings of a run, the weightiest first."""
     environment, options = run.environment, run.manifest["options"]
     alike = wandering(results.measured)
+    grouped = shape(results, alike)
     warnings = [
         *evidence.memory_file_system(str(results.facts.get("file_system", ""))),
         *_direct_refused(results),
@@ -59,10 +60,15 @@ def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]
         *_cache(results),
         *amount_warnings(results),
         *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
-        *_intervals(results, float(options["relative_half_width"]), levels),
+        *intervals(
+            results,
+            float(options["relative_half_width"]),
+            levels,
+            {cell for warning in grouped for cell in warning.cells},
+        ),
         *_stonewalled(results),
         *_hints(results),
-        *_shape(results, alike),
+        *grouped,
         *drift(results, alike),
         *_clock(run.visits),
         *_dropped(run, float(options["budget_s"])),
@@ -203,7 +209,8 @@ def _levels(levels: Levels, correlation: float) -> list[RunWarning]:
     return warnings
 
 
-def _intervals(results: Results, wanted: float, levels: Levels) -> list[RunWarning]:
+def intervals(results: Results, wanted: float, levels: Levels, grouped: Collection[str]) -> list[RunWarning]:
+    """Of intervals that are wider than wanted, and of cells with too few runs; ``grouped``: cells with two groups."""
     warnings: list[RunWarning] = []
     few: dict[int, list[str]] = {}
     for figure in _measured(results):
@@ -214,7 +221,8 @@ def _intervals(results: Results, wanted: float, levels: Levels) -> list[RunWarni
         elif cell.stopped_because != "findings-settled" and figure.id not in levels.changed:
             estimate = Estimate(cell.median, Interval(cell.low, cell.high, cell.confidence), cell.runs)
             stopped_by = _STOPPED_BY.get(cell.stopped_because, cell.stopped_because)
-            foreseen = results.correlation == 0
+            # No number of runs makes the interval of two groups narrow.
+            foreseen = results.correlation == 0 and figure.id not in grouped
             warnings += evidence.interval_not_reached(estimate, wanted, stopped_by, (figure.id,), foreseen=foreseen)
     for runs, cells in sorted(few.items()):
         warnings += evidence.few_runs(runs, results.confidence, cells)
@@ -243,7 +251,8 @@ def _hints(results: Results) -> list[RunWarning]:
     return warnings
 
 
-def _shape(results: Results, alike: float) -> list[RunWarning]:
+def shape(results: Results, alike: float) -> list[RunWarning]:
+    """Of cells whose runs form two groups."""
     warnings: list[RunWarning] = []
     for cell in _measured(results):
         groups = two_groups([seen.value for seen in _regular(cell)], alike)

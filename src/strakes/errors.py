@@ -56,6 +56,10 @@ class BadInputError(StrakesError):
     exit_status = 2
 
 
+class PerhapsDamagedError(BadInputError):
+    """What was stored cannot be worked with: it was damaged, or this is a bug, of which ``__cause__`` tells more."""
+
+
 class EnvironmentLacksError(StrakesError):
     """The machine lacks something strakes needs."""
 

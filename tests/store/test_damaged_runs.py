@@ -130,6 +130,22 @@ def test_a_history_goes_on_without_a_damaged_run(runs: Path, capsys: pytest.Capt
     assert "2 runs" in output.out
 
 
+def test_a_bug_of_ours_is_not_told_as_damage_to_remove(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(*_: object) -> None:
+        raise KeyError("planted")
+
+    sound = unpack(SMALL[0], runs)
+    monkeypatch.setattr("strakes.analysis.build._results_of", wrong)
+    assert strakes(["report", sound.name]) == 2
+    error = capsys.readouterr().err
+    assert "is damaged" not in error and "rm -r" not in error
+    log = Path(error.rpartition("with this log: ")[2].strip())
+    assert "in wrong" in log.read_text()
+    log.unlink()
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_whatever_is_damaged_is_no_bug_of_a_command(
     seed: int, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -145,7 +161,7 @@ def test_whatever_is_damaged_is_no_bug_of_a_command(
         told = f"{name}, {how}: strakes {' '.join(words)}: {error}"
         # What a run shows may be that a need is not met.
         assert status in ((0, 1, 2) if words[0] == "accept" else (0, 2)) and "internal error" not in error, told
-        if "of the store is damaged" in error:
+        if "of the store is damaged" in error or "cannot work with a stored run" in error:
             assert damaged.name in error, told
     with suppress(StrakesError):
         opened = library.open(damaged.name)

@@ -18,6 +18,7 @@ from strakes.errors import (
     BadInputError,
     EnvironmentLacksError,
     InterruptedByUser,
+    PerhapsDamagedError,
     StrakesError,
     nearest_word,
 )
@@ -218,7 +219,7 @@ def run(arguments: Sequence[str]) -> int:
             _complain(InterruptedByUser("interrupted"), error)
             return InterruptedByUser.exit_status
         except StrakesError as error:
-            _complain(error)
+            _complain(_with_log(error, arguments) if isinstance(error, PerhapsDamagedError) else error)
             return error.exit_status
         except Exception as error:  # noqa: BLE001 - the outermost place: a bug becomes a message and a log
             if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
@@ -325,6 +326,14 @@ def _protect_optional_value(arguments: list[str]) -> list[str]:
         if word == "--resume" and ("/" in following or isdir(following)):
             protected[index] = "--resume="
     return protected
+
+
+def _with_log(error: StrakesError, arguments: Sequence[str]) -> StrakesError:
+    from strakes.cli.crash import write_crash_log
+
+    log = write_crash_log(error, arguments)
+    remedy = f"{error.remedy} If they are whole, please report this bug with this log: {log}"
+    return StrakesError(error.what, where=error.where, why=error.why, remedy=remedy)
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> None:

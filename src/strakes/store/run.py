@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from strakes.errors import BadInputError
+from strakes.errors import BadInputError, PerhapsDamagedError
 from strakes.findings.cell import Cell
 from strakes.findings.record import from_record
 from strakes.store.files import read_json, read_json_lines, write_json
@@ -190,7 +190,7 @@ class Run:
 
 @contextmanager
 def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError where the files of a run do not fit together, or one of their values is none to work with.
+    """Raise BadInputError where the files of a run do not fit together, PerhapsDamagedError where work on it fails.
 
     What is read is checked as far as every run has it, not each setting of each plan.
     """
@@ -198,5 +198,9 @@ def told_as_damage(run: Run) -> Iterator[None]:
     try:
         yield
     except _FAULTS as error:
-        why = f"one of its values is not as this version of strakes writes it: {type(error).__name__}: {error}"
-        raise run.damaged(why) from error
+        raise PerhapsDamagedError(
+            "strakes cannot work with a stored run",
+            where=f"{run.path} (run {run.id})",
+            why=f"{type(error).__name__}: {error}",
+            remedy="Restore its files from a backup if they were damaged.",
+        ) from error

@@ -253,7 +253,7 @@ TEST_CASE("what is written once more is other data, and a block that kept what i
             REQUIRE(after.size() == before.size());
             CHECK(same_blocks(before, after) == 0);
             CHECK_FALSE(failed(stage.run(2)));
-            constexpr std::size_t kBlock = 5 * 4096;
+            constexpr std::size_t kBlock = std::size_t{5} * 4096;
             const Descriptor lost(::open(file.c_str(), O_RDWR));
             REQUIRE(::pwrite(lost.get(), before.data() + kBlock, 4096, kBlock) == 4096);
             const auto results = stage.run(3);

@@ -18,6 +18,8 @@ using namespace strakes;
 namespace {
 
 constexpr std::uint32_t kDepth = 8;
+constexpr std::size_t kLarge = std::size_t{64} * 1024;
+constexpr std::uint64_t kRound = kDepth;
 
 class Scripted {
   public:
@@ -126,21 +128,21 @@ Ran run(std::size_t transfer_bytes, bool stamp, std::uint64_t transfers) {
 }  // namespace
 
 TEST_CASE("large transfers are under way while the next ones are stamped, and each has its own beginning") {
-    const Ran ran = run(64 * 1024, true, 2 * kDepth + 3);
-    CHECK(ran.file.handed_over == std::vector<std::size_t>(2 * kDepth + 3, 1));
-    CHECK(ran.file.right == std::vector<bool>(2 * kDepth + 3, true));
-    CHECK(ran.result.operations == 2 * kDepth + 3);
+    const Ran ran = run(kLarge, true, 2 * kRound + 3);
+    CHECK(ran.file.handed_over == std::vector<std::size_t>(2 * kRound + 3, 1));
+    CHECK(ran.file.right == std::vector<bool>(2 * kRound + 3, true));
+    CHECK(ran.result.operations == 2 * kRound + 3);
     CHECK(ran.result.queue_depth == kDepth);
     CHECK(ran.result.data > 0);
     for (std::size_t i = 1; i < ran.file.begun.size(); ++i) CHECK(ran.file.begun[i - 1] < ran.file.begun[i]);
 }
 
 TEST_CASE("small transfers, and those that are not stamped, are handed over together") {
-    const Ran small = run(4096, true, 2 * kDepth);
+    const Ran small = run(4096, true, 2 * kRound);
     CHECK(small.file.handed_over == std::vector<std::size_t>{kDepth, kDepth});
-    CHECK(small.file.right == std::vector<bool>(2 * kDepth, true));
+    CHECK(small.file.right == std::vector<bool>(2 * kRound, true));
     CHECK(small.file.begun.front() == small.file.begun[kDepth - 1]);
-    const Ran plain = run(64 * 1024, false, 2 * kDepth);
+    const Ran plain = run(kLarge, false, 2 * kRound);
     CHECK(plain.file.handed_over == std::vector<std::size_t>{kDepth, kDepth});
     CHECK(plain.result.data == 0);
 }

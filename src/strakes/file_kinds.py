@@ -31,7 +31,8 @@ TOML_KINDS = {
     "phase": FileKind("a plan", "strakes run FILE DIR"),
 }
 DIRECTORY = FileKind("a directory", "strakes survey DIR")
-# Others; the first whose pattern is found in the beginning of a file.
+# Others; the first whose pattern is found in the beginning of a file. After "^", blanks within a line only: where they
+# go over lines, the time grows with the square of their number.
 OTHER_KINDS = {
     "report": FileKind(
         "a report of strakes", "strakes runs, then strakes report RUN", r"(?is)\A\s*<!doctype\s+html.*strakes"
@@ -45,20 +46,20 @@ OTHER_KINDS = {
         "a result of another tool",
         "strakes import FILE",
         r'(?m)\A\s*IOR-\d|^(?:-- started at .*)?mdtest-\d|^\[?(?:SCORE|RESULT)\b|"fio version"|"bwM[iI]B"|"phase_type"'
-        r"|\A\s*(?:access,(?:bw|rank)|rank,|operation,|ISO [Dd]ate,)|^\s*Max (?:Write|Read):",
+        r"|\A\s*(?:access,(?:bw|rank)|rank,|operation,|ISO [Dd]ate,)|^[ \t]*Max (?:Write|Read):",
     ),
     "io500": FileKind(
         "a configuration of IO500",
         "strakes run io500 FILE",
-        r"(?mi)^\s*\[\s*(?:global|debug|ior-(?:easy|hard)|mdtest-(?:easy|hard))\s*\]",
+        r"(?mi)^[ \t]*\[[ \t]*(?:global|debug|ior-(?:easy|hard)|mdtest-(?:easy|hard))[ \t]*\]",
     ),
     "dlio": FileKind(
         "a configuration of DLIO",
         "strakes run dlio FILE",
-        r"(?m)^(?:model|workflow|dataset|framework|reader|data_reader|train|workload)\s*:",
+        r"(?m)^(?:model|workflow|dataset|framework|reader|data_reader|train|workload)[ \t]*:",
     ),
 }
-_TOML = re.compile(rf"(?m)^\s*(?:\[\[?\s*)?({'|'.join(TOML_KINDS)})\s*(?:=|\]|\.)")
+_TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(?:=|\]|\.)")
 
 
 def kind_of(path: Path) -> tuple[str, FileKind] | None:
@@ -67,7 +68,7 @@ def kind_of(path: Path) -> tuple[str, FileKind] | None:
         return "directory", DIRECTORY
     try:
         with open_regular(path) as file:
-            text = file.read(_BEGINNING_BYTES).decode(errors="replace").removeprefix("\ufeff")
+            text = (file.read(_BEGINNING_BYTES) or b"").decode(errors="replace").removeprefix("\ufeff")
     except (OSError, BadInputError):
         return None
     known = next(((key, kind) for key, kind in OTHER_KINDS.items() if re.search(kind.pattern, text)), None)

@@ -131,7 +131,7 @@ def test_a_cancelled_batch_job_is_gone_on_with_and_nothing_is_measured_again(slu
     shutil.rmtree(slurm.home / "store", ignore_errors=True)
     study = ("study", "open-close", slurm.directory, *SLURM, "--budget")
     first = submitted(slurm, *study, "20s")
-    wait_until(lambda: len(visits(slurm)) > 2)
+    wait_until(lambda: sum(visit["purpose"] == "measure" for visit in visits(slurm)) > 2)
     assert slurm.strakes("jobs", first, "--cancel").returncode == 0
     watched = slurm.strakes("jobs", first)
     assert watched.returncode == 130 and "--resume" in watched.stdout

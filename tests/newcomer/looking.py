@@ -81,10 +81,11 @@ def lacking_advice(text: str, advice: Iterable[Mapping[str, Any]]) -> list[str]:
 def gains_in(text: str) -> list[str]:
     """Return the gains that a text tells, each with its interval.
 
-    >>> gains_in("bytes per call = 1 MiB\\n  2.71 - 3.18 (90 %): ratio of 1 MiB to 4 KiB, confirmed")
-    ['2.71 - 3.18 (90 %)']
+    >>> gains_in("bytes per call = 1 MiB\\n  2.94 [2.71 - 3.18] (90 %): ratio of 1 MiB to 4 KiB, confirmed")
+    ['2.94 [2.71 - 3.18] (90 %)']
     """
-    return re.findall(r"[\d.,]+ - [\d.,]+ \([\d.]+ %\)(?=: [^()]*, (?:not )?confirmed)", " ".join(text.split()))
+    gain = r"[\d.,]+ \[[\d.,]+ - [\d.,]+\] \([\d.]+ %\)(?=: [^()]*, (?:not )?confirmed)"
+    return re.findall(gain, " ".join(text.split()))
 
 
 def lacking_amounts(head: str) -> list[str]:
@@ -104,7 +105,8 @@ def cut_words(written: Sequence[str], known: set[str]) -> set[str]:
     text = "\n".join(written)
     # Numbers are written for the screen, and not all of them are at its full width.
     shown = {word for word in words_of(text) if re.fullmatch(r"[A-Za-z-]{2,}[.,:;]?", word)}
-    return (shown - known) | {word for word in text.split() if "…" in word}
+    unknown = {word for word in shown if not {word, word.removesuffix(",")} & known}
+    return unknown | {word for word in text.split() if "…" in word}
 
 
 def words_of(text: str) -> set[str]:

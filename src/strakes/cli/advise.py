@@ -124,7 +124,8 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
         say("It answers nothing about this application. What would, is below; --from RUN takes another run.")
     for phase in app.phases:
         say()
-        click.echo(f"{for_terminal(phase.name)} ({translate(phase.operation)}, {phase.files}):")
+        head = f"{phase.name} ({translate(phase.operation)}, {phase.files}):"
+        click.echo(for_terminal(head))
         for choice in chosen.choices:
             if choice.phase != phase.name:
                 continue

@@ -302,4 +302,5 @@ def _print_status(lab: LabStatus) -> None:
     rows = [(translate(label), text) for label, text in rows]
     width = max(columns(label) for label, _ in rows)
     for label, text in rows:
-        click.echo(f"  {padded(label, width)}  {translate(for_terminal(text))}")
+        line = f"  {padded(label, width)}  {translate(for_terminal(text))}"
+        click.echo(for_terminal(line))

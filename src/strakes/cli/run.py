@@ -152,7 +152,8 @@ def _run_tool(
     for index, note in enumerate(translated.notes):
         head = f"Unlike {tool}:"
         told = translate(head) if index == 0 else " " * columns(translate(head))
-        click.echo(f"{told} {translate(for_terminal(note))}", err=True)
+        line = f"{told} {translate(for_terminal(note))}"
+        click.echo(for_terminal(line), err=True)
     study = PlanRun(placed(translated.plan, placement), translated.measured, translated.fit)
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:

@@ -124,7 +124,7 @@ def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int, names
     count = sum(length <= room for length in lengths) - 1
     chosen = [line for item in items[:count] for line in item]
     if names and not chosen and 2 + len(names) <= room:
-        chosen, count = [*names], len(items)
+        return [(), ((translate(title), "bold"), (translate("  explained in the report"), "dim")), *names]
     left = len(items) - count
     more = (translate(f"  {left} more in the report"), "dim") if left else ("", "")
     return [(), ((translate(title), "bold"), more), *chosen]
@@ -229,8 +229,12 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
 
 def _names_of(warnings: Sequence[Notice], width: int) -> list[_Line]:
     """Return what the warnings are called, for where the text of none has room."""
-    names = ", ".join(notice.code for notice in warnings)
-    return [_plain(f"  {line}") for line in wrapped(names, width - 2)]
+    lines = [""]
+    # Not broken at their hyphens.
+    for notice in warnings:
+        lines += [""] if len(f"{lines[-1]} {notice.code},") > width - 2 else []
+        lines[-1] += f" {notice.code},"
+    return [_plain(f" {line}") for line in [*lines[:-1], lines[-1].removesuffix(",")] if line]
 
 
 def _warning(notice: Notice, width: int, most: int) -> list[_Line]:

@@ -412,7 +412,7 @@ def _figures() -> tuple[Figure, ...]:
 
 def _findings() -> tuple[Finding, ...]:
     def ratio(low: float, high: float, of: str) -> IntervalOf:
-        return IntervalOf(low, high, _CONFIDENCE, of)
+        return IntervalOf(low, high, _CONFIDENCE, of, "times")
 
     return (
         Finding(
@@ -484,7 +484,7 @@ def _recommendations() -> tuple[Recommendation, ...]:
             "1 MiB or more",
             "The smallest size that reaches 95 % of the best rate; 4 KiB calls lose two thirds of it.",
             ("transfer-size-4096:write", "transfer-size-1048576:write", "transfer-size-16777216:write"),
-            IntervalOf(2.71, 3.18, _CONFIDENCE, "ratio of 1 MiB to 4 KiB"),
+            IntervalOf(2.71, 3.18, _CONFIDENCE, "ratio of 1 MiB to 4 KiB", "times"),
             confirmed=True,
         ),
         Recommendation(
@@ -492,7 +492,7 @@ def _recommendations() -> tuple[Recommendation, ...]:
             "8",
             "Eight fill the device; 32 are slower by about an eighth.",
             ("processes-4:write", "processes-8:write", "processes-32:write"),
-            IntervalOf(1.07, 1.23, _CONFIDENCE, "ratio of 8 to 32 processes"),
+            IntervalOf(1.07, 1.23, _CONFIDENCE, "ratio of 8 to 32 processes", "times"),
             confirmed=True,
         ),
         Recommendation(
@@ -500,7 +500,7 @@ def _recommendations() -> tuple[Recommendation, ...]:
             "one large segment per process",
             "Strided access to a shared file pays for every boundary between processes.",
             ("patterns-SFSA strided:write", "patterns-SFSA non-strided:write", "open-close-32:open"),
-            IntervalOf(3.41, 4.16, _CONFIDENCE, "ratio of non-strided to strided"),
+            IntervalOf(3.41, 4.16, _CONFIDENCE, "ratio of non-strided to strided", "times"),
             confirmed=False,
         ),
     )

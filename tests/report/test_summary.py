@@ -11,8 +11,12 @@ import pytest
 from report.example import example_portrait
 from report.golden import assert_golden
 from strakes.findings.portrait import Finding, Headline, Recommendation, RunWarning
+from strakes.portraits.build import build_portrait
+from strakes.report import summary
 from strakes.report.summary import MOST_LINES, render_summary
+from strakes.store.published import PublishedRun
 
+RUNS = sorted((Path(__file__).parents[1] / "store" / "runs").glob("*.json.gz"))
 REPORT = Path("/home/someone/strakes/runs/2026-11-21-0625-9f3c/report.html")
 
 
@@ -163,3 +167,19 @@ def test_no_sentence_is_cut() -> None:
     for width in (60, 80, 100):
         rest = render_summary(portrait, width=width, colour=False).partition("Headlines")[2]
         assert "..." not in rest and ("code-0, code-1, code-2" in rest or "the file system was sure." in rest)
+
+
+# Parameters of a fitted law are plain numbers, and called by their names.
+OF_A_LAW = "bootstrap over runs"
+BARE_BOUNDS = re.compile(r"(?<! times) \[[\d.,]+ - [\d.,]+\]")
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_bounds_have_their_unit_beside_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    portrait = build_portrait(PublishedRun(path))
+    bounds = [finding.interval for finding in portrait.findings] + [one.interval for one in portrait.recommendations]
+    assert [known for known in bounds if known and not known.unit and OF_A_LAW not in known.of] == []
+    monkeypatch.setattr(summary, "MOST_LINES", 10_000)
+    lines = render_summary(portrait, width=400, colour=False).splitlines()
+    traits = [line for line in lines if line.startswith(("  + ", "  - ", "  * "))]
+    assert [line for line in traits if BARE_BOUNDS.search(line)] == []

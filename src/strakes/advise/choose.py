@@ -196,7 +196,7 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
         ]
     interval = ratio.interval
     gain = IntervalOf(
-        interval.low, interval.high, interval.confidence, f"ratio of {describe(instead)} to {describe(now)}"
+        interval.low, interval.high, interval.confidence, f"ratio of {describe(instead)} to {describe(now)}", "times"
     )
     evidence = (now.id, instead.id)
     if interval.low > 1:
@@ -267,7 +267,7 @@ def _gain(best: Measured, other: Measured, factor: str, results: Results) -> Int
         ratio = better_ratio(best, other, results.confidence, purpose)
         if ratio is not None and ratio.interval is not None:
             of = f"ratio to {level_text(factor, other.settings[factor])}, {ratio.runs} {runs}"
-            return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)
+            return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of, "times")
     return None
 
 

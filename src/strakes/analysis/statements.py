@@ -236,4 +236,4 @@ def _interval(contest: Contest, ratio: Estimate, results: Results) -> IntervalOf
     of = f"ratio to {describe(results.get(contest.rival))}, {ratio.runs} fresh paired runs"
     if contest.threshold < 1:
         of = f"{of}; {100 * contest.threshold:.0f} % of it is enough"
-    return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)
+    return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of, "times")

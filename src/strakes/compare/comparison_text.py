@@ -59,7 +59,7 @@ def say_overall(comparison: Comparison) -> str:
     """Return the verdict over all cells as one sentence."""
     overall = comparison.overall
     times = _times(overall.ratio, overall.low, overall.high)
-    return f"B is {overall.verdict}{times} over {_counted(len(comparison.cells), 'cell')}."
+    return f"B is {overall.verdict}{times} over {counted(len(comparison.cells), 'cell')}."
 
 
 def say_scope(comparison: Comparison) -> str:
@@ -82,14 +82,11 @@ def _line(cell: CellVerdict, width: int) -> str:
     values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
     runs = translate(f"({cell.runs_a} and {counted(cell.runs_b, 'run')})")
     name = f"{padded(translate(cell.verdict), 12)} {for_terminal(cell.id):<{width}}"
-    return f"  {name}  {cell.ratio:.3f} [{interval}]  {values}  {runs}"
+    ratio = translate(f"{cell.ratio:.3f} times")
+    return f"  {name}  {ratio} [{interval}]  {values}  {runs}"
 
 
 def _times(ratio: float | None, low: float | None, high: float | None) -> str:
     if ratio is None:
         return ""
     return f": {ratio:.3f} times as good" + ("" if low is None or high is None else f" [{low:.3f} - {high:.3f}]")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -16,12 +16,16 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class IntervalOf:
-    """An interval and what it is of, e.g. "ratio of 1 MiB to 4 KiB"."""
+    """An interval and what it is of, e.g. "ratio of 1 MiB to 4 KiB".
+
+    ``unit`` of both bounds: "times" of a ratio, "share" (shown in %), a unit of measures; empty for a plain number.
+    """
 
     low: float
     high: float
     confidence: float
     of: str
+    unit: str
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from strakes.units import KIB, format_bytes, format_seconds, format_value
 def show(value: float, unit: str) -> str:
     """Return a measured value; like ``format_value``, but never "0.00" for what is not zero.
 
-    >>> show(1048576 * 1234.0, "B/s"), show(2000.0, "B/s"), show(0.0021, "op/s"), show(0.0, "s")
-    ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s')
+    >>> show(1048576 * 1234.0, "B/s"), show(2000.0, "B/s"), show(0.0021, "op/s"), show(0.0, "s"), show(0.125, "share")
+    ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s', '12.5 %')
     """
     if not math.isfinite(value):
         return "not a number" if math.isnan(value) else "no bound"
@@ -22,6 +22,8 @@ def show(value: float, unit: str) -> str:
         return f"0 {unit}".rstrip()
     if unit == "B/s" and abs(value) < 100 * KIB:
         return f"{value:.3g} B/s" if abs(value) < KIB else f"{value / KIB:.3g} KiB/s"
+    if unit == "share":
+        return f"{100 * value:.3g} %"
     if unit not in ("B/s", "s", "B") and abs(value) < 0.1:
         return f"{value:.2g} {unit}".rstrip()
     return format_value(value, unit)
@@ -32,17 +34,17 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
 
     >>> show_range(0.0012, 0.0013, "s"), show_range(0.0009, 0.0013, "s")
     ('1.20–1.30 ms', '900 us – 1.30 ms')
-    >>> show_range(90.0, 110.0, "op/s", beside="100 op/s")
-    '90.0–110'
+    >>> show_range(90.0, 110.0, "op/s", beside="100 op/s"), show_range(0.12, 0.14, "million files/h")
+    ('90.0–110', '0.12–0.14 million files/h')
     """
     left, right = show(low, unit), show(high, unit)
-    left_number, _, left_unit = left.rpartition(" ")
-    right_number, _, right_unit = right.rpartition(" ")
-    if not left_number and not right_number:
+    left_number, _, left_unit = left.partition(" ")
+    right_number, _, right_unit = right.partition(" ")
+    if not left_unit and not right_unit:
         return f"{left}{dash}{right}"
-    if left_unit != right_unit:
+    if left_unit != right_unit or not math.isfinite(low):
         return f"{left} {dash.strip()} {right}"
-    if beside.rpartition(" ")[2] == left_unit:
+    if beside.partition(" ")[2] == left_unit:
         return f"{left_number}{dash}{right_number}"
     return f"{left_number}{dash}{right_number} {left_unit}"
 
@@ -77,16 +79,28 @@ def show_levels(levels: Sequence[float], unit: str, *, by_turns: bool = False) -
     return f"{shown[0]} or {shown[-1]} by turns" if by_turns else " then ".join(shown)
 
 
+def show_bounds(interval: IntervalOf, dash: str = "–", beside: str = "") -> str:
+    """Return the bounds with their unit, which is left out where ``beside`` (the median as shown) has it.
+
+    >>> show_bounds(IntervalOf(0.956, 1.034, 0.9, "ratio of 1 MiB to 4 KiB", "times"), " - ")
+    '0.96 - 1.03 times'
+    """
+    return show_range(interval.low, interval.high, interval.unit, beside, dash)
+
+
 def show_interval_of(interval: IntervalOf, dash: str = "–", median: float | None = None) -> str:
     """Return an interval's bounds, with the median where it is known, its confidence, and what it is of.
 
-    >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB"))
-    '1.31–12.0 (90 %): ratio of 1 MiB to 4 KiB'
-    >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB"), median=2.5)
-    '2.50 [1.31–12.0] (90 %): ratio of 1 MiB to 4 KiB'
+    >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"))
+    '1.31–12.0 times (90 %): ratio of 1 MiB to 4 KiB'
+    >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"), median=2.5)
+    '2.50 times [1.31–12.0] (90 %): ratio of 1 MiB to 4 KiB'
     """
-    bounds = show_range(interval.low, interval.high, "", dash=dash)
-    told = bounds if median is None else f"{show(median, '')} [{bounds}]"
+    if median is None:
+        told = show_bounds(interval, dash)
+    else:
+        middle = show(median, interval.unit)
+        told = f"{middle} [{show_bounds(interval, dash, middle)}]"
     return f"{told} ({percent(interval.confidence)}): {interval.of}"
 
 

@@ -11,7 +11,7 @@ from strakes.foreign_text import for_terminal
 from strakes.literature.replication import disagreements, table
 from strakes.literature.sources import Source
 from strakes.literature.tables import Beside, beside, scale, statements
-from strakes.report.numbers import show, show_interval
+from strakes.report.numbers import show, show_bounds, show_interval
 from strakes.report.sources import SOURCES as PAPERS
 from strakes.report.summary import wrap
 
@@ -103,7 +103,7 @@ def _found(findings: Sequence[Finding]) -> list[str]:
 
 def _bounds(finding: Finding) -> str:
     """Return the interval in short, where there is one."""
-    return "" if finding.interval is None else f" [{finding.interval.low:,.3g} - {finding.interval.high:,.3g}]"
+    return "" if finding.interval is None else f" [{show_bounds(finding.interval, ' - ')}]"
 
 
 def _against(portraits: Sequence[Portrait]) -> bool:

@@ -10,7 +10,7 @@ from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait, R
 from strakes.report.axes import band, x_axis
 from strakes.report.figures import Drawing, draw
 from strakes.report.notices import Notice, Omission, omissions, touching
-from strakes.report.numbers import show_interval_of, show_range
+from strakes.report.numbers import show_bounds, show_interval_of
 from strakes.report.servers import ServerTable, server_table
 from strakes.report.sources import SOURCES
 from strakes.report.tables import CellTable, tables_of
@@ -94,7 +94,7 @@ def statement(finding: Finding) -> Statement:
         finding.verdict,
         VERDICTS[finding.verdict],
         finding.statement,
-        "" if finding.interval is None else show_range(finding.interval.low, finding.interval.high, ""),
+        "" if finding.interval is None else show_bounds(finding.interval),
         interval,
         finding.needs,
         finding.study,

@@ -15,7 +15,7 @@ from strakes.language import translate
 from strakes.language.width import columns, padded, shortened, wrapped
 from strakes.report.facts import created, ended_early, felt_by_others, headlines_of, no_headline, size_of, title_of
 from strakes.report.notices import Notice, notices
-from strakes.report.numbers import figures_of, percent, show_interval_of
+from strakes.report.numbers import figures_of, percent, show_bounds, show_interval_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -251,23 +251,11 @@ def _warning(notice: Notice, width: int, most: int) -> list[_Line]:
 _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 
 
-# From here on decimals say nothing.
-_WHOLE = 1000
-
-
 def _trait(finding: Finding, width: int) -> list[_Line]:
-    bounds = "" if finding.interval is None else f" [{_bound(finding.interval.low)} - {_bound(finding.interval.high)}]"
+    bounds = "" if finding.interval is None else f" [{translate(show_bounds(finding.interval, DASH))}]"
     sign, style = _SIGNS[finding.tone]
     first, *rest = wrapped(translate(for_terminal(finding.statement)) + bounds, width - 4)
     return [((f"  {sign} ", style), (first, "")), *(_plain(f"    {line}") for line in rest)]
-
-
-def _bound(value: float) -> str:
-    """
-    >>> _bound(0.8251), _bound(270262.12)
-    ('0.83', '270,262')
-    """
-    return f"{value:,.0f}" if abs(value) >= _WHOLE else f"{value:.2f}"
 
 
 def _gap(finding: Finding, width: int, most: int) -> list[_Line]:

@@ -161,7 +161,7 @@ def _finding(
     shown = (
         None
         if interval is None
-        else IntervalOf(interval.low, interval.high, interval.confidence, f"B over A, paired{together}")
+        else IntervalOf(interval.low, interval.high, interval.confidence, f"B over A, paired{together}", "times")
     )
     if judgement.verdict is Verdict.INCONCLUSIVE:
         return Finding(identifier, study, text, "inconclusive", evidence, shown, judgement.needs)

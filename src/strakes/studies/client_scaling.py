@@ -129,13 +129,13 @@ class ClientScaling(Study):
                     statement,
                     "measured",
                     evidence,
-                    IntervalOf(interval.low, interval.high, interval.confidence, of),
+                    IntervalOf(interval.low, interval.high, interval.confidence, of, ""),
                 )
             )
         peak = law.peak
         if math.isfinite(peak.high):
             statement = f"By the law, the rate is highest at {law.law.peak:,.0f} clients and falls beyond."
-            interval_of = IntervalOf(peak.low, peak.high, peak.confidence, "clients at the peak")
+            interval_of = IntervalOf(peak.low, peak.high, peak.confidence, "clients at the peak", "clients")
             findings.append(Finding(f"{self.name}-peak", self.name, statement, "measured", evidence, interval_of))
         else:
             statement = "By the law, the rate is not shown to fall at any number of clients."
@@ -159,7 +159,7 @@ class ClientScaling(Study):
             )
         rate = law.rate(_NEEDED_CLIENTS)
         interval = IntervalOf(
-            rate.low, rate.high, rate.confidence, f"files a second of {_NEEDED_CLIENTS} clients, extrapolated"
+            rate.low, rate.high, rate.confidence, f"rate of {_NEEDED_CLIENTS} clients, extrapolated", "files/s"
         )
         holds = rate.low >= needed
         verdict = "served" if holds else "not served" if rate.high < needed else "perhaps served"

@@ -109,7 +109,7 @@ def ratio_finding(
             finding_id, a.study, statement.format(ratio="an unknown number of"), "inconclusive", evidence, needs=needs
         )
     low, high = ratio.interval.low, ratio.interval.high
-    interval = IntervalOf(low, high, ratio.interval.confidence, f"ratio of {describe(a)} to {describe(b)}")
+    interval = IntervalOf(low, high, ratio.interval.confidence, f"ratio of {describe(a)} to {describe(b)}", "times")
     text = statement.format(ratio=f"{ratio.median:.2f}")
     verdict: Literal["measured", "holds", "does-not", "inconclusive"] = "inconclusive"
     if holds_within is not None:
@@ -251,6 +251,7 @@ def saturation_finding(
         saturation.ratio.interval.high,
         saturation.ratio.interval.confidence,
         f"ratio to {rival}",
+        "times",
     )
     others = [cell for cell in by_level.values() if cell is not chosen]
     times = f"{saturation.ratio.median:.2f} times those at {rival}"
@@ -294,7 +295,7 @@ def _partly_known(
             "not known."
         )
         of = f"ratio of {much} to {little}"
-        interval = IntervalOf(gain.interval.low, gain.interval.high, gain.interval.confidence, of)
+        interval = IntervalOf(gain.interval.low, gain.interval.high, gain.interval.confidence, of, "times")
         claims = tuple(Claim(better.id, cell.id, 1.0) for x, cell in by_level.items() if x <= saturation.too_little_x)
         return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
     if saturation.rival_x is None or ratio is None or not ratio.interval or ratio.interval.low < NEARLY_ALIKE[0]:
@@ -302,7 +303,7 @@ def _partly_known(
     smallest, low = by_level[min(by_level)], ratio.interval.low
     least, rival = (level_text(factor, cell.settings[factor]) for cell in (smallest, by_level[saturation.rival_x]))
     text = f"{_upper(noun)}: {least} reach at least {low:.0%} of the rate of any other setting measured."
-    interval = IntervalOf(low, ratio.interval.high, ratio.interval.confidence, f"ratio to {rival}")
+    interval = IntervalOf(low, ratio.interval.high, ratio.interval.confidence, f"ratio to {rival}", "times")
     claims = tuple(Claim(smallest.id, cell.id, low) for cell in by_level.values() if cell is not smallest)
     return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
 

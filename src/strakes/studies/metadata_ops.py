@@ -235,7 +235,7 @@ class MetadataOps(Study):
         if cell.low is None or cell.high is None:
             needs = f"at least {smallest_runs(results.confidence)} blocks"
             return [Finding(f"{self.name}-device", self.name, text, "inconclusive", (busiest.id,), needs=needs)]
-        interval = IntervalOf(cell.low, cell.high, cell.confidence, "% busy")
+        interval = IntervalOf(cell.low, cell.high, cell.confidence, "time that the device was busy", "%")
         return [Finding(f"{self.name}-device", self.name, text, "measured", (busiest.id,), interval)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -331,7 +331,7 @@ class MetadataOps(Study):
                 statement,
                 "measured",
                 evidence,
-                IntervalOf(interval.low, interval.high, interval.confidence, "mean of the six, op/s"),
+                IntervalOf(interval.low, interval.high, interval.confidence, "mean of the six", "op/s"),
             )
         ]
 

@@ -203,7 +203,7 @@ class NamespaceScaling(Study):
             return Finding(identifier, self.name, f"{subject}: INCONCLUSIVE.", "inconclusive", evidence, needs=needs)
         low, high = ratio.interval.low, ratio.interval.high
         interval = IntervalOf(
-            low, high, confidence, "rate of six operations over that of the usual automatic placement"
+            low, high, confidence, "rate of six operations over that of the usual automatic placement", "times"
         )
         text = f"{subject}: {ratio.median:.2f} times the rate of the usual automatic placement."
         if low > 1 or high < 1:
@@ -238,6 +238,7 @@ class NamespaceScaling(Study):
                 ratio.interval.high / most,
                 ratio.interval.confidence,
                 "efficiency against linear",
+                "share",
             )
             findings.append(Finding(identifier, self.name, text, "measured", evidence, interval))
         return findings
@@ -271,6 +272,7 @@ class NamespaceScaling(Study):
             efficiency.interval.high / most,
             confidence,
             "efficiency of automatic placement, six operations",
+            "share",
         )
         reason = (
             f"on {most} metadata targets it reaches {share:.0%} of linear scaling and {of_manual.median:.2f} times "

@@ -145,7 +145,7 @@ class NodesStudy(Study):
                 needs="nodes that can reach each other and this host by TCP",
             )
         x, interval = link
-        shown = IntervalOf(interval.low, interval.high, interval.confidence, "bytes a second of a node's link, by TCP")
+        shown = IntervalOf(interval.low, interval.high, interval.confidence, "rate of a node's link, by TCP", "B/s")
         link_text = f"A node's link carries {format_value(x, 'B/s')} (TCP)"
         best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
         known = [
@@ -186,7 +186,7 @@ class NodesStudy(Study):
         interval = intervals[host]
         assert interval is not None
         of = f"share of the usual node's rate, the lowest of {len(shares)} judged together"
-        shown = IntervalOf(interval.low, interval.high, confidence, of)
+        shown = IntervalOf(interval.low, interval.high, confidence, of, "share")
         if interval.high < _SLOW:
             text = f"{host} is slow: it {operation}s at {median(shares[host]):.0%} of the usual rate of the nodes."
             return Finding(identifier, self.name, text, "measured", evidence, shown, tone="bad")

@@ -84,7 +84,8 @@ class PlanRun(Study):
                 needs = f"at least {smallest_runs(results.confidence)} blocks"
                 findings.append(Finding(identifier, self.name, text, "inconclusive", (cell.id,), needs=needs))
                 continue
-            interval = IntervalOf(estimate.low, estimate.high, estimate.confidence, "% of the time")
+            of = "time that accelerators would have computed"
+            interval = IntervalOf(estimate.low, estimate.high, estimate.confidence, of, "%")
             findings.append(Finding(identifier, self.name, text, "measured", (cell.id,), interval))
         return findings
 

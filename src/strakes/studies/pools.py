@@ -63,7 +63,7 @@ def per_hour_finding(identifier: str, cell: Measured, what: str, needed_per_hour
             needs="more runs: give a larger --budget",
         )
     low, high = cell.estimate.low * HOUR_S / 1e6, cell.estimate.high * HOUR_S / 1e6
-    interval = IntervalOf(low, high, cell.estimate.confidence, "million files an hour")
+    interval = IntervalOf(low, high, cell.estimate.confidence, "rate of files", "million files/h")
     if needed_per_hour is None:
         return Finding(identifier, cell.study, f"{statement}.", "measured", (cell.id,), interval)
     needed = needed_per_hour / 1e6

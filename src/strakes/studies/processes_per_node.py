@@ -217,7 +217,11 @@ class ProcessesPerNode(Study):
             return Finding(identifier, self.name, f"{what}: not known.", "inconclusive", evidence, needs=needs)
         low, high = ratio.interval.low / number, ratio.interval.high / number
         interval = IntervalOf(
-            low, high, ratio.interval.confidence, f"rate on all {number} over {number} times the rate on one"
+            ratio.interval.low,
+            ratio.interval.high,
+            ratio.interval.confidence,
+            f"rate on all {number} over the rate on one",
+            "times",
         )
         text = f"{what} give {ratio.median:.2f} times what one gives"
         if high < SATURATED:

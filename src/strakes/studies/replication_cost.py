@@ -23,7 +23,7 @@ from strakes.findings.portrait import (
 from strakes.findings.results import Measured, Results
 from strakes.literature.replication import BYTES_PER_FILE, CONFIGURED_MB_PER_S, MEASURED, MIB, disagreements, predicted
 from strakes.plan import MetadataPhase, Plan
-from strakes.statistics.interval import Interval, median, median_interval
+from strakes.statistics.interval import median, median_interval
 from strakes.studies.study import Context, Study
 
 SENT = "data.replicated_bytes"
@@ -165,9 +165,8 @@ class ReplicationCost(Study):
             return Finding(
                 identifier, self.name, text, "inconclusive", (cell.id,), needs="more runs: give a larger --budget"
             )
-        return Finding(
-            identifier, self.name, text, "measured", (cell.id,), _of(interval, "bytes replicated for a file")
-        )
+        shown = IntervalOf(interval.low, interval.high, interval.confidence, "replicated for a file", "bytes")
+        return Finding(identifier, self.name, text, "measured", (cell.id,), shown)
 
     def _arithmetic(self, results: Results) -> list[Finding]:
         """Return what the bytes measured here would mean for S2's files, at the rate that it had configured."""
@@ -200,7 +199,3 @@ def _bytes_per_file(cell: Measured) -> list[float]:
 
 def _ranks(number: Setting) -> str:
     return "1 rank" if number == 1 else f"{number} ranks"
-
-
-def _of(interval: Interval, what: str) -> IntervalOf:
-    return IntervalOf(interval.low, interval.high, interval.confidence, what)

@@ -44,9 +44,8 @@ def speed_ups(
             findings.append(Finding(identifier, study, text, "inconclusive", evidence, needs=needs))
             continue
         low, high = ratio.interval.low, ratio.interval.high
-        interval = IntervalOf(
-            low, high, confidence, "speed-up, one of several judged together" if len(others) > 1 else "speed-up"
-        )
+        of = "speed-up, one of several judged together" if len(others) > 1 else "speed-up"
+        interval = IntervalOf(low, high, confidence, of, "times")
         text = f"{what}: {ratio.median:.2f} times as fast here ({published})."
         if low <= 1 <= high:
             needs = "a narrower interval: a larger --budget"

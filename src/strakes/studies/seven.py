@@ -86,8 +86,9 @@ def _judge(part: NamedPart, a: Measured, b: Measured, confidence: float) -> tupl
     if ratio is None or ratio.interval is None:
         return "inconclusive", f"{part.what}: too few runs", None
     low, high = ratio.interval.low, ratio.interval.high
-    interval = IntervalOf(low, high, ratio.interval.confidence, f"{part.what}: ratio of {describe(a)} to {describe(b)}")
-    text = f"{part.what} {ratio.median:.2f} [{low:.2f} - {high:.2f}]"
+    of = f"{part.what}: ratio of {describe(a)} to {describe(b)}"
+    interval = IntervalOf(low, high, ratio.interval.confidence, of, "times")
+    text = f"{part.what} {ratio.median:.2f} times [{low:.2f} - {high:.2f}]"
     if part.within[0] <= low and high <= part.within[1]:
         return "holds", text, interval
     if high < part.within[0] or low > part.within[1]:

@@ -245,7 +245,7 @@ def _ratio(name: str, scores: Scores, confidence: float) -> tuple[float, Interva
     if ratio.interval is None:
         return None
     of = "ratio to the median of all" if len(scores) > _PAIR else "ratio to the other"
-    return ratio.median, IntervalOf(ratio.interval.low, ratio.interval.high, confidence, of)
+    return ratio.median, IntervalOf(ratio.interval.low, ratio.interval.high, confidence, of, "times")
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:

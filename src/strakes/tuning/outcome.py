@@ -77,7 +77,7 @@ class TuningOutcome:
         if self.gain is None or self.gain.interval is None:
             return None
         interval = self.gain.interval
-        return IntervalOf(interval.low, interval.high, interval.confidence, of)
+        return IntervalOf(interval.low, interval.high, interval.confidence, of, "times")
 
     @property
     def default(self) -> Mapping[str, Setting]:

@@ -15,7 +15,7 @@ from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, lau
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
-from strakes.launch.choice import Launcher
+from strakes.launch.choice import Launcher, with_launcher
 
 if TYPE_CHECKING:
     from strakes.launch.messages import Hello
@@ -128,7 +128,7 @@ def _backends(hellos: Sequence[Hello]) -> Iterator[MachineCheck]:
     present = {name for hello in hellos for name in hello.backends}
     absent = {name: reason for hello in hellos for name, reason in hello.absent.items() if name not in present}
     for name, reason in absent.items():
-        yield MachineCheck(f"backend {name}", "missing", reason["why"], reason["remedy"])
+        yield MachineCheck(f"backend {name}", "missing", reason["why"], with_launcher(reason["remedy"]))
 
 
 def _packages() -> list[MachineCheck]:

@@ -49,12 +49,17 @@ def _list(jobs: list[Job], *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from strakes.jobs.batch import state_of
+    from strakes.launch.choice import how_to_get
 
     states = {job.id: state_of(job) for job in jobs}
     if as_json:
         click.echo(json.dumps([{**asdict(job), "state": states[job.id]} for job in jobs], indent=1))
     elif not jobs:
-        say("No jobs. Submit one: strakes survey DIR --launcher slurm --batch '-N 4'")
+        way = how_to_get("slurm")
+        if way:
+            say(f"No jobs. They need Slurm, which this machine lacks: {way}")
+        else:
+            say("No jobs. Submit one: strakes survey DIR --launcher slurm --batch '-N 4'")
     for job in jobs if not as_json else ():
         ended = "" if job.status is None else f", exit status {job.status}"
         say(f"{job.id:>8}  {states[job.id].lower()}{ended}  {job.name}  {job.run or 'no run yet'}")

@@ -12,6 +12,7 @@ import shutil
 from dataclasses import dataclass
 from typing import Literal
 
+from strakes.launch.mpi_family import GET_MPI
 from strakes.units import GIB, format_bytes
 
 State = Literal["ok", "limited", "missing"]
@@ -42,7 +43,7 @@ _TOOLS = {
     "mdtest": "for comparisons: comes with ior",
     "lfs": "for Lustre: the package lustre-client of your file system's vendor",
     "ceph": "for CephFS: apt install ceph-common, dnf install ceph-common",
-    "mpiexec": "for several nodes: the MPI module of your site, or pip install mpich",
+    "mpiexec": f"for several nodes: {GET_MPI}",
     "srun": "for batch jobs: the Slurm client of your site",
 }
 

@@ -110,11 +110,12 @@ def submit(words: str, *, name: str, directory: Path, launch: Launch, **_others:
     """Submit this very command as a job of its own; print its number."""
     from strakes.cli.options import words_of
     from strakes.jobs.batch import submit_job, without_batch
+    from strakes.launch.choice import offer
     from strakes.store.jobs import Jobs
     from strakes.targets.directory import require_directory
 
     if launch.launcher != "slurm":
-        raise BadInputError(f"--batch cannot be used with --launcher {launch.launcher}", remedy="Add --launcher slurm.")
+        raise BadInputError(f"--batch cannot be used with --launcher {launch.launcher}", remedy=offer(("slurm",)))
     require_directory(directory)
     job = submit_job(name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
     say(f"strakes: submitted; watch it with: strakes jobs {job}", err=True)

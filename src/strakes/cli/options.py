@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from strakes.errors import BadInputError, MeasurementError
-from strakes.launch.choice import LAUNCHERS, Launch, Launcher
+from strakes.launch.choice import LAUNCHERS, Launch, Launcher, offer
 from strakes.launch.impact import parse_impact
 from strakes.targets.command import Servers
 from strakes.units import parse_bytes, parse_seconds
@@ -342,7 +342,7 @@ _LAUNCH_OPTIONS = (
         default="local",
         show_default=True,
         help="How to start ranks (parallel workers): as threads on this host (local), or as processes by "
-        "mpiexec (mpi), srun (slurm) or --launcher-command (command).",
+        "mpiexec (mpi), srun (slurm) or --launcher-command (command). strakes doctor says which work here.",
     ),
     click.option(
         "-n",
@@ -410,16 +410,16 @@ def launch_from(
     """Return the options of ``launch_options`` as one value. Raises BadInputError where they contradict each other."""
     if launcher_command is not None and launcher == "local":
         launcher = "command"
-    for name, value, where in (
+    wrong: tuple[tuple[str, object, tuple[Launcher, ...]], ...] = (
         ("--hosts", hosts, ("mpi", "slurm", "command")),
         ("--ranks-per-node", ranks_per_node, ("mpi", "slurm", "command")),
         ("--mpiexec", mpiexec, ("mpi",)),
         ("--launcher-options", launcher_options, ("mpi", "slurm")),
         ("--launcher-command", launcher_command, ("command",)),
-    ):
+    )
+    for name, value, where in wrong:
         if value is not None and launcher not in where:
-            remedy = f"Add --launcher {' or '.join(where)}."
-            raise BadInputError(f"{name} cannot be used with --launcher {launcher}", remedy=remedy)
+            raise BadInputError(f"{name} cannot be used with --launcher {launcher}", remedy=offer(where))
     if launcher == "command" and launcher_command is None:
         remedy = "Add --launcher-command 'jsrun -n {ranks} {engine}'."
         raise BadInputError("--launcher command was given without a command", remedy=remedy)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from strakes.errors import EnvironmentLacksError
 
 if TYPE_CHECKING:
     from strakes.launch.engine import Engine
@@ -53,6 +55,40 @@ def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engi
     from strakes.launch.local import LocalEngine
 
     return LocalEngine(log=log)
+
+
+def how_to_get(launcher: Launcher) -> str:
+    """Return how to get what a launcher needs; empty where this machine has it."""
+    from strakes.launch.mpi import find_mpiexec
+    from strakes.launch.mpi_family import find_mpi_engine
+    from strakes.launch.slurm import find_srun
+
+    try:
+        if launcher == "mpi":
+            find_mpi_engine(find_mpiexec())
+        elif launcher == "slurm":
+            find_srun()
+    except EnvironmentLacksError as error:
+        return error.remedy
+    return ""
+
+
+def offer(launchers: Sequence[Launcher]) -> str:
+    """Return the remedy to use one of the launchers; of those that this machine lacks, how to get them."""
+    ways = {launcher: how_to_get(launcher) for launcher in launchers}
+    there = [launcher for launcher, way in ways.items() if not way]
+    told = [f"Add --launcher {' or '.join(there)}."] if there else []
+    return " ".join([*told, *(_lacking(launcher, way) for launcher, way in ways.items() if way)])
+
+
+def with_launcher(remedy: str) -> str:
+    """Return an engine's remedy; where it names a launcher that this machine lacks, also how to get that."""
+    ways = {launcher: how_to_get(launcher) for launcher in LAUNCHERS if f"--launcher {launcher}" in remedy}
+    return " ".join([remedy, *(_lacking(launcher, way) for launcher, way in ways.items() if way)])
+
+
+def _lacking(launcher: Launcher, way: str) -> str:
+    return f"This machine lacks what --launcher {launcher} needs: {way}"
 
 
 def processes(launch: Launch) -> int:

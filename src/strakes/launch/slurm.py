@@ -34,7 +34,9 @@ class Allocation:
 
 
 def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
-    """Return the allocation that this process is in. Raises BadInputError outside of one.
+    """Return the allocation that this process is in.
+
+    Raises BadInputError outside of one, EnvironmentLacksError where there is no Slurm.
 
     >>> job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_NTASKS": "6"}
     >>> allocation({**job, "SLURM_JOB_CPUS_PER_NODE": "8(x2),4"})
@@ -42,6 +44,7 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
     """
     job = variables.get("SLURM_JOB_ID", "")
     if not job:
+        find_srun()
         raise BadInputError(
             "--launcher slurm works only inside an allocation",
             why="SLURM_JOB_ID is not set",
@@ -121,7 +124,7 @@ def find_srun() -> Path:
             "srun is missing",
             where="PATH",
             why="there is no program of that name",
-            remedy="Load the Slurm client of your site, or use --launcher mpi.",
+            remedy="Load the Slurm client of your site.",
         )
     return Path(srun)
 

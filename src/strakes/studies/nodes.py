@@ -40,7 +40,8 @@ class NodesStudy(Study):
                 SkippedCell(
                     self.name,
                     {"nodes": 1},
-                    "only one node takes part; use --launcher mpi --hosts A,B or --launcher slurm",
+                    "only one node takes part; more do with --launcher and --hosts (strakes doctor says which "
+                    "launchers work here)",
                 )
             ]
         each = min(context.nodes.values())

@@ -10,6 +10,7 @@ from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.findings.cell import Cell
 from strakes.findings.place import Place
 from strakes.findings.portrait import SkippedCell
+from strakes.launch.choice import with_launcher
 from strakes.store import Run
 from strakes.store.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
 from strakes.studies.study import Pilot
@@ -104,7 +105,9 @@ def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> 
     """Raise EnvironmentLacksError, with what would bring it, where every phase that was asked for is left out."""
     reasons = dict.fromkeys(skipped_cell.reason for skipped_cell in lacking)
     remedies = dict.fromkeys(
-        absence["remedy"] for name, absence in absent.items() if any(why.startswith(f"{name}: ") for why in reasons)
+        with_launcher(absence["remedy"])
+        for name, absence in absent.items()
+        if any(why.startswith(f"{name}: ") for why in reasons)
     )
     raise EnvironmentLacksError(
         "every cell is skipped", where=str(session.request.directory), why="; ".join(reasons), remedy=" ".join(remedies)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,7 +99,12 @@ class Engine:
         return (work.kind == "data" and work.depth == 1) or not self._stamped
 
     def run(self, work: Work, directory: Path) -> Rates:
-        samples = run_plan(self._engine, Plan(work.ranks, phases_of(work, stamped=self._stamped)), directory)
+        plan = Plan(work.ranks, phases_of(work, stamped=self._stamped))
+        allowed = os.sched_getaffinity(0)
+        # It was started before the bench was kept to one processor.
+        samples = run_plan(
+            self._engine, plan if len(allowed) > 1 else replace(plan, processors=str(*allowed)), directory
+        )
         if work.kind == "small":
             return {SMALL: one_after_the_other(*(sample.operations_per_s for sample in samples))}
         if work.kind == "pool":

@@ -10,9 +10,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.awake import awake
 from bench.contenders import Contender
 from bench.places import Place
+from bench.together import together
 from bench.work import Work
 
 
@@ -59,6 +59,5 @@ def measure(
 def _run(contender: Contender, work: Work, place: Place) -> Mapping[str, float]:
     with tempfile.TemporaryDirectory(dir=place.directory, prefix="bench-") as directory:
         place.settle()
-        # What waits for a device is done by another thread, on a processor that would fall asleep in between.
-        with awake() if place.has_device else nullcontext():
+        with together() if work.direct and place.on_loop else nullcontext():
             return contender.run(work, Path(directory))

@@ -26,6 +26,7 @@ class Place:
     directory: Path
     description: str
     has_device: bool  # O_DIRECT goes to a device, not to memory
+    on_loop: bool = False  # a loop device of our own
 
     def settle(self) -> None:
         """Write back what is dirty, so that nobody pays for what the one before left."""
@@ -76,6 +77,7 @@ def own_places(largest_bytes: int) -> Iterator[list[Place]]:
                 base / "xfs",
                 "XFS with the defaults of mkfs.xfs, on a loop device over a file in a tmpfs",
                 has_device=True,
+                on_loop=True,
             ),
         ]
 

@@ -77,8 +77,6 @@ class Amounts:
 # Short, so that there are many blocks: a pair's noise is mostly what the machine did between its two halves.
 SHORT = Amounts(items=30_000, transfers=((4 * KIB, 128 * MIB), (MIB, 256 * MIB)), repeat_ms=200)
 QUICK = Amounts(items=2_000, transfers=((4 * KIB, 8 * MIB), (MIB, 16 * MIB)), repeat_ms=20)
-# Small O_DIRECT transfers to a device are that much slower than to memory, but for those that wait together.
-_DEVICE_SLOWDOWN = 16
 _DEPTH = 32
 
 
@@ -108,8 +106,9 @@ def works_of(memory: Place, device: Place | None, amounts: Amounts) -> dict[Work
         ),
     }
     if device is not None:
-        direct = replace(data, place=device.name, direct=True, data_bytes=small_total // _DEVICE_SLOWDOWN)
+        direct = replace(data, place=device.name, direct=True, data_bytes=small_total // 2)
         works[direct] = "one call at a time that waits for a device"
-        queued = replace(direct, depth=_DEPTH, data_bytes=small_total // 2)
-        works[queued] = "many requests at a time: what a program adds to each where they share their system calls"
+        works[replace(direct, depth=_DEPTH)] = (
+            "many requests at a time: what a program adds to each where they share their system calls"
+        )
     return works

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from bench.awake import awake
 from bench.bars import Comparison, compare, is_open, look_times
 from bench.contenders import FLOOR, LOOP
 from bench.instructions import name_of
 from bench.measure import Results, Series, measure
 from bench.page import Page, render
 from bench.places import Place
+from bench.together import together
 from bench.work import QUICK, SHORT, Work, works_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,15 +102,14 @@ def test_looks_are_at_a_sixteenth_a_quarter_and_all_of_the_blocks() -> None:
     assert look_times(1) == (1,)
 
 
-def test_where_a_device_is_waited_for_no_processor_sleeps_and_who_keeps_it_awake_goes() -> None:
-    processors = os.sched_getaffinity(0)
-    with awake():
-        lists = [(task / "children").read_text() for task in Path("/proc/self/task").iterdir()]
-        children = [int(pid) for pids in lists for pid in pids.split()]
-        spinning = [child for child in children if os.sched_getscheduler(child) == os.SCHED_IDLE]
-        kept = [os.sched_getaffinity(child) for child in spinning]
-    assert sorted(kept, key=min) == [{processor} for processor in sorted(processors)]
-    assert not any(Path(f"/proc/{child}").exists() for child in spinning)
+def test_who_waits_for_a_loop_device_shares_a_processor_with_its_threads_and_all_is_put_back(tmp_path: Path) -> None:
+    mask = tmp_path / "cpumask"
+    mask.write_text("3\n")
+    allowed = os.sched_getaffinity(0)
+    with together(mask) as processor:
+        assert os.sched_getaffinity(0) == {processor}
+        assert int(mask.read_text(), 16) == 1 << processor
+    assert mask.read_text() == "3\n" and os.sched_getaffinity(0) == allowed
 
 
 class Counted:

@@ -13,6 +13,7 @@ from strakes.findings.portrait import CellEstimate, Finding, Portrait, Recommend
 from strakes.store import Run, Store
 from strakes.store.published import PublishedRun
 from strakes.store.run import told_as_damage
+from strakes.units import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -44,7 +45,7 @@ class Table(Sequence[Row], Generic[Row]):
         return iter(self._rows)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} rows; to_pandas() makes a data frame of them>"
+        return f"<{counted(len(self), 'row')}; to_pandas() makes a data frame of them>"
 
     def to_dicts(self) -> list[dict[str, object]]:
         """Give every row as names and values; settings of cells are columns of their own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -206,3 +207,82 @@ def test_no_empty_name_is_taken_for_the_current_directory(name: str, parameter: 
 def test_an_empty_name_on_the_command_line_is_bad_input(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([word.replace("{}", "") for word in words.split()]) == 2
     assert "next: " in capsys.readouterr().err
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command that does something, with the words that name it."""
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        assert below is not None
+        yield from leaves(below, (*path, name))
+
+
+def refusals() -> Iterator[tuple[str, click.Option, str]]:
+    """Yield what each option of every command says of values that it refuses, before the command does anything."""
+    for path, command in leaves(cli):
+        for option in command.params:
+            if not isinstance(option, click.Option) or option.is_flag or option.count:
+                continue
+            name = max(option.opts, key=len)
+            for value in ("a1", "b c", "/nowhere/x/y", "0", "99999999999999999999999"):
+                try:
+                    command.make_context(" ".join(path), [name, value])
+                except click.MissingParameter:
+                    continue
+                except click.UsageError as error:
+                    yield f"{' '.join(path)} {name} {value}", option, error.format_message()
+
+
+# An example, what there is to choose from, the bounds, or what is to be done about a file.
+SAYS_WHAT_IS_RIGHT = re.compile(
+    r"such as \S|for example, \S|Write it like \S|is not one of '|from [\d,.]+ to |of at least \d|above 0|\d to \d"
+    r"|must be (at least|more)|does not exist|is not writable|give a"
+)
+
+
+def test_every_refused_value_is_told_what_a_good_one_looks_like() -> None:
+    seen = list(refusals())
+    assert len({id(option) for _, option, _ in seen}) > 60, "the walk reaches the options"
+    assert [(words, text) for words, _, text in seen if not SAYS_WHAT_IS_RIGHT.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "example"),
+    [
+        (["run", "PLAN", "DIR", "--processors", "a1"], "such as 0-3,8"),
+        (["run", "PLAN", "DIR", "--numa-nodes", "0-"], "such as 0-3,8"),
+        (["run", "PLAN", "DIR", "--launcher", "mpi", "--launcher-options", "a 'b"], "--launcher-options '"),
+        (["run", "PLAN", "DIR", "--launcher-command", "a 'b"], "--launcher-command '"),
+        (["watch", "run", "DIR", "--command", "a 'b"], "--command '"),
+        (["watch", "run", "DIR", "--metrics", "x"], "--metrics 9817"),
+        (["watch", "run", "DIR", "--alertmanager", "http://["], "such as http://"),
+        (["watch", "run", "DIR", "--alertmanager", "x"], "such as http://"),
+        (["watch", "run", "DIR", "--mail", "a b"], "such as storage@"),
+        (["watch", "run", "DIR", "--level", "x"], "p99 of create"),
+        (["watch", "compare", "--before", "soon", "--after", "now"], "--before 2026-"),
+        (["history", "--fail-on", "x"], "slower:5%"),
+        (["compare", "a", "b", "--fail-on", "x"], "slower:5%"),
+        (["tune", "DIR", "--app", "APP", "--only", "x"], "--only transfer="),
+        (["predict", "forecast", "latest", "--at", "x"], "--at clients="),
+        (["failover", "drill", "DIR", "--fault", "x"], "One of: "),
+        (["survey", "DIR", "--compare-with", "nosuch"], "--compare-with io500"),
+        (["study", "nosuch", "DIR"], "striping"),
+        (["lab", "up", "xfs", "--name", "a b"], "lower-case letters"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_what_a_command_refuses_has_an_example(
+    words: list[str], example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    places = {
+        "DIR": str(tmp_path),
+        "PLAN": str(EXAMPLES / "probe.toml"),
+        "APP": str(EXAMPLES / "apps" / "restart-dump.toml"),
+    }
+    assert run([places.get(word, word) for word in words]) == 2
+    assert example in " ".join(capsys.readouterr().err.split())

@@ -106,7 +106,7 @@ class _Rate:
 
 
 def _files(need: Need, capacity: _Capacity) -> Answer:
-    wanted, total = f"{need.at_least:,.0f} files", capacity.total_inodes
+    wanted, total = f"{counted(need.at_least, 'file')}", capacity.total_inodes
     if not total:
         limits = (
             "This file system states no limit on the number of files. Grow a population: strakes study "
@@ -114,7 +114,7 @@ def _files(need: Need, capacity: _Capacity) -> Answer:
         )
         return Answer(need, UNKNOWN, wanted, "no limit is stated", limits)
     limits = "According to the file system. How fast it is with so many files, only a population of that size can show."
-    return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {total:,} files", limits)
+    return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {counted(total, 'file')}", limits)
 
 
 def _bytes(need: Need, capacity: _Capacity) -> Answer:
@@ -147,7 +147,8 @@ def _service_level(need: Need, minutes: Sequence[Minute]) -> Answer:
         limits = "Watch the file system for a month: strakes watch DIR."
         return Answer(need, UNKNOWN, need.level.text, "no minute was watched", limits)
     found = (
-        f"beyond in {kept.bad:,.0f} of {kept.minutes:,.0f} minutes; {percent(kept.budget_left)} of the budget is left"
+        f"beyond in {kept.bad:,.0f} of {counted(kept.minutes, 'minute')}; {percent(kept.budget_left)} of the "
+        "budget is left"
     )
     limits = "What the probe of strakes watch has felt on this client in the last 30 days."
     return Answer(need, PASS if kept.kept else FAIL, need.level.text, found, limits)
@@ -186,7 +187,7 @@ def _operations(need: Need, evidence: _Evidence) -> Answer:
 
 
 def _by_clients(need: Need) -> str:
-    return f" by {need.clients} clients" if need.clients else ""
+    return f" by {counted(need.clients, 'client')}" if need.clients else ""
 
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
@@ -242,7 +243,8 @@ def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: 
     ids = evidence.results.ids(measured)
     assert asked.clients is not None
     limits = (
-        f"{counted(reached, 'rank')} of one node took part, but the need is for {asked.clients} clients: measure with "
+        f"{counted(reached, 'rank')} of one node took part, but the need is for "
+        f"{counted(asked.clients, 'client')}: measure with "
         "that many."
     )
     sizes = [_clients_of(cell, asked) for cell in measured]
@@ -253,7 +255,7 @@ def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: 
     size = Scale(clients=asked.clients, ranks=asked.clients)
     forecast = Model(levels).forecast(size)
     outlook = (
-        f"forecast for {asked.clients} clients: {asked.show(forecast.median)} "
+        f"forecast for {counted(asked.clients, 'client')}: {asked.show(forecast.median)} "
         f"[{asked.show(forecast.low)} - {asked.show(forecast.high)}, {percent(COVERAGE)} interval]"
     )
     if forecast.low >= asked.at_least:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from strakes.errors import BadInputError
-from strakes.units import format_seconds, parse_seconds
+from strakes.units import counted, format_seconds, parse_seconds
 
 _LEVEL = re.compile(
     r"^\s*p(\d+(?:\.\d+)?)\s+of\s+(\S+)\s*(?:<=|≤)\s*(\d+(?:\.\d+)?\s*\S+)\s+in\s+(\d+(?:\.\d+)?)\s*%\s+of\s+minutes\s*$"
@@ -78,7 +78,7 @@ class Kept:
             return f"{self.level.text}: UNKNOWN, nothing was measured"
         word = "PASS" if self.kept else "FAIL"
         return (
-            f"{self.level.text}: {word}, beyond in {self.bad:,.0f} of {self.minutes:,.0f} minutes, "
+            f"{self.level.text}: {word}, beyond in {self.bad:,.0f} of {counted(self.minutes, 'minute')}, "
             f"{self.budget_left:.0%} of the error budget is left"
         )
 

@@ -15,7 +15,7 @@ from strakes.findings.portrait import IntervalOf
 from strakes.findings.results import Measured, Results
 from strakes.statistics.contrast import bonferroni
 from strakes.studies.compose import SATURATED, better_ratio, describe, find_saturation, level_text
-from strakes.units import format_bytes
+from strakes.units import counted, format_bytes
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
 # Fewer stripes and processes are worth having for themselves; smaller calls and stripes are not.
@@ -247,7 +247,7 @@ def _level(
             best, gain, reason = as_now, None, f"keep the present value: no other is shown to be faster{about}"
     else:
         more = (
-            f"about {saturation.more_runs} more runs of each"
+            f"about {counted(saturation.more_runs, 'more run')} of each"
             if saturation is not None and saturation.more_runs
             else "more runs of each"
         )

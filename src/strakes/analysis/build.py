@@ -26,6 +26,7 @@ from strakes.store.records import AmountsChosen, CellSettled, CellSkipped, Neigh
 from strakes.store.run import told_as_damage
 from strakes.studies.imported import imported_scope, imported_warnings
 from strakes.studies.registry import study_named
+from strakes.units import counted
 
 # Ratios of runs that fall into two groups are made as wide as those of runs with this correlation.
 _LIKE_TURNS = 0.2
@@ -130,7 +131,11 @@ def _left_out(run: Run) -> str:
     waiting = sum(event.left_out for event in run.events_of(AmountsChosen))
     measured = len(run.cells) - len(dropped_cells(run))
     planned = len(run.cells) + waiting
-    return "" if measured == planned else f"; {measured} of {planned} cells were measured, more need a larger --budget"
+    return (
+        ""
+        if measured == planned
+        else f"; {measured} of {counted(planned, 'cell')} measured, more need a larger --budget"
+    )
 
 
 def _of_two_levels(results: Results, cells: Collection[str]) -> Results:

@@ -295,7 +295,7 @@ def taking_turns(what: str, factor: float, share: float, cells: Sequence[str]) -
     """
     text = (
         f"Two levels of {what} take turns: {factor:.2g} times as fast in {_percent(share)} of the runs as in the "
-        f"others."
+        "others."
     )
     return [_warning("not-stationary", text, cells)]
 
@@ -380,7 +380,8 @@ def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarni
     if skipped <= 0:
         return []
     text = (
-        f"{skipped} of {planned} cells {'was' if skipped == 1 else 'were'} not measured: by an estimate, what was left "
+        f"{skipped} of {counted(planned, 'cell')} {'was' if skipped == 1 else 'were'} not measured: by an "
+        "estimate, what was left "
         f"of the budget of {format_seconds(budget_s)} was too short for them."
     )
     return [_warning("budget-skipped", text)]
@@ -435,7 +436,7 @@ def begun_apart(apart: int, phases: int, worst: Begun, cells: Sequence[str] = ()
         return []
     last = f"rank {worst.rank}{f' on {worst.host}' if worst.host else ''} last"
     text = (
-        f"The ranks of {apart} of {phases} phases started more than {format_seconds(APART_S)} apart: "
+        f"The ranks of {apart} of {counted(phases, 'phase')} started more than {format_seconds(APART_S)} apart: "
         f"at worst {format_seconds(worst.apart_s)} ({_percent(worst.share)} of that phase), {last}"
     )
     why = (

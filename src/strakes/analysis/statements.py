@@ -226,7 +226,7 @@ def _all_told(ratios: Sequence[tuple[Contest, Estimate | None]], results: Result
 def _told(contest: Contest, ratio: Estimate, results: Results) -> str:
     of = f"{ratio.median:.2f} times {describe(results.get(contest.rival))}"
     if ratio.interval is None:
-        return f"{of} in {ratio.runs} fresh runs, too few"
+        return f"{of} in {counted(ratio.runs, 'fresh run')}, too few"
     return f"{of} [{ratio.interval.low:.2f} - {ratio.interval.high:.2f}] in {ratio.runs} fresh runs"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from strakes.cli.options import OUTPUT, NumberRange, Output, confidence_option, json_option, write_json
+from strakes.cli.numbers import NumberRange
+from strakes.cli.options import OUTPUT, Output, confidence_option, json_option, write_json
 from strakes.cli.say import say
 
 FAILED_STATUS = 1

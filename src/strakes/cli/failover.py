@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.fault_options import AskedFault, fault_options, has_sessions, require_consent
+from strakes.cli.numbers import NumberRange, WholeNumber
 from strakes.cli.options import (
     DIRECTORY,
     PATH,
     SECONDS,
     Command,
-    NumberRange,
     Output,
     PathType,
     json_option,
@@ -41,7 +41,7 @@ _SCHEDULE_EVENTS = 4
 
 def clients_option(usual: int, most: int, text: str) -> Callable[[Command], Command]:
     """``--clients``: how many there are."""
-    numbers = click.IntRange(1, most)
+    numbers = WholeNumber(1, most)
     return click.option("-n", "--clients", type=numbers, default=usual, show_default=True, metavar="N", help=text)
 
 
@@ -129,11 +129,11 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 @click.option(
     "--schedules",
     metavar="N",
-    type=click.IntRange(1, 10_000_000),
+    type=WholeNumber(1, 10_000_000),
     help="Instead, play N random sequences of faults and repairs, each from a seed of its own.",
 )
 @click.option(
-    "--seed", metavar="N", type=click.IntRange(0), default=0, show_default=True, help="First seed of --schedules."
+    "--seed", metavar="N", type=WholeNumber(0), default=0, show_default=True, help="First seed of --schedules."
 )
 @json_option
 def rehearse_command(
@@ -344,7 +344,7 @@ def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pac
 )
 @click.option(
     "--repeat",
-    type=click.IntRange(1, 100),
+    type=WholeNumber(1, 100),
     default=5,
     show_default=True,
     metavar="N",
@@ -356,11 +356,11 @@ def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pac
 @click.option(
     "--schedules",
     metavar="N",
-    type=click.IntRange(1, 10_000),
+    type=WholeNumber(1, 10_000),
     help="Instead, play N random sequences of faults and repairs, and compare what happens with the model.",
 )
 @click.option(
-    "--seed", metavar="N", type=click.IntRange(0), default=0, show_default=True, help="First seed of --schedules."
+    "--seed", metavar="N", type=WholeNumber(0), default=0, show_default=True, help="First seed of --schedules."
 )
 @json_option
 def pair_command(
@@ -416,5 +416,5 @@ def _tell(text: str) -> None:
 
 def _show_progress(done: int, total: int) -> None:
     if sys.stderr.isatty():
-        told = translate(f"{done} of {total} failures")
+        told = translate(f"{done} of {counted(total, 'failure')}")
         click.echo(f"\r{told}" if done < total else "\r" + " " * 40 + "\r", nl=False, err=True)

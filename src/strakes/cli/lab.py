@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from strakes.cli.numbers import WholeNumber
 from strakes.cli.options import BYTES, PATH, SECONDS
 from strakes.cli.say import say
 from strakes.errors import BadInputError
@@ -242,7 +243,7 @@ def _settings(option: LabOption) -> dict[str, Any]:
     if option.form == "count":
         return {
             **common,
-            "type": click.IntRange(int(option.least or 0), int(option.most) if option.most is not None else None),
+            "type": WholeNumber(int(option.least or 0), int(option.most) if option.most is not None else None),
         }
     if option.form == "choice":
         return {**common, "type": click.Choice(option.choices)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from strakes.cli.numbers import NumberRange, WholeNumber
 from strakes.errors import BadInputError, MeasurementError
 from strakes.launch.choice import LAUNCHERS, Launch, Launcher, offer
 from strakes.launch.impact import parse_impact
@@ -24,7 +24,7 @@ from strakes.whole_file import write_whole
 Command = TypeVar("Command", bound=Callable[..., object])
 
 _HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)  # a name or an address
-_EMPTY = "The name is empty."
+_EMPTY = "The name is empty; give a path, such as ./results."
 MAX_SEED = 2**32 - 1  # as schemas/plan.json
 
 
@@ -83,17 +83,6 @@ class AmountType(click.ParamType[float]):
         if amount <= 0:
             self.fail(self._nothing, param, ctx)
         return amount
-
-
-class NumberRange(click.FloatRange):
-    """A number within limits; what is no number at all lies in no range."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number."""
-        number: float = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value} is not a number.", param, ctx)
-        return number
 
 
 class OutputType(click.ParamType[Output]):
@@ -161,7 +150,7 @@ DIRECTORY = DirectoryType()
 BYTES = AmountType("size", parse_bytes, "must be at least one byte")
 SECONDS = AmountType("duration", parse_seconds, "must be more than zero")
 HOSTS = HostsType()
-RANKS = click.IntRange(1, 65536)  # as schemas/plan.json
+RANKS = WholeNumber(1, 65536)  # as schemas/plan.json
 OUTPUT = OutputType()
 
 
@@ -217,7 +206,7 @@ _AMOUNT_OPTIONS = (
     ),
     click.option(
         "--files",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         metavar="N",
         help="Files that each metadata phase creates, all ranks together. Study population: files at its end. Study "
         "recovery: files before a fail-over.",
@@ -284,7 +273,7 @@ resume_option = click.option(
 )
 seed_option = click.option(
     "--seed",
-    type=click.IntRange(0, MAX_SEED),
+    type=WholeNumber(0, MAX_SEED),
     default=draw_seed,
     metavar="N",
     help="Seed of random choices; the same seed repeats them. Data are new in every run.",
@@ -434,7 +423,8 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
-        raise BadInputError(f"{option} cannot be read", where=text, why=str(error)) from error
+        remedy = f"Close the quotation mark, as in {option} 'first \"second word\"'."
+        raise BadInputError(f"{option} cannot be read", where=text, why=str(error), remedy=remedy) from error
 
 
 def measuring_options(default_budget: str, *, beside_others: bool = True) -> Callable[[Command], Command]:

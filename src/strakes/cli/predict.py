@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY, OUTPUT, PATH, SECONDS, NumberRange, Output, json_option, write_json
+from strakes.cli.numbers import NumberRange, WholeNumber
+from strakes.cli.options import DIRECTORY, OUTPUT, PATH, SECONDS, Output, json_option, write_json
 from strakes.cli.say import say, say_lines
 from strakes.language.page import translate_lines
 
@@ -132,7 +133,7 @@ def score_command(name: str, run: str, json: Output | None) -> None:
 
 @command.command("namespace")
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
-@click.option("--mdts", metavar="N", type=click.IntRange(1, 1024), help="Share DIR among N metadata targets.")
+@click.option("--mdts", metavar="N", type=WholeNumber(1, 1024), help="Share DIR among N metadata targets.")
 @click.option(
     "--need", metavar="N", type=NumberRange(0, min_open=True), help="Operations a second that DIR has to serve."
 )

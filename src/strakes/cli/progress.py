@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
+from strakes.units import counted
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -83,7 +84,7 @@ class LiveProgress:
 
         ``widths``: relative half-widths, None where there are too few runs for an interval.
         """
-        self._cells = translate(f"{done} of {total} cells done")
+        self._cells = translate(f"{done} of {counted(total, 'cell')} done")
         for key, width in widths.items():
             if width is not None:
                 self._first_widths.setdefault(key, width)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from strakes.cli.numbers import WholeNumber
 from strakes.cli.options import DIRECTORY, Output, libcephfs_option, measuring_options, precision_option, write_json
 from strakes.errors import BadInputError
 from strakes.language.page import translate_lines
@@ -28,7 +29,7 @@ _SHARE_OF_REST = 0.2
 @libcephfs_option
 @click.option(
     "--files",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=100_000,
     show_default=True,
     metavar="N",

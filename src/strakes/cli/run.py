@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from strakes.cli.numbers import NumberList
 from strakes.cli.options import DIRECTORY, batch_option, measuring_options, precision_option
-from strakes.errors import BadInputError, nearest_word
+from strakes.errors import nearest_word
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.language.width import columns
@@ -71,11 +72,13 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
 @batch_option
 @click.option(
     "--processors",
+    type=NumberList(),
     metavar="LIST",
     help="Keep each rank to one processor, such as 0-3,8; the ranks of a host take them in turn.",
 )
 @click.option(
     "--numa-nodes",
+    type=NumberList(),
     metavar="LIST",
     help="Keep each rank and its memory to one NUMA node, such as 0,1; the ranks of a host take them in turn.",
 )
@@ -96,10 +99,6 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     accelerator: strakes run -n 4 dlio unet3d.yaml
     """
     options["placement"] = {key: value for key in _PLACEMENT if (value := options.pop(key)) is not None}
-    for key, value in options["placement"].items():
-        if not any(map(str.isdigit, value)) and key != "buffer_pages":
-            remedy = f"Give numbers, such as --{key.replace('_', '-')} 0-3,8."
-            raise BadInputError(f"--{key.replace('_', '-')} {value!r} names no processor or node", remedy=remedy)
     if plan in TOOLS:
         return _run_tool(plan, rest, **options)
     if len(rest) != 1:

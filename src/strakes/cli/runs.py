@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.cli.numbers import WholeNumber
 from strakes.cli.say import local_time, say
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON list, oldest first, each run with its id.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List only the newest N runs.")
+@click.option("--limit", type=WholeNumber(min=1), metavar="N", help="List only the newest N runs.")
 def command(as_json: bool, limit: int | None) -> None:
     """List the runs in the store, oldest first."""
     from strakes.store import Store

@@ -124,7 +124,7 @@ def _told(known: Knowledge) -> Iterator[_Row]:
 
 def layout_text(layout: Layout) -> str:
     """Return a layout for people."""
-    from strakes.units import format_bytes
+    from strakes.units import counted, format_bytes
 
     parts = [
         f"stripe count {layout.stripe_count}" if layout.stripe_count is not None else "",
@@ -133,7 +133,7 @@ def layout_text(layout: Layout) -> str:
         f"first target {layout.first_target}" if layout.first_target is not None else "",
         f"pool {layout.pool}" if layout.pool else "",
         layout.pattern,
-        f"{len(layout.components)} components" if layout.components else "",
+        f"{counted(len(layout.components), 'component')}" if layout.components else "",
     ]
     return ", ".join(part for part in parts if part) or "the file system's default"
 

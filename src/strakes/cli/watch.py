@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY, PATH, SECONDS, NumberRange, Output, OutputType, json_option, servers_option
+from strakes.cli.numbers import NumberRange
+from strakes.cli.options import DIRECTORY, PATH, SECONDS, Output, OutputType, json_option, servers_option, words_of
 from strakes.cli.say import say
+from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
 from strakes.targets.command import Servers
 from strakes.units import counted
@@ -39,6 +42,29 @@ class _WatchGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
+def _web_address(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"https?://(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?(/\S*)?", value):
+        raise click.BadParameter(f"expected an address such as http://alerts:9093, not {value!r}")
+    return value
+
+
+def _mail_address(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and (not value or value.startswith("-") or not value.isprintable() or " " in value):
+        raise click.BadParameter(f"expected an address such as storage@example.org, not {value!r}")
+    return value
+
+
+def _address_of(metrics: str | None) -> tuple[str, int | None]:
+    """Return where metrics are served; no port: nowhere."""
+    if metrics is None:
+        return "", None
+    address, _, port = metrics.rpartition(":")
+    if not port.isdecimal():
+        remedy = "Give a free port, such as --metrics 9817 or --metrics 0.0.0.0:9817."
+        raise BadInputError(f"--metrics {metrics!r} names no port", remedy=remedy)
+    return address or "127.0.0.1", int(port)
+
+
 @click.group("watch", cls=_WatchGroup)
 def command() -> None:
     """Watch a file system in production: what changed, when, where, who causes the load, and how sure that is.
@@ -55,8 +81,13 @@ def command() -> None:
     metavar="[ADDRESS:]PORT",
     help="Serve metrics for Prometheus on this port  [default address: 127.0.0.1]",
 )
-@click.option("--alertmanager", metavar="URL", help="Send alarms to this Alertmanager.")
-@click.option("--mail", metavar="ADDRESS", help="Send alarms by mail, through the mail server of this host.")
+@click.option("--alertmanager", metavar="URL", callback=_web_address, help="Send alarms to this Alertmanager.")
+@click.option(
+    "--mail",
+    metavar="ADDRESS",
+    callback=_mail_address,
+    help="Send alarms by mail, through the mail server of this host.",
+)
 @click.option(
     "--command",
     "alarm_command",
@@ -83,7 +114,6 @@ def run_command(
 
     Reads the counters that it may read, and probes DIR with a few operations a second.
     """
-    import shlex
     import signal
     import threading
 
@@ -97,13 +127,14 @@ def run_command(
     from strakes.watch.watch import Watch
     from strakes.watch.watch_text import line
 
+    address, port = _address_of(metrics)
     kept_levels = [parse_service_level(level) for level in levels]
     targets = [_target(directory, servers) for directory in directories]
     sources = [source for target in targets for source in sources_of(target, servers)]
     sends = [
         *([to_alertmanager(alertmanager)] if alertmanager else []),
         *([to_mail(mail)] if mail else []),
-        *([to_command(shlex.split(alarm_command))] if alarm_command else []),
+        *([to_command(words_of("--command", alarm_command))] if alarm_command else []),
     ]
     live = LiveWatch(
         [target.path for target in targets],
@@ -115,16 +146,15 @@ def run_command(
         probe=not no_probe,
         say=lambda event: say(line(event)),
     )
-    if metrics:
-        address, _, port = metrics.rpartition(":")
+    if port is not None:
         try:
-            number, _ = serve(live.metrics, address or "127.0.0.1", int(port))
-        except (OSError, ValueError) as error:
+            number, _ = serve(live.metrics, address, port)
+        except (OSError, OverflowError) as error:
             remedy = "Give a free port, such as --metrics 9817."
             raise EnvironmentLacksError(
-                "metrics cannot be served", where=metrics, why=str(error), remedy=remedy
+                "metrics cannot be served", where=f"{address}:{port}", why=str(error), remedy=remedy
             ) from error
-        say(f"metrics: http://{address or '127.0.0.1'}:{number}/metrics")
+        say(f"metrics: http://{address}:{number}/metrics")
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
@@ -197,7 +227,6 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     import math
     from dataclasses import asdict
 
-    from strakes.errors import BadInputError
     from strakes.watch.gate import compare
     from strakes.watch.replay import parse_time
     from strakes.watch.ring import Ring
@@ -266,7 +295,6 @@ def replay_command(
     """
     import json as json_module
 
-    from strakes.errors import BadInputError
     from strakes.watch.recorded import is_recording, readings
     from strakes.watch.replay import Columns, replay
     from strakes.watch.watch import Watch
@@ -276,7 +304,8 @@ def replay_command(
         watch = Watch(alarms_a_month)
         events = [event for reading in readings(files) for event in watch.add(reading)]
         document = {"schema": 1, "events": to_document(events), "top": watch.top}
-        summary = f"{len(files)} recordings: {len({event.key for event in events if event.alarm})} alarms"
+        alarms = len({event.key for event in events if event.alarm})
+        summary = f"{counted(len(files), 'recording')}: {counted(alarms, 'alarm')}"
     else:
         if len(files) > 1 or not time_column or not value_column:
             remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"
@@ -296,8 +325,8 @@ def replay_command(
         summary = (
             f"{result.series} series over {result.months:.1f} months: "
             f"{counted(result.alarms, 'alarm')} without a cause "
-            f"({rate:.2f} a month), {sum(bool(event.cause) for event in events)} changes with one; "
-            f"{len(result.learning)} series too short, {result.passed_over} rows passed over"
+            f"({rate:.2f} a month), {counted(sum(bool(event.cause) for event in events), 'change')} with one; "
+            f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} passed over"
         )
     if json is not None:
         json.write(json_module.dumps(document, indent=1))

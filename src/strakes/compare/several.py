@@ -30,6 +30,7 @@ from strakes.statistics.comparison import (
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.interval import median
 from strakes.store import Run
+from strakes.units import counted
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ def _rows(
             unlike.append(
                 Unlike(
                     identifier,
-                    f"measured in {len(both[0])} of {len(a)} runs of A and {len(both[1])} of {len(b)} runs of B",
+                    f"measured in {len(both[0])} of {counted(len(a), 'run')} of A and {len(both[1])} of "
+                    f"{counted(len(b), 'run')} of B",
                 )
             )
     return rows, unlike

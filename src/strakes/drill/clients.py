@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from strakes.plan import Plan, ProbePhase
-from strakes.units import format_seconds
+from strakes.units import counted, format_seconds
 
 # The phase in which the fault comes.
 WATCH = "watch"
@@ -68,7 +68,7 @@ def writers(plan: Plan) -> str:
 
 def kind_of_clients(plan: Plan) -> str:
     """Return how many clients there are and what a client is, in words."""
-    number = "1 client" if plan.ranks == 1 else f"{plan.ranks} clients"
+    number = counted(plan.ranks, "client")
     return (
         f"{number} (each a session of libcephfs)"
         if plan.inside_ceph()

@@ -307,7 +307,7 @@ def _left_behind(plan: Plan, result: PlanResult, workspace: Path, stroke: _Strok
     if stroke.failure is not None:
         undone = f"{stroke.failure.what}: {stroke.failure.why or stroke.failure.where}"
     return ClientsHang(
-        f"{len(left)} of {plan.ranks} clients hang and are left behind",
+        f"clients that hang are left behind: {len(left)} of {plan.ranks}",
         where=f"{', '.join(left[:_MOST_NAMED])}{more} in {workspace}",
         why=f"{undone}, and the file system does not answer them",
         remedy=f"Check its servers. When they serve again: strakes clean {shlex.quote(str(workspace.parent))}",

@@ -25,6 +25,7 @@ from strakes.failover.split_brain import SplitBrainJudgement, judge
 from strakes.failover.timeline import outage_of
 from strakes.lab.ha.configuration import TARGET, cluster, modelled
 from strakes.lab.ha.pair import Pair
+from strakes.units import counted
 
 # An answer that came since then tells who serves now: a client waits up to 2 s for it, longer on a machine that
 # others use.
@@ -267,7 +268,10 @@ def schedules_text(trials: Sequence[ScheduleTrial]) -> str:
     split = [text for trial in trials for text in trial.judgement.split_brain]
     return "\n".join(
         [
-            f"{len(trials)} schedules, {len(events)} events: {len(events) - len(wrong)} went as predicted",
+            (
+                f"{counted(len(trials), 'schedule')}, {counted(len(events), 'event')}: {len(events) - len(wrong)} "
+                "went as predicted"
+            ),
             *wrong,
             (
                 f"{sum(trial.judgement.acknowledged for trial in trials):,} records acknowledged, "

@@ -16,6 +16,7 @@ from strakes.launch.engine import Engine, sweep
 from strakes.launch.messages import PlanResult
 from strakes.plan import Plan
 from strakes.targets.command import Servers
+from strakes.units import counted
 
 
 class DrillVisit:
@@ -55,7 +56,7 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
     if gone := outcome.line.gone:
         raise MeasurementError(
             "not every client got answers again after the fail-over",
-            where=f"{len(gone)} of {len(outcome.line.outages)} clients: {', '.join(gone[:5])}",
+            where=f"{len(gone)} of {counted(len(outcome.line.outages), 'client')}: {', '.join(gone[:5])}",
             why=", ".join(f"{count} {errno}" for errno, count in outcome.errors.items()) or "the drill ended too soon",
             remedy="Check the servers' logs; strakes failover drill shows the time line.",
         )

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 
+from strakes.units import counted
+
 
 @dataclass(frozen=True, order=True)
 class JournalRecord:
@@ -141,4 +143,5 @@ def _forked(copies: Mapping[str, Sequence[JournalRecord]], told: set[JournalReco
     if len(holding) < 2:
         return []
     names = " and ".join(holding)
-    return [f"the copies of {names} went apart after {common} records, and clients were told of records on both sides"]
+    after = counted(common, "record")
+    return [f"the copies of {names} went apart after {after}, and clients were told of records on both sides"]

@@ -65,7 +65,7 @@ def _line(series: HistorySeries, width: int) -> str:
         )
         return line + show(series.points[-1].median, series.unit) + translate(seen)
     last = series.changes[-1]
-    earlier = f", {len(series.changes) - 1} earlier changes" if len(series.changes) > 1 else ""
+    earlier = f", {counted(len(series.changes) - 1, 'earlier change')}" if len(series.changes) > 1 else ""
     return line + translate(
         f"{show(last.before, series.unit)} -> {show(last.after, series.unit)} since {last.when[:10]} (p "
         f"{last.p_value:.4f}{earlier})"

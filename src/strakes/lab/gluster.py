@@ -52,7 +52,7 @@ class GlusterLab(Lab[GlusterOptions]):
         """Refuse what cannot be, before anything is touched."""
         if options.bricks % options.replica:
             raise BadInputError(
-                f"{options.bricks} bricks are not a multiple of {options.replica} copies",
+                f"the number of bricks, {options.bricks}, is no multiple of that of copies, {options.replica}",
                 remedy="Change --bricks or --replica.",
             )
         refuse_long_path(directory)

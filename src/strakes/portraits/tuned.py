@@ -72,8 +72,8 @@ def _scope(outcome: TuningOutcome) -> str:
     host = outcome.run.environment.get("host", "this node")
     return (
         f"{counted(ranks, 'rank')} on node {host}, {format_bytes(data)} each, stand for {outcome.app.title}: "
-        f"{outcome.app.ranks:,} ranks on "
-        f"{outcome.app.nodes:,} nodes; this says nothing about more clients or more data"
+        f"{counted(outcome.app.ranks, 'rank')} on "
+        f"{counted(outcome.app.nodes, 'node')}; this says nothing about more clients or more data"
     )
 
 

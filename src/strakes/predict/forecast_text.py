@@ -8,6 +8,7 @@ from strakes.predict.forecasts import FigureForecast
 from strakes.predict.model import Forecast
 from strakes.predict.scale import PART_NAMES, Scale
 from strakes.report.numbers import show, show_range
+from strakes.units import counted
 
 _MOST_NAMED = 6
 _NAMES = {
@@ -49,7 +50,7 @@ def say_record(record: tuple[int, float, float] | None) -> str:
         return "No sealed forecast has been scored yet. Seal this one with --seal; score it with strakes predict score."
     count, factor, inside = record
     return (
-        f"Sealed forecasts so far: {count} figures scored, in the median wrong by a factor of {factor:.2f}, "
+        f"Sealed forecasts so far: {counted(count, 'figure')} scored, in the median wrong by a factor of {factor:.2f}, "
         f"{inside:.0%} inside their 80 % intervals."
     )
 

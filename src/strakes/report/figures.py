@@ -11,6 +11,7 @@ from itertools import pairwise
 from strakes.findings.portrait import CellEstimate, Figure, Series
 from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.numbers import percent, show, show_interval
+from strakes.units import counted
 
 # A series is known by its dash and its marker as well as by its colour, so that it survives a black-and-white print.
 COLOURS = ("#0a5c96", "#b5480b", "#3d7a1f", "#7a3e9d", "#8a6d00", "#333333")
@@ -312,7 +313,7 @@ def _written(place: float, x: Axis) -> str:
 
 
 def _runs_text(cell: CellEstimate) -> str:
-    return "1 run" if cell.runs == 1 else f"{cell.runs} runs"
+    return counted(cell.runs, "run")
 
 
 def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from strakes.findings.portrait import Portrait, RunWarning, SkippedCell
 from strakes.report.numbers import label_of, level_of
 from strakes.report.tables import shared_and_varying
+from strakes.units import counted
 
 EXAMPLE = "For example: "
 
@@ -31,7 +32,7 @@ class Notice:
         """How much of the run it touches."""
         if not self.cells:
             return "whole run"
-        return "1 cell" if len(self.cells) == 1 else f"{len(self.cells)} cells"
+        return counted(len(self.cells), "cell")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from strakes.report.words import PATTERNS
 from strakes.studies.compose import NO_COST, PROMISING, Tone, better_ratio, ratio_finding, series
 from strakes.studies.seven import seven_findings
 from strakes.studies.study import Advice, Context, Study
-from strakes.units import KIB, MIB, format_bytes
+from strakes.units import KIB, MIB, counted, format_bytes
 
 _SURVEY_SIZES = (64 * KIB, MIB)
 _FULL_SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB)
@@ -202,7 +202,9 @@ class AccessPatterns(Study):
         clients = sorted({float(cell.settings["ranks"]) for cell in results.where(axis="clients")})
         return [
             Headline(
-                f"{cell.settings['pattern']}, {cell.settings['operation']}, {clients[-1]:.0f} clients (ranks)", cell.id
+                f"{cell.settings['pattern']}, {cell.settings['operation']}, "
+                f"{counted(float(clients[-1]), 'client')} (ranks)",
+                cell.id,
             )
             for cell in (results.where(axis="clients", ranks=clients[-1]) if clients else ())
         ]

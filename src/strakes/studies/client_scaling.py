@@ -13,6 +13,7 @@ from strakes.statistics.usl import FEWEST_LEVELS, Scalability, fit
 from strakes.studies.compose import saturation_advice, saturation_finding, series
 from strakes.studies.pools import HOUR_S, files_that_fit, pool_phase
 from strakes.studies.study import Advice, Context, Study
+from strakes.units import counted
 
 _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -179,7 +180,11 @@ class ClientScaling(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate at the largest number of clients."""
         cells = results.where()
-        return [Headline(f"small files by {cells[-1].settings['clients']} clients", cells[-1].id)] if cells else []
+        return (
+            [Headline(f"small files by {counted(float(cells[-1].settings['clients']), 'client')}", cells[-1].id)]
+            if cells
+            else []
+        )
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:

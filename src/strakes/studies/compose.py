@@ -15,7 +15,7 @@ from strakes.statistics.interval import Estimate, smallest_runs
 from strakes.statistics.saturation import Level, Saturation, saturation
 from strakes.studies.study import Advice
 from strakes.targets.caches import own_cache
-from strakes.units import format_value
+from strakes.units import counted, format_value
 
 # A setting that surely keeps this much of the best is as good as the best: as exact as cells are usually measured (±10
 # %).
@@ -238,7 +238,7 @@ def saturation_finding(
             return [partly]
         statement = f"Where {noun} saturate is not known: the intervals are too wide to tell the levels apart."
         needs = (
-            f"about {saturation.more_runs} more runs of each level"
+            f"about {counted(saturation.more_runs, 'more run')} of each level"
             if saturation.more_runs and saturation.more_runs <= _MOST_RUNS
             else "runs that scatter less: longer phases (--phase with a larger --budget), or a quieter time"
         )

@@ -16,6 +16,7 @@ from strakes.plan import MetadataPhase, Phase, Plan
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.compose import ratio_finding, series
 from strakes.studies.study import Context, Study
+from strakes.units import counted
 
 # A client here is a session of libcephfs; one takes 12 threads and 1.6 MB of the machine.
 _LEVELS = (1, 10, 50, 200)
@@ -112,7 +113,8 @@ class RecoveryStudy(Study):
         }
         text = (
             f"No acknowledged file is missing after a fail-over: {total['lost']:,} of {total['acknowledged']:,} are, "
-            f"in {len(drills)} drills ({total['failed']:,} creations failed, {total['repeated']:,} were repeated)."
+            f"in {counted(len(drills), 'drill')} ({total['failed']:,} creations failed, {total['repeated']:,} "
+            "were repeated)."
         )
         identifier, evidence = f"{self.name}-nothing-lost", results.ids(cells)
         if total["lost"]:

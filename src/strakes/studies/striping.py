@@ -15,7 +15,7 @@ from strakes.plan import Plan, TransferPhase
 from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
 from strakes.studies.study import Advice, Context, Study
 from strakes.targets.description import Layout
-from strakes.units import GIB, KIB, MIB, format_bytes, format_seconds
+from strakes.units import GIB, KIB, MIB, counted, format_bytes, format_seconds
 
 # S1 found 1 MiB good for files of all sizes; here it is where the other factor is varied.
 _USUAL_STRIPE = MIB
@@ -54,7 +54,10 @@ class StripingStudy(Study):
         for level in _levels(context, context.striping.data_targets, context.striping.unit_bytes):
             settings = _settings(level, context.team)
             if level.file_bytes * context.team > context.max_bytes:
-                reason = f"{context.team} files of {format_bytes(level.file_bytes)} are more than strakes may use here"
+                reason = (
+                    f"{counted(context.team, 'file')} of {format_bytes(level.file_bytes)}: more than strakes "
+                    "may use here"
+                )
                 cells.append(SkippedCell(self.name, settings, reason))
             elif level.file_bytes > _largest(context) and _predicted_s(context, level) > _PATIENCE * context.phase_s:
                 reason = (

@@ -33,6 +33,7 @@ from strakes.survey.preparation import (
 )
 from strakes.survey.session import Session, shortest_limit_s, visit_cell
 from strakes.targets.unlike import unlike_targets
+from strakes.units import counted
 
 # The pilot's share of the budget, over its three phases, and the longest that one of them may take.
 _PILOT_SHARE = 0.01
@@ -125,7 +126,10 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
         )
     largest = max(cell.plan.bytes_on_target() for cell in cells), max(cell.plan.inodes_on_target() for cell in cells)
     if largest[0] > room[0] or largest[1] > room[1]:
-        why = f"its plans need {largest[0]:,} bytes and {largest[1]:,} files; {room[0]:,} and {room[1]:,} may be used"
+        why = (
+            f"its plans need {largest[0]:,} bytes and {counted(largest[1], 'file')}; {room[0]:,} and "
+            f"{room[1]:,} may be used"
+        )
         raise BadInputError(
             "the plans of the run given with --like need too much space",
             where=like.id,

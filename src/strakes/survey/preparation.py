@@ -53,7 +53,7 @@ def limits(
     max_items = int(min(FREE_SHARE * free_inodes, items_cap))
     if max_bytes < _SMALLEST_TARGET_BYTES or max_items < 64:
         free = (
-            f"{format_bytes(facts['free_bytes'])} and {free_inodes} files are free; strakes uses at most "
+            f"{format_bytes(facts['free_bytes'])} and {counted(free_inodes, 'file')} free; strakes uses at most "
             f"{FREE_SHARE:.0%} of them"
         )
         raise BadInputError(
@@ -155,7 +155,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
                 skipped.append(cell)
             elif context.most_ranks is not None and cell.plan.ranks > context.most_ranks:
                 most = context.most_ranks
-                reason = f"needs {cell.plan.ranks} ranks, more than the {most} that may take part (--ranks)"
+                reason = f"needs {counted(cell.plan.ranks, 'rank')}, more than the {most} that may take part (--ranks)"
                 skipped.append(SkippedCell(cell.study, cell.settings, reason))
             elif cell.plan.bytes_on_target() > context.max_bytes or cell.plan.inodes_on_target() > context.max_items:
                 size, files = cell.plan.bytes_on_target(), cell.plan.inodes_on_target()

@@ -19,6 +19,7 @@ from strakes.targets.command import Command, Completed
 from strakes.targets.description import DataTarget, Description, Limit, Observation, Server
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts, said
+from strakes.units import counted
 
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
 _FOPS = {
@@ -198,7 +199,8 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element, client: o
         client=dict(client) if isinstance(client, dict) else {},
         notes=(
             (
-                f"Volume of type {kind}: {len(bricks)} bricks, {'one copy' if copies == 1 else f'{copies} copies'} of "
+                f"Volume of type {kind}: {counted(len(bricks), 'brick')}, "
+                f"{'one copy' if copies == 1 else f'{copies} copies'} of "
                 "every file."
             ),
             *(
@@ -247,7 +249,7 @@ def _identity(volume: ElementTree.Element) -> str:
 
 
 def _state(bricks: Sequence[DataTarget]) -> str:
-    return f"{sum(brick.state == 'online' for brick in bricks)} of {len(bricks)} bricks online"
+    return f"{sum(brick.state == 'online' for brick in bricks)} of {counted(len(bricks), 'brick')} online"
 
 
 def _text(element: ElementTree.Element, path: str) -> str:

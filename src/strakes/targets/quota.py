@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from strakes.units import format_bytes
+from strakes.units import counted, format_bytes
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Quota:
         if self.free_bytes is not None:
             parts.append(f"{format_bytes(self.free_bytes)} of {format_bytes(self.limit_bytes)}")
         if self.free_files is not None:
-            parts.append(f"{self.free_files:,} of {self.limit_files:,} files")
+            parts.append(f"{self.free_files:,} of {counted(self.limit_files, 'file')}")
         return f"The quota of {self.whose} leaves {' and '.join(parts)}."
 
 

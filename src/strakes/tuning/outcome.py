@@ -36,6 +36,7 @@ from strakes.tune.space import Point
 from strakes.tune.words import KNOB, named, shown, to_do
 from strakes.tuning import record
 from strakes.tuning.trial import observed
+from strakes.units import counted
 
 _WHAT: Mapping[str, What] = {
     TRANSFER: "transfer size",
@@ -158,13 +159,13 @@ class TuningOutcome:
                 "No setting is shown to be better than the default, but the runs scatter too much to rule out a "
                 "gain: up to "
                 f"{self.most_possible:.1f} times as fast is possible ({confidence}, by the model of all "
-                f"{len(self.search.told)} runs). "
+                f"{counted(len(self.search.told), 'run')}). "
                 "Repeat when the system is quieter, or with a larger --budget."
             )
         return (
             "No setting is shown to be better than the default, and none is by more than "
             f"{100 * (self.most_possible - 1):.0f} % "
-            f"({confidence}, by the model of all {len(self.search.told)} runs)."
+            f"({confidence}, by the model of all {counted(len(self.search.told), 'run')})."
         )
 
     @cached_property

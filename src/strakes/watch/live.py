@@ -21,7 +21,7 @@ from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
 from strakes.targets.workspace import Workspace
-from strakes.units import format_bytes, format_seconds
+from strakes.units import counted, format_bytes, format_seconds
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
@@ -259,7 +259,7 @@ class LiveWatch:
 
     def _tell(self, events: list[WatchEvent], now_s: float) -> None:
         if self._ring.lost > self._lost:
-            text = f"the store cannot be written ({self._ring.why}): {self._ring.lost} lines are missing so far"
+            text = f"the store cannot be written ({self._ring.why}): {counted(self._ring.lost, 'line')} missing so far"
             if not self._lost:
                 events.append(WatchEvent("gap", str(self._ring.directory), now_s, now_s, text))
             self._lost = self._ring.lost

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from strakes.accept.service_level import ServiceLevel, judge
 from strakes.report.html import render_page
-from strakes.units import format_seconds
+from strakes.units import counted, format_seconds
 from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
 
@@ -28,7 +28,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
         "watch.html.j2",
         since=_when(since_s),
         until=_when(until_s),
-        headline=f"{len(alarms)} alarm{'s' if len(alarms) != 1 else ''}, {len(events) - len(alarms)} other events",
+        headline=f"{counted(len(alarms), 'alarm')}, {counted(len(events) - len(alarms), 'other event')}",
         covered=f"{min(1.0, seen_s / max(until_s - since_s, 1.0)):.1%}",
         levels=[str(judge(level, rows)) for level in levels],
         latencies=[

@@ -15,6 +15,7 @@ from strakes.failover.rehearsal.room import RoomPart, parts_of
 from strakes.failover.rehearsal.story import Story
 from strakes.failover.rehearsal.world import Step, World
 from strakes.failover.setup import Setup
+from strakes.units import counted
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,11 @@ class ScheduleSummary:
         """Return the summary in words."""
         lines = [
             (
-                f"{self.schedules:,} random schedules of up to {self.length} faults and repairs, seeds "
+                f"{counted(self.schedules, 'random schedule')} of up to "
+                f"{counted(self.length, 'fault or repair', 'faults and repairs')}, seeds "
                 f"{self.first_seed} to "
-                f"{self.first_seed + self.schedules - 1}: {self.events:,} events, {self.states:,} different states"
+                f"{self.first_seed + self.schedules - 1}: {counted(self.events, 'event')}, different states: "
+                f"{self.states:,}"
             ),
             f"{self.handed_over:,} with a take-over, {self.ended:,} after which a person has to act or nobody serves",
             f"split brain, or an acknowledged record that is served no more: {len(self.bad) or 'none'}",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from strakes.failover.rules.fencing_devices import address_of, is_outlet, plug_of
 from strakes.failover.rules.rule import OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
+from strakes.units import counted
 
 
 @rule(
@@ -78,7 +79,8 @@ def split_outlets(setup: Setup) -> Iterator[str]:
                 yield f"cib: level {index} of {node} switches outlet {plug} of {address} twice"
             if in_level and not complete:
                 yield (
-                    f"cib: level {index} of {node} switches {', '.join(sorted(in_level))} of {len(its_outlets)} outlets"
+                    f"cib: level {index} of {node} switches {', '.join(sorted(in_level))} of "
+                    f"{counted(len(its_outlets), 'outlet')}"
                 )
 
 

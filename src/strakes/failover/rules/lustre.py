@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from strakes.failover.planned.lustre import PUBLISHED_S_PER_CLIENT
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
+from strakes.units import counted
 
 _DEFAULT_HARD_S = 900
 _LEAST_SOFT_S = 60
@@ -130,7 +131,8 @@ def recovery(setup: Setup) -> Iterator[str]:
     needed = PUBLISHED_S_PER_CLIENT * setup.cluster.file_system.clients
     if hard < needed:
         yield (
-            f"make-targets.sh: recovery_time_hard is {hard} s, {setup.cluster.file_system.clients:,} clients need "
+            f"make-targets.sh: recovery_time_hard is {hard} s, "
+            f"{counted(setup.cluster.file_system.clients, 'client')} need "
             f"about {needed:,.0f} s"
         )
 

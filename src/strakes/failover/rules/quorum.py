@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from strakes.failover.rules.heartbeat import links_of, nodes_of
 from strakes.failover.rules.rule import PACEMAKER, QDEVICE, VOTEQUORUM, rule
 from strakes.failover.setup import Setup
+from strakes.units import counted
 
 _ON = ("1", "yes")
 
@@ -82,7 +83,7 @@ def too_many(setup: Setup) -> Iterator[str]:
         *(str(many + int(one.get("votes") or 1)) for one in quorum.all("device") if one.get("votes", "1").isdecimal()),
     }
     if quorum.get("expected_votes") and quorum.get("expected_votes") not in votes:
-        yield f"corosync.conf: expected_votes: {quorum.get('expected_votes')} with {many} nodes"
+        yield f"corosync.conf: expected_votes: {quorum.get('expected_votes')} with {counted(many, 'node')}"
 
 
 @rule(
@@ -212,7 +213,7 @@ def last_man(setup: Setup) -> Iterator[str]:
     quorum = setup.membership.one("quorum")
     for key in ("last_man_standing", "allow_downscale"):
         if quorum.get(key) in _ON and len(nodes_of(setup)) < 4:
-            yield f"corosync.conf: {key}: 1 with {len(nodes_of(setup))} nodes"
+            yield f"corosync.conf: {key}: 1 with {counted(len(nodes_of(setup)), 'node')}"
     if quorum.get("last_man_standing") in _ON and quorum.get("wait_for_all") not in _ON:
         yield "corosync.conf: last_man_standing: 1 without wait_for_all: 1"
 

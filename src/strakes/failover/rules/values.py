@@ -11,6 +11,7 @@ from strakes.failover.rules.fencing_devices import is_bmc, is_outlet
 from strakes.failover.rules.heartbeat import links_of, nodes_of
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
+from strakes.units import counted as count_of
 
 _OFF = ("none", "off", "no")
 _SLOWEST_RESYNC_KIB = 1024
@@ -249,9 +250,9 @@ def counted(setup: Setup) -> Iterator[str]:
         given = meta.get("clone-max", "")
         here = [host for host in sides.get(primitive.values.get("drbd_resource", ""), ()) if host in setup.node_names]
         if primitive.is_drbd and given.isdecimal() and int(given) < len(here):
-            yield f"cib: {primitive.clone} has clone-max={given}, {len(here)} nodes have a copy"
+            yield f"cib: {primitive.clone} has clone-max={given}, copies are on {count_of(len(here), 'node')}"
         if primitive.is_drbd and copies and given.isdecimal() and int(given) > copies:
-            yield f"cib: {primitive.clone} has clone-max={given}, the resource {copies} hosts"
+            yield f"cib: {primitive.clone} has clone-max={given}, the resource {count_of(copies, 'host')}"
         if primitive.is_drbd and is_true(meta.get("globally-unique", "false")):
             yield f"cib: {primitive.clone} is globally-unique"
 

@@ -16,7 +16,7 @@ from typing import Any
 from strakes.errors import BadInputError
 from strakes.interop.commands.dlio_file import KEYS, NOT_SUPPORTED, QUIET, Configuration, read_configuration
 from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, plan_of, ranks_of
-from strakes.units import MIB
+from strakes.units import MIB, counted
 
 OPTIONS: dict[str, ForeignOption] = {}
 _MOST_PHASES = 64
@@ -203,16 +203,15 @@ class _Work:
         )
         most = samples // self._batch() // self.ranks
         if not most:
-            problem = (
-                f"{self.ranks} accelerators need {self._batch() * self.ranks} samples for a step; there are {samples}"
-            )
+            needed, team = counted(self._batch() * self.ranks, "sample"), counted(self.ranks, "accelerator")
+            problem = f"a step of {team} needs {needed}; there are {samples}"
             raise self.configuration.fault("reader", "batch_size", problem, "Give more files, or fewer accelerators.")
         asked = self.configuration.get("train", "total_training_steps", -1)
         if self.configuration.as_number("train", "total_training_steps", asked, -1) <= 0:
             return most
         steps = self.configuration.whole("train", "total_training_steps", most)
         if steps > most:
-            problem = f"{steps} steps; there are samples for {most}"
+            problem = f"{counted(steps, 'step')}; there are samples for {most}"
             raise self.configuration.fault("train", "total_training_steps", problem, "Give fewer steps or more files.")
         return steps
 

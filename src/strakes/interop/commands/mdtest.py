@@ -19,6 +19,7 @@ from strakes.interop.commands.words import (
     ranks_of,
     refused,
 )
+from strakes.units import counted
 
 _REPEATED = (
     "strakes repeats until the intervals are narrow enough or --budget is spent (put --precision and "
@@ -211,7 +212,11 @@ def _items(command: GivenCommand, directories: int) -> int:
         )
     items = each_directory * directories if each_directory else wanted // directories * directories
     if items < 1:
-        why = f"{wanted} items in {directories} directories" if wanted else "neither -n nor -I is given"
+        why = (
+            f"{counted(wanted, 'item')} in {counted(directories, 'directory', 'directories')}"
+            if wanted
+            else "neither -n nor -I is given"
+        )
         raise BadInputError(
             "there is no item to work on", where="strakes run mdtest", why=why, remedy="Give -n ITEMS or -I ITEMS."
         )

@@ -20,6 +20,7 @@ from strakes.lab.lab_directory import refuse_long_path
 from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.packages import Package, require_packages
 from strakes.lab.site import LabSite
+from strakes.units import counted
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 # Placement groups of a pool that is on one store alone.
@@ -229,7 +230,7 @@ class CephLab(Lab[CephOptions]):
         states = [daemon["state"] for daemon in file_system["info"].values()]
         active = states.count("up:active")
         if active < self.options.mds:
-            return f"{active} of {self.options.mds} metadata ranks are active"
+            return f"active: {active} of {counted(self.options.mds, 'metadata rank')}"
         following = states.count("up:standby-replay")
         wanted = min(self.options.mds, self.options.standby) if self.options.standby_replay else 0
         return "" if following >= wanted else f"{following} of {wanted} standbys follow the journal"

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, count, maybe_size, size
 from strakes.lab.packages import Package
+from strakes.units import counted
 
 LOGIN = "login"
 # Nothing else is in this network, and no way leads out of it.
@@ -81,7 +82,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
         self._prepare_ssh()
         site.step("a switch with a link for each host")
         self._connect()
-        site.step(f"{len(self.names)} hosts, and one to log in to")
+        site.step(f"{counted(len(self.names), 'host')}, and one to log in to")
         for name, address in self.addresses.items():
             site.start(f"host.{name}", self._script, "host", name, address)
 

@@ -21,6 +21,7 @@ from strakes.launch.choice import Launch
 from strakes.launch.nodes.agent import SECRET, own_addresses
 from strakes.launch.nodes.channel import Channel, Unproved
 from strakes.processes import python_module
+from strakes.units import counted
 
 # Starting Python on a node reads its files from a shared file system, all nodes at once.
 _START_S = 60.0
@@ -269,7 +270,7 @@ class Hub:
         lines = [line for line in self._words.read().decode(errors="replace").splitlines() if line.strip()]
         return EnvironmentLacksError(
             "not all nodes answer",
-            where=", ".join(absent) or f"{len(here)} of {count} nodes",
+            where=", ".join(absent) or f"{len(here)} of {counted(count, 'node')}",
             why=" | ".join(lines[-4:]) or "nothing was heard of them",
             remedy="Check that the launcher reaches the nodes, that strakes is installed on them, and that they "
             "reach this host by TCP.",

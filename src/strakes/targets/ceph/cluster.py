@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Server
-from strakes.units import KIB
+from strakes.units import KIB, counted
 
 _VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+)")
 
@@ -143,7 +143,7 @@ def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
     standbys = len(fs_dump["standbys"]) + sum(
         daemon["state"] == "up:standby-replay" for daemon in mdsmap["info"].values()
     )
-    notes = [f"{len(mdsmap['in'])} of at most {mdsmap['max_mds']} metadata ranks, {standbys} standby."]
+    notes = [f"{len(mdsmap['in'])} of at most {counted(mdsmap['max_mds'], 'metadata rank')}, {standbys} standby."]
     for pool in osd_dump["pools"]:
         if pool["pool"] in (*mdsmap["data_pools"], mdsmap["metadata_pool"]):
             kind = "metadata" if pool["pool"] == mdsmap["metadata_pool"] else "data"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from strakes.errors import BadInputError, MeasurementError
 from strakes.targets.description import Layout, Placement
-from strakes.units import KIB, MIB
+from strakes.units import KIB, MIB, counted
 
 FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
 PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir.pin.random"
@@ -112,7 +112,9 @@ def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None
             "it spreads the directory's children over all ranks (distributed), or a share of all directories below "
             "(random)"
         )
-        raise BadInputError(f"CephFS does not spread a directory over {wanted.count} metadata ranks", why=why)
+        raise BadInputError(
+            f"CephFS does not spread a directory over {counted(wanted.count, 'metadata rank')}", why=why
+        )
     return DISTRIBUTED, "1"
 
 

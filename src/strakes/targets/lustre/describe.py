@@ -31,7 +31,7 @@ from strakes.targets.lustre.recovery_status import PARAMETERS as RECOVERY
 from strakes.targets.lustre.recovery_status import Recovery, parse_recovery
 from strakes.targets.lustre.version import module_version, tool_version
 from strakes.targets.mountinfo import Mount
-from strakes.units import format_bytes
+from strakes.units import counted, format_bytes
 
 _NOTHING = Params({})
 _NO_SPACE = LustreSpace((), ())
@@ -145,7 +145,7 @@ def _servers(targets: Iterable[Connection], manager: str, manager_state: str) ->
                 by_address.setdefault(target.address, []).append(target)
         for address, there in by_address.items():
             ill = [target.name for target in there if target.state != ACTIVE]
-            state = f"{len(ill)} of {len(there)} targets not active" if ill else ACTIVE
+            state = f"{len(ill)} of {counted(len(there), 'target')} not active" if ill else ACTIVE
             servers.append(Server(host_of(address), role, address, state))
     return tuple(servers)
 
@@ -180,8 +180,8 @@ def _value(own: str, text: str) -> str:
 
 def _summary(values: list[str]) -> str:
     """One value where all targets have it."""
-    counted = Counter(values).most_common()
-    return counted[0][0] if len(counted) == 1 else ", ".join(f"{value} ({times} targets)" for value, times in counted)
+    seen = Counter(values).most_common()
+    return seen[0][0] if len(seen) == 1 else ", ".join(f"{value} ({counted(times, 'target')})" for value, times in seen)
 
 
 def _quota_notes(answers: Answers, path: str) -> list[str]:
@@ -193,6 +193,8 @@ def _quota_notes(answers: Answers, path: str) -> list[str]:
         (limits.used_files, limits.hard_files, "files"),
     ):
         if hard:
-            has, may = (format_bytes(used), format_bytes(hard)) if unit == "bytes" else (f"{used:,} files", f"{hard:,}")
+            has, may = (
+                (format_bytes(used), format_bytes(hard)) if unit == "bytes" else (counted(used, "file"), f"{hard:,}")
+            )
             notes.append(f"User {user} has {has} here and may have {may}.")
     return notes

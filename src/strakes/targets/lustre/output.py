@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets.command import Completed
+from strakes.units import counted
 
 # The exit status of a usage error; all others are the errno.
 _USAGE = 4
@@ -99,7 +100,7 @@ def explanation(done: Completed) -> str:
     for line in lines:
         reasons.setdefault(_NUMBERED.sub("", line).rpartition(": ")[2], line)
     lines = list(reasons.values())
-    return "; ".join(lines[:3]) + (f"; and {len(lines) - 3} lines more" if len(lines) > 3 else "")
+    return "; ".join(lines[:3]) + (f"; and {counted(len(lines) - 3, 'line')} more" if len(lines) > 3 else "")
 
 
 def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> StrakesError:

@@ -118,13 +118,13 @@ def file_of(name: str) -> FileKey | None:
 
 
 def _sums(lines: Sequence[str]) -> dict[FileKey, str]:
-    found = {}
+    sums = {}
     for line in lines:
         # A name with unusual characters is escaped, and its line begins with a backslash.
         digest, _, path = line.removeprefix("\\").partition("  ")
         if (key := file_of(path.rpartition("/")[2])) is not None:
-            found[key] = digest
-    return found
+            sums[key] = digest
+    return sums
 
 
 def _fnv(text: bytes) -> int:

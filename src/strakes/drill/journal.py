@@ -89,13 +89,13 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
 
     Raises BadInputError for a file that is damaged or belongs to another user.
     """
-    found = []
+    faults = []
     for path in sorted(directory(root).glob("[!.]*.json")):
         try:
-            found.append(read(path))
+            faults.append(read(path))
         except FileNotFoundError:
             continue  # put right meanwhile
-    return tuple(found)
+    return tuple(faults)
 
 
 def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:

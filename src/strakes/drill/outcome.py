@@ -53,19 +53,19 @@ def outcome_of(
 ) -> DrillOutcome:
     """Return what came of a drill; ``expected`` is the SHA-256 of every file that was to be written."""
     by_rank: dict[int, list[LoggedOperation]] = {}
-    for one in log:
-        by_rank.setdefault(one.rank, []).append(one)
+    for operation in log:
+        by_rank.setdefault(operation.rank, []).append(operation)
     # Open loop: an operation counts from the moment at which it was due.
     clients_operations = {
-        str(rank): [ClientOperation(one.due_s, one.ended_s, one.errno) for one in done]
+        str(rank): [ClientOperation(operation.due_s, operation.ended_s, operation.errno) for operation in done]
         for rank, done in sorted(by_rank.items())
     }
     outages = outages_of(clients_operations, fault_s)
-    acknowledged = {(one.rank, one.number) for one in log if one.acknowledged}
-    failed = {(one.rank, one.number) for one in log if not one.acknowledged}
+    acknowledged = {(operation.rank, operation.number) for operation in log if operation.acknowledged}
+    failed = {(operation.rank, operation.number) for operation in log if not operation.acknowledged}
     # A file that was written in part and then acknowledged is as lost as one that is gone.
     damaged = {key for key in acknowledged & read.sums.keys() if read.sums[key] != expected[key]}
-    errors = Counter(one.errno for one in log if not one.acknowledged)
+    errors = Counter(operation.errno for operation in log if not operation.acknowledged)
     return DrillOutcome(
         line=timeline("drill", fault_s, moments, outages, targets),
         clients=clients,

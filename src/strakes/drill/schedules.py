@@ -251,13 +251,15 @@ def _waited_for_processor_s() -> float:
 
 def _serving(answers: ServiceAnswers, since_s: float, told_since_s: float) -> str:
     """Return who gave the last answer that was sent and told since the two moments, empty where nobody did."""
-    told = [one for one in answers.acknowledged() if one.sent_s > since_s and one.told_s > told_since_s]
-    return max(told, key=lambda one: one.told_s).record.node if told else ""
+    answers_since = [
+        answer for answer in answers.acknowledged() if answer.sent_s > since_s and answer.told_s > told_since_s
+    ]
+    return max(answers_since, key=lambda answer: answer.told_s).record.node if answers_since else ""
 
 
 def _powered_off(pair: Pair, since_s: float) -> tuple[str, ...]:
     """Return the nodes of which Pacemaker has told, since then, that it made sure they are off."""
-    return tuple(sorted({told[1] for alert in pair.alerts(since_s) if (told := _FENCED.search(alert.text))}))
+    return tuple(sorted({off[1] for alert in pair.alerts(since_s) if (off := _FENCED.search(alert.text))}))
 
 
 def schedules_text(trials: Sequence[ScheduleTrial]) -> str:

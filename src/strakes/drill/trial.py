@@ -103,8 +103,8 @@ def _observe(pair: Pair, name: str, fault: PairFault, before: str, pace: Pace) -
     alerts = pair.alerts(fault_s)
     moments = [
         *struck[:1],
-        *(Moment(one.at_s, f"BMC of {one.node}", one.what) for one in buttons),
-        *(Moment(one.at_s, f"alert by {one.by}", one.text) for one in alerts),
+        *(Moment(button.at_s, f"BMC of {button.node}", button.what) for button in buttons),
+        *(Moment(alert.at_s, f"alert by {alert.by}", alert.text) for alert in alerts),
     ]
     line = timeline(name, fault_s, moments, outages)
     return FaultTrial(
@@ -162,29 +162,33 @@ class ServiceAnswers:
         """Return the writes that were answered without an error."""
         return [
             Acknowledgement(
-                JournalRecord(one["term"], one["node"], one["client"], one["number"]), one["sent_s"], one["ended_s"]
+                JournalRecord(given["term"], given["node"], given["client"], given["number"]),
+                given["sent_s"],
+                given["ended_s"],
             )
-            for one in self.given
-            if "error" not in one
+            for given in self.given
+            if "error" not in given
         ]
 
     def operations(self, since_s: float = 0.0) -> dict[str, list[ClientOperation]]:
         """Return the operations, as they were due, of every client that may ask any node, if they ended since then."""
-        found: dict[str, list[ClientOperation]] = defaultdict(list)
-        for one in self.given:
-            if not one["client"].startswith(ONLY) and one["ended_s"] >= since_s:
-                found[one["client"]].append(ClientOperation(one["due_s"], one["ended_s"], one.get("error", "")))
-        return found
+        operations: dict[str, list[ClientOperation]] = defaultdict(list)
+        for given in self.given:
+            if not given["client"].startswith(ONLY) and given["ended_s"] >= since_s:
+                operations[given["client"]].append(
+                    ClientOperation(given["due_s"], given["ended_s"], given.get("error", ""))
+                )
+        return operations
 
     def own(self, records: Sequence[JournalRecord]) -> list[JournalRecord]:
         """Return the records without those of the clients of other runs."""
-        return [one for one in records if one.client == START or one.client.endswith(self.run)]
+        return [record for record in records if record.client == START or record.client.endswith(self.run)]
 
 
 def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClients, done_s: float, pace: Pace) -> None:
     def answered(since_s: float, *, elsewhere: bool) -> bool:
-        told = [one for one in clients.answers().acknowledged() if one.sent_s > since_s]
-        return any(not elsewhere or one.record.node != before for one in told)
+        answers = [answer for answer in clients.answers().acknowledged() if answer.sent_s > since_s]
+        return any(not elsewhere or answer.record.node != before for answer in answers)
 
     if fault == POWER_OFF:
         pair.wait_until("the other node to answer", lambda: answered(done_s, elsewhere=True), pace.answer_s)
@@ -201,7 +205,7 @@ def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClient
 
 
 def _powered_off(buttons: Sequence[Button]) -> list[Button]:
-    return [one for one in buttons if one.what.startswith("set power 0")]
+    return [button for button in buttons if button.what.startswith("set power 0")]
 
 
 def switched_off(
@@ -213,13 +217,13 @@ def switched_off(
     question before the word that the node is off counts.
     """
     if fault != POWER_OFF:
-        found: dict[str, float] = {}
-        for one in _powered_off(buttons):
-            found.setdefault(one.node, one.at_s - fault_s)
-        return found
+        after_s: dict[str, float] = {}
+        for button in _powered_off(buttons):
+            after_s.setdefault(button.node, button.at_s - fault_s)
+        return after_s
     said_s = min(
-        (one.at_s for one in alerts if f"Operation off of {before} " in one.text and ": OK" in one.text),
+        (alert.at_s for alert in alerts if f"Operation off of {before} " in alert.text and ": OK" in alert.text),
         default=0.0,
     )
-    asked = [one.at_s for one in buttons if one.node == before and one.at_s < said_s]
+    asked = [button.at_s for button in buttons if button.node == before and button.at_s < said_s]
     return {before: max(asked) - fault_s} if asked else {}

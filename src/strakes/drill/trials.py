@@ -59,23 +59,24 @@ def run_trials(
 def rows(trials: Sequence[FaultTrial]) -> tuple[TrialRow, ...]:
     """Return one row for each fault, in the order of their first trials."""
     return tuple(
-        _row([one for one in trials if one.fault == fault]) for fault in dict.fromkeys(one.fault for one in trials)
+        _row([trial for trial in trials if trial.fault == fault])
+        for fault in dict.fromkeys(trial.fault for trial in trials)
     )
 
 
 def _row(trials: Sequence[FaultTrial]) -> TrialRow:
-    outages = [one.outage_s for one in trials if one.outage_s is not None]
+    outages = [trial.outage_s for trial in trials if trial.outage_s is not None]
     return TrialRow(
         fault=trials[0].fault,
         runs=len(trials),
-        good=sum(one.good for one in trials),
-        took_over=sum(one.served_after != one.served_before for one in trials),
-        powered_off=_spread([after for one in trials for after in one.switched_off.values()]),
+        good=sum(trial.good for trial in trials),
+        took_over=sum(trial.served_after != trial.served_before for trial in trials),
+        powered_off=_spread([after for trial in trials for after in trial.switched_off.values()]),
         outage=_spread(outages) if len(outages) == len(trials) else None,
-        acknowledged=sum(one.judgement.acknowledged for one in trials),
-        lost=sum(len(one.judgement.lost) for one in trials),
-        split_brain=tuple(text for one in trials for text in one.judgement.split_brain),
-        told=sum(one.told for one in trials),
+        acknowledged=sum(trial.judgement.acknowledged for trial in trials),
+        lost=sum(len(trial.judgement.lost) for trial in trials),
+        split_brain=tuple(text for trial in trials for text in trial.judgement.split_brain),
+        told=sum(trial.told for trial in trials),
     )
 
 
@@ -86,6 +87,6 @@ def _spread(times_s: Sequence[float]) -> Spread | None:
 def document(trials: Sequence[FaultTrial]) -> str:
     """Return all trials, and one row for each fault, as JSON."""
     return json.dumps(
-        {"schema": 1, "rows": [asdict(one) for one in rows(trials)], "trials": [asdict(one) for one in trials]},
+        {"schema": 1, "rows": [asdict(trial) for trial in rows(trials)], "trials": [asdict(trial) for trial in trials]},
         indent=1,
     )

@@ -23,11 +23,13 @@ class Latencies:
 
 def latencies(operations: Iterable[LoggedOperation], limit_s: float) -> dict[str, Latencies]:
     """By kind; a failed operation counts as one that took for ever in ``slow``, and as long as it took elsewhere."""
-    found: dict[str, list[tuple[float, bool]]] = {}
-    for one in operations:
-        found.setdefault(one.phase, []).append((one.ended_s - one.due_s, is_slow(one, limit_s)))
+    by_kind: dict[str, list[tuple[float, bool]]] = {}
+    for operation in operations:
+        by_kind.setdefault(operation.phase, []).append(
+            (operation.ended_s - operation.due_s, is_slow(operation, limit_s))
+        )
     return {
-        kind: _of([took for took, _ in all_], sum(slow for _, slow in all_)) for kind, all_ in sorted(found.items())
+        kind: _of([took for took, _ in all_], sum(slow for _, slow in all_)) for kind, all_ in sorted(by_kind.items())
     }
 
 
@@ -46,17 +48,17 @@ def worst(of: Mapping[str, Latencies]) -> dict[str, float]:
         return {}
     every = of.values()
     return {
-        "operations": sum(one.operations for one in every),
-        "slow": sum(one.slow for one in every),
-        "median_s": max(one.median_s for one in every),
-        "p99_s": max(one.p99_s for one in every),
-        "longest_s": max(one.longest_s for one in every),
+        "operations": sum(latency.operations for latency in every),
+        "slow": sum(latency.slow for latency in every),
+        "median_s": max(latency.median_s for latency in every),
+        "p99_s": max(latency.p99_s for latency in every),
+        "longest_s": max(latency.longest_s for latency in every),
     }
 
 
 def record(of: Mapping[str, Latencies]) -> dict[str, Any]:
     """As the store keeps it."""
-    return {**worst(of), "kinds": {kind: asdict(one) for kind, one in of.items()}}
+    return {**worst(of), "kinds": {kind: asdict(latency) for kind, latency in of.items()}}
 
 
 def _of(took: list[float], slow: int) -> Latencies:

@@ -124,14 +124,18 @@ class Neighbour:
         now_s = time.time()
         new = self._probe.take()
         self._all += new
-        felt = [Felt(one.phase, is_slow(one, self.limit_s)) for one in new if one.due_s >= self._counts_from_s]
+        felt = [
+            Felt(operation.phase, is_slow(operation, self.limit_s))
+            for operation in new
+            if operation.due_s >= self._counts_from_s
+        ]
         if new:
             self._heard_s = now_s
         elif now_s - max(self._heard_s, self._counts_from_s) > self.limit_s + _SILENT_S:
             felt = [Felt("silence", True)] * TOO_MANY
         before = self._control
-        for one in felt:
-            self._control = self._control.after(one)
+        for event in felt:
+            self._control = self._control.after(event)
             if self._control.step != before.step or self._control.stopped != before.stopped:
                 # The load is another one from the next visit on; until then nothing counts.
                 self._counts_from_s = math.inf
@@ -145,13 +149,16 @@ class Neighbour:
             time.sleep(_LOOK_S)
             new = self._probe.take()
             self._all += new
-            if any(is_slow(one, self.limit_s) for one in new):
+            if any(is_slow(operation, self.limit_s) for operation in new):
                 quiet_since = time.monotonic()
         self._heard_s = time.time()
 
     def _why(self, operations: list[LoggedOperation]) -> str:
         felt = latencies(operations, self.limit_s)
-        said = ", ".join(f"{kind} {format_seconds(one.p99_s)}" for kind, one in felt.items()) or "no finished operation"
+        said = (
+            ", ".join(f"{kind} {format_seconds(of_kind.p99_s)}" for kind, of_kind in felt.items())
+            or "no finished operation"
+        )
         return f"p99 of the probe: {said}; the limit is {format_seconds(self.limit_s)}"
 
 

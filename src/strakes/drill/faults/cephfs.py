@@ -54,12 +54,12 @@ class MetadataServerFault(Fault):
         with Monitors(self.config) as monitors:
             servers = _servers(monitors)
         self.before = servers
-        victim = next((one for one in servers.values() if one.rank == 0 and one.state == _ACTIVE), None)
-        if victim is None or not any(one.state in _STANDBYS for one in servers.values()):
+        victim = next((server for server in servers.values() if server.rank == 0 and server.state == _ACTIVE), None)
+        if victim is None or not any(server.state in _STANDBYS for server in servers.values()):
             raise BadInputError(
                 "there is no standby metadata server",
                 where=self.lab.name if self.lab else str(self.config),
-                why=", ".join(f"{one.name} is {one.state}" for one in servers.values()),
+                why=", ".join(f"{server.name} is {server.state}" for server in servers.values()),
                 remedy="Start a standby. In a lab: run strakes lab down, then strakes lab up ceph.",
             )
         self.victim = victim
@@ -91,14 +91,18 @@ class MetadataServerFault(Fault):
                     over = stop.wait(_LOOK_EVERY_S)
                     now, at_s = _servers(monitors), time.time()
                     for name in sorted(known.keys() | now.keys()):
-                        one = now.get(name, CephDaemon(name, "gone", -1))
-                        if one != known.get(name):
-                            self._changes.append((at_s, one))
-                            if one.state == _ACTIVE:
+                        server = now.get(name, CephDaemon(name, "gone", -1))
+                        if server != known.get(name):
+                            self._changes.append((at_s, server))
+                            if server.state == _ACTIVE:
                                 # Later its clients may have left.
                                 self._counted[name] = self._ask(name)
                             seen(
-                                Moment(at_s, f"mds.{name}", one.state + (f", rank {one.rank}" if one.rank >= 0 else ""))
+                                Moment(
+                                    at_s,
+                                    f"mds.{name}",
+                                    server.state + (f", rank {server.rank}" if server.rank >= 0 else ""),
+                                )
                             )
                     known = now
         except StrakesError as error:
@@ -109,21 +113,21 @@ class MetadataServerFault(Fault):
 
         The monitors told the steps; the server's own counters are added where it runs on this machine.
         """
-        found = []
-        for name in dict.fromkeys(one.name for _, one in self._changes if one.state == _ACTIVE):
+        recoveries = []
+        for name in dict.fromkeys(server.name for _, server in self._changes if server.state == _ACTIVE):
             steps = [
-                (at_s, one)
-                for at_s, one in self._changes
-                if one.name == name and one.rank >= 0 and one.state not in _STANDBYS
+                (at_s, server)
+                for at_s, server in self._changes
+                if server.name == name and server.rank >= 0 and server.state not in _STANDBYS
             ]
-            done = max(at_s for at_s, one in steps if one.state == _ACTIVE)
+            done = max(at_s for at_s, server in steps if server.state == _ACTIVE)
             rank = steps[-1][1].rank
             sessions, replayed = self._counted[name]
             took_s = round(done - steps[0][0], 1)
-            found.append(
+            recoveries.append(
                 TargetRecovery(f"mds.{name}, rank {rank}", steps[-1][1].state, took_s, sessions, None, replayed)
             )
-        return tuple(found)
+        return tuple(recoveries)
 
     def _ask(self, name: str) -> tuple[int | None, int | None]:
         """Return how many sessions a server has, and how many events of the journal it replayed."""
@@ -143,8 +147,8 @@ class MetadataServerFault(Fault):
 
         with Monitors(self.config) as monitors:
             now = _servers(monitors)
-        wanted = sorted(one.state for one in self.before.values())
-        there = sorted(one.state for one in now.values())
+        wanted = sorted(server.state for server in self.before.values())
+        there = sorted(server.state for server in now.values())
         return "" if wanted == there else f"the metadata servers are {', '.join(there)}; they were {', '.join(wanted)}"
 
 
@@ -165,7 +169,12 @@ class _ProcessFault(MetadataServerFault):
                 remedy=f"Elsewhere, give the commands: --fault-command {kill} --restore-command {start}",
             )
         self._pid = next(
-            (one.pid for one in self.lab.processes if one.role == f"mds.{self.victim.name}" and one.alive), 0
+            (
+                process.pid
+                for process in self.lab.processes
+                if process.role == f"mds.{self.victim.name}" and process.alive
+            ),
+            0,
         )
         if not self._pid:
             raise BadInputError(
@@ -223,7 +232,7 @@ def lab_of(directory: Path) -> LabStatus | None:
     from strakes.lab.manager import all_labs
 
     real = directory.resolve()
-    return next((one for one in all_labs() if one.kind == "ceph" and real.is_relative_to(one.mount_point)), None)
+    return next((lab for lab in all_labs() if lab.kind == "ceph" and real.is_relative_to(lab.mount_point)), None)
 
 
 def is_cephfs(directory: Path) -> bool:
@@ -254,7 +263,7 @@ def _configuration(directory: Path) -> Path:
 def _servers(monitors: Monitors) -> dict[str, CephDaemon]:
     dump = monitors.command("fs dump")
     ranks = [info for system in dump["filesystems"] for info in system["mdsmap"]["info"].values()]
-    found = (
+    servers = (
         CephDaemon(str(info["name"]), str(info["state"]), int(info["rank"])) for info in (*ranks, *dump["standbys"])
     )
-    return {one.name: one for one in found}
+    return {server.name: server for server in servers}

@@ -179,9 +179,9 @@ class _ServerFault(_LustreFault):
         return self.file_system.metadata_target_name(number)
 
     def _refuse_cluster(self, name: str) -> None:
-        told = self.ask("systemctl", "is-active", "pacemaker", "pacemaker_remote").stdout
+        states = self.ask("systemctl", "is-active", "pacemaker", "pacemaker_remote").stdout
         # On its way to work, or to its end, it manages them too.
-        if any(line.split()[-1] in _AT_WORK for line in told.splitlines() if line.strip()):
+        if any(line.split()[-1] in _AT_WORK for line in states.splitlines() if line.strip()):
             raise BadInputError(
                 f"Pacemaker manages the server of {name}",
                 where=self.host,

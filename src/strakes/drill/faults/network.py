@@ -66,7 +66,7 @@ class CardDown(_NetworkFault):
         """Return what gives back the addresses that are lost when a card goes down: those of IPv6."""
         shown = self._ip("-o", "-6", "address", "show", "dev", self._card, "scope", "global", "permanent").stdout
         card = shlex.quote(self._card)
-        return [f"ip -6 address replace {one} dev {card}" for one in re.findall(r"\binet6 (\S+)", shown)]
+        return [f"ip -6 address replace {address} dev {card}" for address in re.findall(r"\binet6 (\S+)", shown)]
 
     def _routes(self) -> list[str]:
         """Return what gives back the routes, those to gateways last: they need the others."""

@@ -57,13 +57,13 @@ class View:
         ]
 
 
-def _states(said: str) -> list[str]:
+def _states(states: str) -> list[str]:
     """Return the states of all copies of a resource, without their nodes.
 
     >>> _states("Promoted on mds-b; Unpromoted on mds-a, failed")
     ['Promoted', 'Unpromoted, failed']
     """
-    return sorted(_PLACE.sub("", one) for one in said.split("; "))
+    return sorted(_PLACE.sub("", copy) for copy in states.split("; "))
 
 
 def view_of(text: str) -> View:
@@ -71,17 +71,17 @@ def view_of(text: str) -> View:
     status = Xml.fromstring(text)
     nodes = {}
     for node in status.iterfind("./nodes/node"):
-        said = [word for word in _TROUBLES if node.get(word) == "true"]
-        nodes[node.get("name", "?")] = ", ".join(["online" if node.get("online") == "true" else "offline", *said])
+        troubles = [word for word in _TROUBLES if node.get(word) == "true"]
+        nodes[node.get("name", "?")] = ", ".join(["online" if node.get("online") == "true" else "offline", *troubles])
     resources: dict[str, list[str]] = {}
-    for one in status.iterfind("./resources//resource"):
-        place = next((node.get("name", "?") for node in one.iterfind("./node")), "nowhere")
-        failed = ", failed" if one.get("failed") == "true" else ""
-        resources.setdefault(one.get("id", "?"), []).append(f"{one.get('role', '?')} on {place}{failed}")
+    for resource in status.iterfind("./resources//resource"):
+        place = next((node.get("name", "?") for node in resource.iterfind("./node")), "nowhere")
+        failed = ", failed" if resource.get("failed") == "true" else ""
+        resources.setdefault(resource.get("id", "?"), []).append(f"{resource.get('role', '?')} on {place}{failed}")
     events = status.iterfind("./fence_history/fence_event")
     fencing = (
-        f"{one.get('action')} of {one.get('target')}: {one.get('status')} at {one.get('completed', '?')}"
-        for one in events
+        f"{event.get('action')} of {event.get('target')}: {event.get('status')} at {event.get('completed', '?')}"
+        for event in events
     )
     return View(nodes, {name: "; ".join(sorted(said)) for name, said in resources.items()}, tuple(sorted(fencing)))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from bench.watch.changes import find_changes
 from bench.watch.contest import judge, tune
 from bench.watch.kept import keep, read_kept
 from bench.watch.known import GRIDS
 from bench.watch.page import render
 from bench.watch.yardstick import PLANTS, TARGETS, Detector, explained_by_chance, read_series
-from strakes.watch.level import find_changes
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS
 
 

@@ -15,6 +15,7 @@ from statistics import median
 
 import numpy as np
 
+from bench.watch.changes import find_changes
 from bench.watch.contest import KINDS
 from bench.watch.known import GRIDS
 from bench.watch.yardstick import (
@@ -29,7 +30,6 @@ from bench.watch.yardstick import (
     within,
 )
 from strakes.watch.causes import cause_of
-from strakes.watch.level import find_changes
 from strakes.watch.values import WatchedSeries
 from strakes.watch.watch import FOR_CHANCE
 

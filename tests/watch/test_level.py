@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bench.watch.changes import find_changes
 from numpy.typing import NDArray
 
-from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, find_changes
+from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
 from strakes.watch.values import WatchedSeries
 
 DAY_S = 86400.0

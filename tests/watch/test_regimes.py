@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bench.watch.changes import find_changes
 from numpy.typing import NDArray
 
-from strakes.watch.level import find_changes
 from strakes.watch.regimes import aligned, regime_begins
 from strakes.watch.values import WatchedSeries
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from strakes.watch.calibration import LONGEST, WINDOWS, Calibration, calibrate, resampled_medians, scores
 from strakes.watch.regimes import SHORTEST_REGIME, aligned, regime_begins
 from strakes.watch.rhythm import Rhythm
-from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
+from strakes.watch.values import Numbers
 
 # Values before anything is said; a level that has changed is learned from as many.
 LEARN = 60
@@ -250,28 +250,6 @@ class _Changed:
         self._evidence += step / self._length
         self._lasting -= step / self._length
         return self._evidence > _OVER
-
-
-def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool = False) -> list[ShiftedLevel]:
-    """Return the changes of a whole recorded series, as they would have been told one value after the other.
-
-    ``confirm``: those that later values confirm, as told then.
-    """
-    detector = LevelDetector(alarms_a_month)
-    places = {float(time): index for index, time in enumerate(series.times)}
-    changes: list[ShiftedLevel] = []
-    confirmed: list[bool] = []
-    for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
-        told = detector.add(time, value)
-        if isinstance(told, LevelChange):
-            changes.append(
-                ShiftedLevel(places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure)
-            )
-            confirmed.append(not confirm)
-        elif isinstance(told, LevelStays) and not confirmed[-1]:
-            changes[-1] = replace(changes[-1], told=places[told.confirmed_s])
-            confirmed[-1] = True
-    return [change for change, sure in zip(changes, confirmed, strict=True) if sure]
 
 
 def _fewest(times: Numbers) -> int:

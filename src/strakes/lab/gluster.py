@@ -11,7 +11,6 @@ from strakes.errors import BadInputError
 from strakes.lab.bricks import PACKAGES, Brick, check_bricks, make_bricks
 from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.lab_directory import refuse_long_path
-from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.network import LabNetwork, make_network
 from strakes.lab.options import LabOptions, count, iops_by_id, size
 from strakes.lab.packages import Package
@@ -74,10 +73,7 @@ class GlusterLab(Lab[GlusterOptions]):
 
     def ready(self) -> str:
         """Return what is still lacking."""
-        if mounted_at(self.mount_point) is None:
-            return "nothing is mounted yet"
-        space = space_of(self.mount_point)
-        return "" if space and space.free else "the bricks are not connected yet"
+        return self._lacking_until_space("the bricks are not connected yet")
 
     def slow_down(self) -> None:
         """Put on the limits that were asked for."""

@@ -11,7 +11,6 @@ from strakes.errors import BadInputError
 from strakes.lab import ports
 from strakes.lab.device import require_space
 from strakes.lab.kind import CLIENT, Lab
-from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.options import LabOptions, choice, flag, size
 from strakes.lab.packages import Package
 from strakes.units import GIB, KIB, MIB, format_bytes
@@ -79,10 +78,7 @@ class JuiceFsLab(Lab[JuiceFsOptions]):
 
     def ready(self) -> str:
         """Return what is still lacking."""
-        if mounted_at(self.mount_point) is None:
-            return "nothing is mounted yet"
-        space = space_of(self.mount_point)
-        return "" if space and space.free else "the free space is not known yet"
+        return self._lacking_until_space("the free space is not known yet")
 
     def facts(self) -> Mapping[str, Any]:
         """Return what programs need to know to talk to it."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.options import LabOptions
 from strakes.lab.packages import Package
 from strakes.lab.site import READY_LIMIT_S, LabSite
@@ -60,6 +61,13 @@ class Lab(ABC, Generic[OptionsT]):
     def facts(self) -> Mapping[str, Any]:
         """Return what programs need to know to talk to it."""
         return {}
+
+    def _lacking_until_space(self, without: str) -> str:
+        """Return what is still lacking of a mount with free space; ``without`` says it of one that has none."""
+        if mounted_at(self.mount_point) is None:
+            return "nothing is mounted yet"
+        space = space_of(self.mount_point)
+        return "" if space and space.free else without
 
     @property
     def mount_point(self) -> Path:

@@ -11,7 +11,6 @@ from typing import Any
 from strakes.errors import EnvironmentLacksError
 from strakes.lab.bricks import PACKAGES, Brick, check_bricks, make_bricks
 from strakes.lab.kind import Lab
-from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.network import LabNetwork, make_network
 from strakes.lab.nfs_server import GANESHA_PACKAGES, KERNEL_PACKAGES, kernel_knows, start_server
 from strakes.lab.options import LabOptions, choice, count, maybe_count, maybe_size, size
@@ -74,10 +73,7 @@ class NfsLab(Lab[NfsOptions]):
 
     def ready(self) -> str:
         """Return what is still lacking."""
-        if mounted_at(self.mount_point) is None:
-            return "nothing is mounted yet"
-        space = space_of(self.mount_point)
-        return "" if space and space.free else "the server does not answer yet"
+        return self._lacking_until_space("the server does not answer yet")
 
     def facts(self) -> Mapping[str, Any]:
         """Return what programs need to know to talk to it."""

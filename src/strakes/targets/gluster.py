@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import DataTarget, Description, Limit, Observation, Server
-from strakes.targets.mountinfo import Mount
-from strakes.targets.target import Target, TargetFacts, said
+from strakes.targets.remote import RemoteTarget, add_up
+from strakes.targets.target import said
 from strakes.units import counted
 
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
@@ -64,21 +64,17 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
     return Command(("gluster", "--mode=script", *options, "--xml", *words), read)
 
 
-class GlusterTarget(Target):
+class GlusterTarget(RemoteTarget):
     """The volume is asked through the server that the mount names; no call waits longer than its limit."""
 
-    @classmethod
-    def claims(cls, mount: Mount) -> bool:
-        """Whether the mount is one of GlusterFS."""
-        return mount.file_system == "fuse.glusterfs"
-
-    def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return what is known now; only this client is measured."""
-        return self._facts(workspace, notes=("This is a network file system, measured only from this client.",))
-
-    def controls(self) -> tuple[str, ...]:
-        """Return none: nothing of GlusterFS is set here."""
-        return ()
+    file_systems = ("fuse.glusterfs",)
+    cannot = (
+        (
+            "set the layout of files",
+            "GlusterFS places whole files by a hash of their names; sharding is an option of the volume",
+        ),
+        ("place directories", "every directory is on all bricks"),
+    )
 
     def describe(self) -> Description:
         """Return the bricks and their states; a note says why where the management daemon does not answer."""
@@ -108,13 +104,7 @@ class GlusterTarget(Target):
 
     def limits(self) -> tuple[Limit, ...]:
         """Return what GlusterFS does not allow, and how its counters can be read where they are off."""
-        limits = [
-            Limit(
-                "set the layout of files",
-                "GlusterFS places whole files by a hash of their names; sharding is an option of the volume",
-            ),
-            Limit("place directories", "every directory is on all bricks"),
-        ]
+        limits = [*super().limits()]
         try:
             self._profile()
         except StrakesError as error:
@@ -220,7 +210,7 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
         if own is None:
             continue
         hits = {_text(fop, "name"): float(_text(fop, "hits") or 0) for fop in own.iterfind("./fopStats/fop")}
-        common = {name: sum(hits.get(fop, 0.0) for fop in fops) for name, fops in _FOPS.items()}
+        common = add_up(hits, _FOPS)
         common["md.requests"] = sum(value for name, value in common.items() if name.startswith("md."))
         common["data.read_bytes"] = float(_text(own, "totalRead") or 0)
         common["data.write_bytes"] = float(_text(own, "totalWrite") or 0)

@@ -11,27 +11,12 @@ from typing import Any
 from strakes.errors import MeasurementError, StrakesError
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import CLIENT, SINCE, Description, Observation
-from strakes.targets.remote import RemoteTarget
+from strakes.targets.remote import FUSE_OPERATIONS, RemoteTarget, add_up
 from strakes.targets.target import said
 from strakes.units import format_bytes, format_seconds
 
 _LIMIT_BYTES = 1 << 20
 _ANSWER_S = 5.0
-_OPERATIONS = {
-    "md.create": ("create", "mknod", "symlink"),
-    "md.open": ("open",),
-    "md.close": ("release",),
-    "md.getattr": ("getattr",),
-    "md.setattr": ("setattr",),
-    "md.unlink": ("unlink",),
-    "md.mkdir": ("mkdir",),
-    "md.rmdir": ("rmdir",),
-    "md.rename": ("rename",),
-    "md.lookup": ("lookup",),
-    "md.readdir": ("readdir", "readdirplus"),
-    "data.read_requests": ("read",),
-    "data.write_requests": ("write",),
-}
 _BYTES = {
     "data.read_bytes": "juicefs_fuse_read_size_bytes_sum",
     "data.write_bytes": "juicefs_fuse_written_size_bytes_sum",
@@ -167,10 +152,8 @@ def counters(text: str) -> dict[str, float]:
             continue
     if not any(name.startswith("juicefs_fuse_") for name in counted):
         return {}
-    common = {
-        name: sum(counted.get(_OPERATION + operation, 0.0) for operation in operations)
-        for name, operations in _OPERATIONS.items()
-    }
+    calls = {name.removeprefix(_OPERATION): count for name, count in counted.items() if name.startswith(_OPERATION)}
+    common = add_up(calls, FUSE_OPERATIONS)
     common |= {name: counted.get(own, 0.0) for name, own in _BYTES.items()}
     common |= {SINCE: counted[_STARTED]} if _STARTED in counted else {}
     return {CLIENT + name: value for name, value in common.items()}

@@ -12,29 +12,15 @@ from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets.command import Command, Completed
-from strakes.targets.description import CLIENT, DataTarget, Description, Limit, MetadataTarget, Observation, Server
+from strakes.targets.description import CLIENT, DataTarget, Description, MetadataTarget, Observation, Server
 from strakes.targets.mountinfo import Mount
-from strakes.targets.target import Target, TargetFacts, said
+from strakes.targets.remote import FUSE_OPERATIONS, RemoteTarget, add_up
+from strakes.targets.target import TargetFacts, said
 
 # mfsmount(8) names it "mfs#HOST:PORT", with a directory behind it where only that is mounted.
 _SOURCE = re.compile(r"mfs#(?P<host>[^:/]+)(:(?P<port>\d+))?")
 _GOAL = re.compile(r": (?:goal: )?(\S+)\s*$")
 _STATS = ".stats"
-_OPERATIONS = {
-    "md.create": ("create", "mknod", "symlink"),
-    "md.open": ("open",),
-    "md.close": ("release",),
-    "md.getattr": ("getattr",),
-    "md.setattr": ("setattr",),
-    "md.unlink": ("unlink",),
-    "md.mkdir": ("mkdir",),
-    "md.rmdir": ("rmdir",),
-    "md.rename": ("rename",),
-    "md.lookup": ("lookup",),
-    "md.readdir": ("readdir", "readdirplus"),
-    "data.read_requests": ("read",),
-    "data.write_requests": ("write",),
-}
 
 
 def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ...]]:
@@ -72,8 +58,20 @@ def goal(path: str) -> Command[str]:
     return Command(("mfsgetgoal", path), read)
 
 
-class MooseFsTarget(Target):
+class MooseFsTarget(RemoteTarget):
     """The master is asked through the network; no call waits longer than its limit."""
+
+    cannot = (
+        (
+            "set the layout of files",
+            "MooseFS always cuts files into chunks of 64 MiB; goals set only the number of copies",
+        ),
+        ("place directories", "one master has all directories"),
+        (
+            "read counters of servers",
+            "the master and the chunkservers keep charts per minute, not counters; the counters of the client are read",
+        ),
+    )
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
@@ -82,14 +80,7 @@ class MooseFsTarget(Target):
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         """Return what is known now; only this client is measured."""
-        return replace(
-            self._facts(workspace, notes=(("This is a network file system, measured only from this client."),)),
-            remote=True,
-        )
-
-    def controls(self) -> tuple[str, ...]:
-        """Return none: nothing of MooseFS is set here."""
-        return ()
+        return replace(super().facts(workspace), remote=True)
 
     def describe(self) -> Description:
         """Return the chunkservers as the master tells; a note says why where it does not answer."""
@@ -127,21 +118,6 @@ class MooseFsTarget(Target):
             f"The chunkserver {target.name} is {target.state}."
             for target in told.data_targets
             if target.state != "online"
-        )
-
-    def limits(self) -> tuple[Limit, ...]:
-        """Return what MooseFS does not allow: layouts, placement, servers' counters, dropping caches."""
-        return (
-            Limit(
-                "set the layout of files",
-                "MooseFS always cuts files into chunks of 64 MiB; goals set only the number of copies",
-            ),
-            Limit("place directories", "one master has all directories"),
-            Limit(
-                "read counters of servers",
-                "the master and the chunkservers keep charts per minute, not counters; the counters of the client "
-                "are read",
-            ),
         )
 
     @property
@@ -199,7 +175,4 @@ def counters(text: str) -> dict[str, float]:
         for name, value in pairs
         if name.startswith("fuse_ops.") and value.isdecimal()
     }
-    return {
-        CLIENT + name: sum(own.get(operation_name, 0.0) for operation_name in names)
-        for name, names in _OPERATIONS.items()
-    }
+    return {CLIENT + name: count for name, count in add_up(own, FUSE_OPERATIONS).items()}

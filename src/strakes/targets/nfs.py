@@ -8,7 +8,7 @@ from pathlib import Path
 
 from strakes.targets.description import CLIENT, LOST, NOW, Description, Observation, Server
 from strakes.targets.mountstats import read_mountstats
-from strakes.targets.remote import RemoteTarget
+from strakes.targets.remote import RemoteTarget, add_up
 
 _MOUNTSTATS = Path("/proc/self/mountstats")
 _CACHING = ("noac", "actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax", "lookupcache")
@@ -66,7 +66,7 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
     if mount is None or not mount.operations:
         return {}
     counted = {name: operation.operations for name, operation in mount.operations.items()}
-    common = {name: sum(counted.get(own, 0.0) for own in names) for name, names in _OPERATIONS.items()}
+    common = add_up(counted, _OPERATIONS)
     lost = mount.connected + sum(operation.timeouts for operation in mount.operations.values())
     common |= {"data.read_bytes": mount.read_bytes, "data.write_bytes": mount.written_bytes, LOST: lost}
     return {CLIENT + name: value for name, value in common.items()} | {NOW + LOST: mount.lease_expired_s}

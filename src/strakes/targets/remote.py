@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from strakes.targets.description import Limit
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts
+
+# What clients in user space call their operations, by the common names of counters.
+FUSE_OPERATIONS = {
+    "md.create": ("create", "mknod", "symlink"),
+    "md.open": ("open",),
+    "md.close": ("release",),
+    "md.getattr": ("getattr",),
+    "md.setattr": ("setattr",),
+    "md.unlink": ("unlink",),
+    "md.mkdir": ("mkdir",),
+    "md.rmdir": ("rmdir",),
+    "md.rename": ("rename",),
+    "md.lookup": ("lookup",),
+    "md.readdir": ("readdir", "readdirplus"),
+    "data.read_requests": ("read",),
+    "data.write_requests": ("write",),
+}
+
+
+def add_up(counted: Mapping[str, float], operations: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """Return for each common name how often its operations were done.
+
+    >>> add_up({"create": 2.0, "mknod": 1.0}, {"md.create": ("create", "mknod"), "md.open": ("open",)})
+    {'md.create': 3.0, 'md.open': 0.0}
+    """
+    return {name: sum(counted.get(own, 0.0) for own in names) for name, names in operations.items()}
 
 
 class RemoteTarget(Target):

@@ -17,7 +17,6 @@ from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, requi
 from strakes.lab.device import Device, attach, make_file, require_space
 from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.lab_directory import refuse_long_path
-from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.packages import Package, require_packages
 from strakes.lab.site import LabSite
 from strakes.units import counted
@@ -89,10 +88,7 @@ class CephLab(Lab[CephOptions]):
 
     def ready(self) -> str:
         """Return what is still lacking."""
-        if mounted_at(self.mount_point) is None:
-            return "nothing is mounted yet"
-        space = space_of(self.mount_point)
-        return "" if space and space.free else "the free space is not known yet"
+        return self._lacking_until_space("the free space is not known yet")
 
     def slow_down(self) -> None:
         """Put on the limits that were asked for."""

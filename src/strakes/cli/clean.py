@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY
-from strakes.cli.say import say
+from strakes.cli.options import DIRECTORY, as_json_option
+from strakes.cli.say import print_json, say
 from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @click.option("--force", is_flag=True, help="Also remove what a running measurement is using.")
-@click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
+@as_json_option
 def command(directory: Path, dry_run: bool, force: bool, as_json: bool) -> int:
     """Remove what interrupted runs left in DIR, and nothing else.
 
@@ -32,10 +32,9 @@ def command(directory: Path, dry_run: bool, force: bool, as_json: bool) -> int:
 
     report = clean_apart(directory, dry_run=dry_run, force=force)
     if as_json:
-        import json
         from dataclasses import asdict
 
-        click.echo(json.dumps({"dry_run": dry_run, **asdict(report)}, indent=1))
+        print_json({"dry_run": dry_run, **asdict(report)})
     else:
         _print(report, directory, dry_run=dry_run)
     return 1 if report.left else 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from strakes.cli.options import DIRECTORY, PATH
-from strakes.cli.say import say
+from strakes.cli.say import print_json, say
 from strakes.foreign_text import for_terminal
 from strakes.units import counted
 
@@ -24,8 +24,6 @@ def command(files: tuple[Path, ...], target: Path | None, as_json: bool) -> None
     Imported figures are single points without an interval, and are marked as imported wherever they are shown. All
     files are read before the first is imported; if one cannot be read, none is imported.
     """
-    import json
-
     from strakes.interop.formats import read_file
     from strakes.interop.importing import import_file
     from strakes.store import Store
@@ -35,9 +33,7 @@ def command(files: tuple[Path, ...], target: Path | None, as_json: bool) -> None
     store = Store()
     runs = [import_file(file, store, str(target or "")) for file in files]
     if as_json:
-        click.echo(
-            json.dumps([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for run in runs], indent=1)
-        )
+        print_json([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for run in runs])
         return
     for file, run in zip(files, runs, strict=True):
         made = run.manifest["options"]["imported"]

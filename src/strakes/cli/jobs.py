@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.say import say, say_lines
+from strakes.cli.say import print_json, say, say_lines
 from strakes.errors import BadInputError, InterruptedByUser, MeasurementError
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def command(job: str | None, cancelling: bool, as_json: bool) -> int:
 
 
 def _list(jobs: list[Job], *, as_json: bool) -> None:
-    import json
     from dataclasses import asdict
 
     from strakes.jobs.batch import state_of
@@ -53,7 +52,7 @@ def _list(jobs: list[Job], *, as_json: bool) -> None:
 
     states = {job.id: state_of(job) for job in jobs}
     if as_json:
-        click.echo(json.dumps([{**asdict(job), "state": states[job.id]} for job in jobs], indent=1))
+        print_json([{**asdict(job), "state": states[job.id]} for job in jobs])
     elif not jobs:
         way = how_to_get("slurm")
         if way:

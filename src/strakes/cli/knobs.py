@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import DIRECTORY, servers_option
-from strakes.cli.say import local_time, say
+from strakes.cli.options import DIRECTORY, as_json_option, servers_option
+from strakes.cli.say import local_time, print_json, say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _DIR = click.argument("directory", metavar="DIR", type=DIRECTORY)
 _MAY_DIR = click.argument("directory", metavar="[DIR]", required=False, type=DIRECTORY)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 
 
 @click.group(invoke_without_command=True)
@@ -41,7 +40,7 @@ def command(ctx: click.Context) -> None:
 @command.command("list")
 @_MAY_DIR
 @servers_option
-@_JSON
+@as_json_option
 def list_command(directory: Path | None, servers: Servers | None, as_json: bool) -> None:
     """List the settings of the file system under DIR with their values.
 
@@ -58,7 +57,7 @@ def list_command(directory: Path | None, servers: Servers | None, as_json: bool)
         # Where a setting has no value of its own, its servers tell which one they use.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
-        _print_json([{**_document(reading), "in_force": dict(used.get(reading.knob.name, {}))} for reading in readings])
+        print_json([{**_document(reading), "in_force": dict(used.get(reading.knob.name, {}))} for reading in readings])
     else:
         _print_list(readings, with_values=directory is not None, used=used)
 
@@ -67,7 +66,7 @@ def list_command(directory: Path | None, servers: Servers | None, as_json: bool)
 @_DIR
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @servers_option
-@_JSON
+@as_json_option
 def get_command(directory: Path, names: Sequence[str], servers: Servers | None, as_json: bool) -> int:
     """Show the value of each setting, in every place that has one.
 
@@ -78,7 +77,7 @@ def get_command(directory: Path, names: Sequence[str], servers: Servers | None, 
     target = _target(directory, servers)
     readings = [(reading, in_force(target, reading.knob)) for reading in read(target, names)]
     if as_json:
-        _print_json([{**_document(reading), "in_force": dict(used)} for reading, used in readings])
+        print_json([{**_document(reading), "in_force": dict(used)} for reading, used in readings])
     else:
         for reading, used in readings:
             say(f"{reading.knob.name}: {_value_text(reading) or 'no value: ' + reading.why}")
@@ -98,7 +97,7 @@ def get_command(directory: Path, names: Sequence[str], servers: Servers | None, 
 @click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
 @click.option("--keep", is_flag=True, help="Keep the new values for good: nothing puts the old values back.")
 @servers_option
-@_JSON
+@as_json_option
 def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Servers | None, as_json: bool) -> int:
     """Change settings until strakes knobs restore puts the old values back.
 
@@ -118,7 +117,7 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Ser
             }
             for name, effective in change.items()
         }
-        _print_json({"journal": change.journal, "kept": keep, "effective": effective, "remarks": change.remarks})
+        print_json({"journal": change.journal, "kept": keep, "effective": effective, "remarks": change.remarks})
         return 1 if change.remarks else 0
     for name, setting in change.items():
         shown = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
@@ -132,7 +131,7 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Ser
 @command.command("restore")
 @_MAY_DIR
 @click.option("--keep", is_flag=True, help="Leave the values as they are now and forget the old ones.")
-@_JSON
+@as_json_option
 def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     """Put back the settings that strakes knobs set or a killed command changed.
 
@@ -146,7 +145,7 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     if as_json:
         from dataclasses import asdict
 
-        _print_json([asdict(restored) for restored in done])
+        print_json([asdict(restored) for restored in done])
     else:
         for restored in done:
             say(str(restored))
@@ -159,7 +158,7 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
 @command.command("journal")
 @_MAY_DIR
 @click.option("--all", "with_closed", is_flag=True, help="Also show changes that have already been put back or kept.")
-@_JSON
+@as_json_option
 def journal_command(directory: Path | None, with_closed: bool, as_json: bool) -> None:
     """Show the settings that strakes has changed and not yet put back.
 
@@ -172,7 +171,7 @@ def journal_command(directory: Path | None, with_closed: bool, as_json: bool) ->
     states = [*(closed_journals(root) if with_closed else ()), *open_journals(root)[0]]
     chosen = [state for state in states if directory is None or state.target == _plain_path(directory)]
     if as_json:
-        _print_json([_state_document(state) for state in chosen])
+        print_json([_state_document(state) for state in chosen])
         return
     for state in chosen:
         _print_state(state)
@@ -210,12 +209,6 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
             raise BadInputError(f"{name} is given twice", remedy="Give it one value.")
         pairs[name] = value
     return pairs
-
-
-def _print_json(document: object) -> None:
-    import json
-
-    click.echo(json.dumps(document, indent=1))
 
 
 def _document(reading: Reading) -> dict[str, object]:

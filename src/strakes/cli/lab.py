@@ -10,7 +10,7 @@ import click
 
 from strakes.cli.numbers import WholeNumber
 from strakes.cli.options import BYTES, PATH, SECONDS
-from strakes.cli.say import say
+from strakes.cli.say import print_json, say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
 from strakes.lab.registry import KINDS, load
@@ -118,10 +118,9 @@ def status_command(name: str | None, at: Path | None, as_json: bool) -> None:
 
     labs = all_labs(at) if name is None else tuple(filter(None, [status(name, at)]))
     if as_json:
-        import json
         from dataclasses import asdict
 
-        click.echo(json.dumps([asdict(lab) for lab in labs], indent=1))
+        print_json([asdict(lab) for lab in labs])
     elif labs:
         for lab in labs:
             _print_status(lab)

@@ -196,6 +196,7 @@ html_option = click.option(
 json_option = click.option(
     "--json", type=OUTPUT, metavar="FILE", help="Write the results as JSON to FILE (- is standard output)."
 )
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 # ``data_per_rank`` in bytes, ``files``, ``phase_s`` in seconds; None where they are to be chosen.
 _AMOUNT_OPTIONS = (
     click.option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.numbers import WholeNumber
-from strakes.cli.say import local_time, say
+from strakes.cli.say import local_time, print_json, say
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.units import counted
@@ -28,7 +28,9 @@ def command(as_json: bool, limit: int | None) -> None:
     runs = store.runs()
     shown = runs[-limit:] if limit else runs
     if as_json:
-        click.echo(_to_json(shown))
+        from dataclasses import asdict
+
+        print_json([{**asdict(run), "path": str(run.path)} for run in shown])
     elif not runs:
         say(f"No runs yet in {store.root}. Make one: strakes survey DIR")
     else:
@@ -36,13 +38,6 @@ def command(as_json: bool, limit: int | None) -> None:
         if len(shown) < len(runs):
             older = len(runs) - len(shown)
             say(f"{counted(older, 'older run')} {'is' if older == 1 else 'are'} not shown.")
-
-
-def _to_json(runs: Sequence[RunSummary]) -> str:
-    import json
-    from dataclasses import asdict
-
-    return json.dumps([{**asdict(run), "path": str(run.path)} for run in runs], indent=1)
 
 
 def _print_table(runs: Sequence[RunSummary]) -> None:

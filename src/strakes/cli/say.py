@@ -48,3 +48,10 @@ def say_sentence(text: str, *, indent: int = 4) -> None:
 def say_lines(text: str, *, err: bool = False) -> None:
     """Print a text whose lines are its own, such as the output of a job; nothing is added at its end."""
     click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False, err=err)
+
+
+def print_json(document: object) -> None:
+    """Print the document as JSON."""
+    import json
+
+    click.echo(json.dumps(document, indent=1))

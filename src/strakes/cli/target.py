@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY, servers_option
-from strakes.cli.say import say_sentence
+from strakes.cli.options import DIRECTORY, as_json_option, servers_option
+from strakes.cli.say import print_json, say_sentence
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.language.width import columns, padded
@@ -26,7 +26,7 @@ _Row = tuple[str, str]
 @click.command()
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @servers_option
-@click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
+@as_json_option
 def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
     """Show what is known about the file system under DIR. Nothing is written there."""
     from strakes.targets.knowledge import know
@@ -34,9 +34,7 @@ def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
 
     known = know(detect(directory, servers))
     if as_json:
-        import json
-
-        click.echo(json.dumps(known.document(), indent=1))
+        print_json(known.document())
         return
     rows = [
         *_rows(known),

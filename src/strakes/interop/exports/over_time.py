@@ -4,17 +4,14 @@ text with times, which ``promtool tsdb create-blocks-from openmetrics`` puts int
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.findings.latency import SHARES
 from strakes.findings.sample import Sample, sample_named
-from strakes.foreign_text import for_csv
 from strakes.interop.exports.openmetrics import MetricFamily, labels_of_run, written_labels
-from strakes.interop.exports.rows import results_of
+from strakes.interop.exports.rows import results_of, written_csv
 from strakes.store import Run
 
 # Name and SQL type of every column, in order. ``t_s``: the end of a row, from ``origin_unix_s`` on; ``row_s`` its
@@ -77,12 +74,7 @@ def _of_sample(sample: Sample) -> Iterator[dict[str, Any]]:
 
 def to_csv(run: Run) -> str:
     """Return the table as CSV (RFC 4180) with a header."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
-    writer.writeheader()
-    for row in rows(run):
-        writer.writerow({key: for_csv(row[key]) for key in COLUMNS})
-    return text.getvalue()
+    return written_csv(COLUMNS, rows(run))
 
 
 def to_openmetrics(run: Run) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from strakes.analysis.build import rule_of
 from strakes.analysis.collect import collect, metric_value
@@ -86,12 +86,15 @@ def rows(run: Run) -> Iterator[dict[str, object]]:
 
 def to_csv(run: Run) -> str:
     """Return the table as CSV (RFC 4180) with a header."""
+    return written_csv(COLUMNS, ({**row, "imported": str(row["imported"]).lower()} for row in rows(run)))
+
+
+def written_csv(columns: Iterable[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as CSV with a header, of each row the columns."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
-    writer.writeheader()
-    for row in rows(run):
-        cells = {**row, "imported": str(row["imported"]).lower()}
-        writer.writerow({key: for_csv(value) for key, value in cells.items()})
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([for_csv(row[column]) for column in columns] for row in rows)
     return text.getvalue()
 
 

@@ -4,9 +4,9 @@ to show.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 
+from report.example_cells import CACHE, CONFIDENCE, DATA, OPERATIONS, PATTERNS, RANKS, TRANSFERS, example_cells
 from strakes.findings.portrait import (
     CellEstimate,
     Figure,
@@ -19,7 +19,6 @@ from strakes.findings.portrait import (
     Reference,
     RunWarning,
     Series,
-    Setting,
     SkippedCell,
 )
 from strakes.units import GIB, KIB, MIB
@@ -27,22 +26,17 @@ from strakes.units import GIB, KIB, MIB
 HOSTILE_PATH = """/mnt/it's "scratch" & <b>more</b></script><script>alert(1)</script>"""
 S1_MACHINE = "on another machine (96 OSTs, Lustre 2.10)"
 
-_CACHE = "cache-suspect"
-_CONFIDENCE = 0.9
-
 
 def example_portrait() -> Portrait:
     """Every study with figure, findings and warnings; the same value at every call."""
-    cells = {
-        cell.id: cell for cell in (*_transfer(), *_data(), *_processes(), *_open_close(), *_metadata(), *_patterns())
-    }
+    cells = example_cells()
     return Portrait(
         run={
             "id": "2026-11-21-0625-9f3c",
             "kind": "survey",
             "name": "survey",
             "target": HOSTILE_PATH,
-            "options": {"budget_s": 120.0, "confidence": _CONFIDENCE},
+            "options": {"budget_s": 120.0, "confidence": CONFIDENCE},
             "created": "2026-11-21T06:25:31+00:00",
             "status": "complete",
             "command": f"strakes survey '{HOSTILE_PATH}' --budget 2m",
@@ -99,178 +93,6 @@ def example_portrait() -> Portrait:
             "strakes report 2026-11-21-0625-9f3c",
         ),
     )
-
-
-def _cell(
-    key: str,
-    settings: Mapping[str, Setting],
-    centre: float,
-    unit: str,
-    runs: int = 9,
-    spread: float = 0.05,
-    warnings: tuple[str, ...] = (),
-) -> CellEstimate:
-    noise = random.Random(key)
-    values = tuple(float(f"{centre * noise.lognormvariate(0.0, spread):.6g}") for _ in range(runs))
-    ordered = sorted(values)
-    aside = max(0, runs // 2 - 3)
-    enough = runs >= 5
-    return CellEstimate(
-        id=key,
-        study=str(settings["study"]),
-        settings={name: value for name, value in settings.items() if name != "study"},
-        median=ordered[runs // 2],
-        low=ordered[aside] if enough else None,
-        high=ordered[-1 - aside] if enough else None,
-        confidence=_CONFIDENCE,
-        runs=runs,
-        unit=unit,
-        stopped_because="precise-enough" if enough and spread < 0.1 else "budget",
-        values=values,
-        pooled=None if unit == "s" else float(f"{centre * 0.99:.6g}"),
-        warnings=warnings,
-    )
-
-
-TRANSFERS = tuple(4 * KIB * 4**power for power in range(7))
-
-
-def _transfer() -> list[CellEstimate]:
-    cells = []
-    for size in TRANSFERS:
-        ramp = size / (size + 96 * KIB)
-        common: dict[str, Setting] = {
-            "study": "transfer-size",
-            "transfer_bytes": size,
-            "ranks": 4,
-            "layout": "file per process",
-        }
-        key = f"transfer-size-{size}"
-        cells.append(
-            _cell(
-                f"{key}:write",
-                {**common, "operation": "write", "direct": False},
-                1180 * MIB * (0.25 + 0.75 * ramp),
-                "B/s",
-            )
-        )
-        cells.append(
-            _cell(
-                f"{key}:read",
-                {**common, "operation": "read", "direct": False},
-                5100 * MIB * (0.3 + 0.7 * ramp),
-                "B/s",
-                7,
-                0.08,
-                (_CACHE,),
-            )
-        )
-        cells.append(
-            _cell(
-                f"{key}:direct-read", {**common, "operation": "read", "direct": True}, 880 * MIB * ramp, "B/s", 8, 0.04
-            )
-        )
-    return cells
-
-
-DATA = tuple(MIB * 4**power for power in range(6))
-
-
-def _data() -> list[CellEstimate]:
-    cells = []
-    for size in DATA:
-        common: dict[str, Setting] = {
-            "study": "data-per-process",
-            "data_bytes": size,
-            "ranks": 4,
-            "transfer_bytes": MIB,
-        }
-        write = 900 * MIB * size / (size + 6 * MIB)
-        runs = 3 if size == GIB else 8
-        cells.append(_cell(f"data-{size}:write", {**common, "operation": "write"}, write, "B/s", runs, 0.07))
-        cells.append(
-            _cell(f"data-{size}:read", {**common, "operation": "read"}, 4900 * MIB, "B/s", runs, 0.09, (_CACHE,))
-        )
-    return cells
-
-
-RANKS = (1, 2, 4, 8, 16, 32)
-
-
-def _processes() -> list[CellEstimate]:
-    return [
-        _cell(
-            f"processes-{ranks}:{operation}",
-            {"study": "processes-per-node", "ranks": ranks, "operation": operation, "data_bytes": 64 * MIB},
-            best * min(ranks, 8) / 8 * (1 - 0.006 * max(0, ranks - 8)),
-            "B/s",
-            9,
-            0.05,
-        )
-        for ranks in RANKS
-        for operation, best in (("write", 1150 * MIB), ("read past the cache", 905 * MIB))
-    ]
-
-
-def _open_close() -> list[CellEstimate]:
-    cells = []
-    for ranks in RANKS:
-        for step, centre in (("open", 2.4e-6), ("close", 8.5e-7)):
-            settings: dict[str, Setting] = {"study": "open-close", "ranks": ranks, "step": step}
-            cells.append(
-                _cell(f"open-close-{ranks}:{step}", settings, centre * (1 + (ranks / 6) ** 1.7), "s", 10, 0.12)
-            )
-    return cells
-
-
-OPERATIONS = {
-    "directory create": 41e3,
-    "directory stat": 1.31e6,
-    "directory remove": 38e3,
-    "file create": 96e3,
-    "file stat": 1.22e6,
-    "file remove": 61e3,
-}
-
-
-def _metadata() -> list[CellEstimate]:
-    cells = []
-    for ranks in (1, 4):
-        for operation, rate in OPERATIONS.items():
-            key = f"metadata-{ranks}:{operation.replace(' ', '-').replace('directory', 'dir')}"
-            settings: dict[str, Setting] = {
-                "study": "metadata-ops",
-                "ranks": ranks,
-                "operation": operation,
-                "directory": "unique",
-            }
-            cells.append(_cell(key, settings, rate * (1.0 if ranks == 1 else 3.1), "op/s", 7, 0.06))
-    return cells
-
-
-PATTERNS = {
-    "SFWA": (None, 3900 * MIB),
-    "MFWA": (1100 * MIB, 4700 * MIB),
-    "SFSA strided": (260 * MIB, 1900.0),
-    "SFSA non-strided": (980 * MIB, 2.9e11),
-}
-
-
-def _patterns() -> list[CellEstimate]:
-    """With a rate of a few KiB/s and one that no machine has, which tables and axes must survive."""
-    cells = []
-    for pattern, rates in PATTERNS.items():
-        for operation, rate in zip(("write", "read"), rates, strict=True):
-            if rate is not None:
-                settings: dict[str, Setting] = {
-                    "study": "access-patterns",
-                    "pattern": pattern,
-                    "operation": operation,
-                    "request_bytes": 64 * KIB,
-                }
-                runs = 1 if pattern == "SFWA" else 6
-                cells.append(_cell(f"patterns-{pattern}:{operation}", settings, rate, "B/s", runs, 0.06))
-    return cells
 
 
 def _series(name: str, levels: tuple[int, ...], key: str) -> Series:
@@ -412,7 +234,7 @@ def _figures() -> tuple[Figure, ...]:
 
 def _findings() -> tuple[Finding, ...]:
     def ratio(low: float, high: float, of: str) -> IntervalOf:
-        return IntervalOf(low, high, _CONFIDENCE, of, "times")
+        return IntervalOf(low, high, CONFIDENCE, of, "times")
 
     return (
         Finding(
@@ -484,7 +306,7 @@ def _recommendations() -> tuple[Recommendation, ...]:
             "1 MiB or more",
             "The smallest size that reaches 95 % of the best rate; 4 KiB calls lose two thirds of it.",
             ("transfer-size-4096:write", "transfer-size-1048576:write", "transfer-size-16777216:write"),
-            IntervalOf(2.71, 3.18, _CONFIDENCE, "ratio of 1 MiB to 4 KiB", "times"),
+            IntervalOf(2.71, 3.18, CONFIDENCE, "ratio of 1 MiB to 4 KiB", "times"),
             confirmed=True,
         ),
         Recommendation(
@@ -492,7 +314,7 @@ def _recommendations() -> tuple[Recommendation, ...]:
             "8",
             "Eight fill the device; 32 are slower by about an eighth.",
             ("processes-4:write", "processes-8:write", "processes-32:write"),
-            IntervalOf(1.07, 1.23, _CONFIDENCE, "ratio of 8 to 32 processes", "times"),
+            IntervalOf(1.07, 1.23, CONFIDENCE, "ratio of 8 to 32 processes", "times"),
             confirmed=True,
         ),
         Recommendation(
@@ -500,17 +322,17 @@ def _recommendations() -> tuple[Recommendation, ...]:
             "one large segment per process",
             "Strided access to a shared file pays for every boundary between processes.",
             ("patterns-SFSA strided:write", "patterns-SFSA non-strided:write", "open-close-32:open"),
-            IntervalOf(3.41, 4.16, _CONFIDENCE, "ratio of non-strided to strided", "times"),
+            IntervalOf(3.41, 4.16, CONFIDENCE, "ratio of non-strided to strided", "times"),
             confirmed=False,
         ),
     )
 
 
 def _warnings(cells: Mapping[str, CellEstimate]) -> tuple[RunWarning, ...]:
-    cached = tuple(cell.id for cell in cells.values() if _CACHE in cell.warnings)
+    cached = tuple(cell.id for cell in cells.values() if CACHE in cell.warnings)
     return (
         RunWarning(
-            _CACHE,
+            CACHE,
             "Reads were served from the page cache of this client: 98 % of the pages were resident before the read "
             "began.",
             "Compare with the O_DIRECT series, or read more than the memory holds.",

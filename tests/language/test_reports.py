@@ -31,7 +31,7 @@ BARE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 # Three words in a row, none of them a name.
 SENTENCE = re.compile(r"(?<![\w/.:=-])[A-Za-z]?[a-z]{2,}(?: [a-z]{2,}){2,}")
 # What is left where a part of a sentence was taken for another message.
-HALF = re.compile(r"[\u4e00-\u9fff](?: (?=[\u4e00-\u9fff])|[,;:] )|\b(?:ratio|bursts|Needed|Scope)\b")
+HALF = re.compile(r"%[)）] ?的 \d|[\u4e00-\u9fff](?: (?=[\u4e00-\u9fff])|[,;:] )|\b(?:ratio|bursts|Needed|Scope)\b")
 PASSED_OVER = re.compile(r"<(script|style|pre|code)\b.*?</\1>|<!--.*?-->", re.DOTALL)
 
 
@@ -180,10 +180,11 @@ def test_commands_paths_and_names_stay(message: str, copied: str) -> None:
             "items：A 中为 5，B 中为 6；阶段 2",
         ),
         (
-            "1.31–2.5 (90 %): ratio of 4 KiB transfers, 2 ranks, read to 1 MiB transfers, read",
-            "读与 1 MiB 传输，读的比值",
+            "1.31–2.5 times (90 %): ratio of 4 KiB transfers, 2 ranks, read to 1 MiB transfers, read",
+            "1.31–2.5 倍（90 %）：4 KiB 传输，2 个 rank，读与 1 MiB 传输，读的比值",
         ),
-        ("0.95–1.98 (93.6 %): ratio to 1 MiB transfers, 2 ranks, 30 fresh paired runs, in bursts", "，短时突发"),
+        ("1.15 times [1.09 - 1.20] (98 %): ratio to 8 MiB transfers, write", "1.15 倍 [1.09 - 1.20]（98 %）：相对"),
+        ("0.95–1.98 times (93.6 %): ratio to 1 MiB transfers, 2 ranks, 30 fresh paired runs, in bursts", "，短时突发"),
         ("one client measured: 1 rank on node n; the scope is what that tool reports", "上的 1 个 rank；"),
         ("This says nothing about more clients or more data.", "这不能说明更多客户端或更多数据时的情况。"),
     ],

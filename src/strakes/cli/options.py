@@ -119,7 +119,7 @@ class HostsType(click.ParamType[tuple[str, ...]]):
             return value
         hosts = tuple(host.strip() for host in str(value).split(","))
         if not all(hosts) or not all(map(_HOST.fullmatch, hosts)):
-            self.fail(f"{value!r} is not a list of hosts such as n1,n2", param, ctx)
+            self.fail(f"expected a list of hosts such as n1,n2, not {value!r}", param, ctx)
         return hosts
 
 

@@ -9,6 +9,7 @@ import ast
 import itertools
 import re
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeGuard
@@ -57,8 +58,7 @@ def messages(room: str) -> dict[str, list[str]]:
     collected: dict[str, list[str]] = {}
     for path in _sources(room):
         name = str(path.relative_to(CHECKOUT))
-        texts = template_messages(path.read_text()) if path.suffix == ".j2" else python_messages(path.read_text())
-        for text in texts:
+        for text in _READERS[path.suffix](path.read_text()):
             places = collected.setdefault(text, [])
             if name not in places:
                 places.append(name)
@@ -68,7 +68,18 @@ def messages(room: str) -> dict[str, list[str]]:
 def _sources(room: str) -> Iterator[Path]:
     path = PACKAGE / room
     yield from sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    yield from sorted(path.glob("catalogue/*.toml"))
     yield from (PACKAGE / template for template in TEMPLATES.get(room, ()))
+
+
+def knob_messages(source: str) -> Iterator[str]:
+    """Return what a catalogue of settings says about each of them.
+
+    >>> list(knob_messages('[[knob]]\\nname = "x"\\nmeaning = "Number of threads."'))
+    ['Number of threads.']
+    """
+    for knob in tomllib.loads(source)["knob"]:
+        yield from (knob[key] for key in ("meaning", "adjusts", "restart") if key in knob)
 
 
 def catalogue_of(room: str) -> Path:
@@ -203,6 +214,9 @@ def read(path: Path) -> Catalog:
         return Catalog(locale="zh", fuzzy=False)
     with path.open("rb") as stream:
         return read_po(stream, locale="zh")
+
+
+_READERS = {".py": python_messages, ".j2": template_messages, ".toml": knob_messages}
 
 
 def update(room: str, found: dict[str, list[str]]) -> None:

@@ -49,7 +49,8 @@ def test_a_translation_has_the_places_and_numbers_of_its_message(room: str) -> N
 def test_words_are_in_the_sources() -> None:
     sources = "\n".join(path.read_text() for path in messages.PACKAGE.rglob("*.py"))
     templates = "\n".join(path.read_text() for path in messages.PACKAGE.rglob("*.j2"))
-    known = set(re.findall(r"[A-Za-z]+", sources + templates))
+    engine = "\n".join(path.read_text() for path in (messages.CHECKOUT / "engine").rglob("*.cpp"))
+    known = set(re.findall(r"[A-Za-z]+", sources + templates + engine))
     words = messages.read(messages.catalogue_of(messages.WORDS))
     gone = [message.id for message in words if not known.issuperset(re.findall(r"[A-Za-z]+", str(message.id)))]
     assert gone == []

@@ -183,3 +183,15 @@ def test_bounds_have_their_unit_beside_them(path: Path, monkeypatch: pytest.Monk
     lines = render_summary(portrait, width=400, colour=False).splitlines()
     traits = [line for line in lines if line.startswith(("  + ", "  - ", "  * "))]
     assert [line for line in traits if BARE_BOUNDS.search(line)] == []
+
+
+def test_where_no_warning_has_room_they_are_named_as_far_as_the_room_goes() -> None:
+    portrait = example_portrait()
+    text = "It says what it says at such a length that no terminal of one screen has room for two of its kind. " * 9
+    many = tuple(RunWarning(f"warning-{index}", text, text) for index in range(40))
+    # Advice with long reasons leaves no more than the least room.
+    advice = tuple(replace(portrait.recommendations[0], reason=text) for _ in range(20))
+    screen = render_summary(replace(portrait, warnings=many, recommendations=advice), width=80, colour=False)
+    assert "warning-0, warning-1" in screen
+    (told,) = re.findall(r"^Warnings  (\d+) more; the report explains all$", screen, flags=re.MULTILINE)
+    assert int(told) + len(re.findall(r"warning-\d+", screen)) == len(many)

@@ -102,8 +102,8 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
     room = max(later, MOST_LINES - len(head) - len(advice) - 1 - len(headlines) - len(foot))
     for index, (title, levels) in enumerate(blocks):
         kept = sum(_KEPT for _, others in blocks[index + 1 :] if others[0])
-        names = _names_of(warnings, width) if title == "Warnings" else ()
-        body += _block(title, levels, room - len(body) - kept, names)
+        names = [warning.code for warning in warnings] if title == "Warnings" else ()
+        body += _block(title, levels, room - len(body) - kept, names, width)
     return [*head, *advice, (), *headlines, *body, *foot]
 
 
@@ -112,10 +112,12 @@ _KEPT = 4
 _NO_ADVICE = "no setting is recommended: there is not enough evidence"
 
 
-def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int, names: Sequence[_Line] = ()) -> list[_Line]:
+def _block(
+    title: str, levels: Sequence[Sequence[list[_Line]]], room: int, names: Sequence[str], width: int
+) -> list[_Line]:
     """Return a titled block in as much detail as fits; else the items that fit, and how many did not.
 
-    ``levels``: each item's lines, with the most detail first. ``names`` stand for all where not one fits.
+    ``levels``: each item's lines, with the most detail first. ``names`` stand for the items where not one fits.
     """
     items = next((blocks for blocks in levels if 2 + sum(map(len, blocks)) <= room), levels[-1])
     if not items or room < 2:
@@ -123,10 +125,13 @@ def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int, names
     lengths = accumulate(map(len, items), initial=2)
     count = sum(length <= room for length in lengths) - 1
     chosen = [line for item in items[:count] for line in item]
-    if names and not chosen and 2 + len(names) <= room:
-        return [(), ((translate(title), "bold"), (translate("  explained in the report"), "dim")), *names]
     left = len(items) - count
     more = (translate(f"  {left} more in the report"), "dim") if left else ("", "")
+    if not chosen:
+        lines, left = _names(names, width, room - 2)
+        chosen = [_plain(line) for line in lines]
+        told = f"  {left} more; the report explains all" if left else "  explained in the report"
+        more = (translate(told if names else f"  {left or len(items)} in the report"), "dim")
     return [(), ((translate(title), "bold"), more), *chosen]
 
 
@@ -227,14 +232,22 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     return lines + [((f"    {line}", "dim"),) for line in _lines_of(gain, width - 4, most=99)]
 
 
-def _names_of(warnings: Sequence[Notice], width: int) -> list[_Line]:
-    """Return what the warnings are called, for where the text of none has room."""
-    lines = [""]
-    # Not broken at their hyphens.
-    for notice in warnings:
-        lines += [""] if len(f"{lines[-1]} {notice.code},") > width - 2 else []
-        lines[-1] += f" {notice.code},"
-    return [_plain(f" {line}") for line in [*lines[:-1], lines[-1].removesuffix(",")] if line]
+def _names(names: Sequence[str], width: int, most: int) -> tuple[list[str], int]:
+    """At most ``most`` lines of names, and how many names are left: they stand where the text of none has room.
+
+    >>> _names(["cache-suspect", "short-phases", "stonewalled"], 32, 1)
+    (['  cache-suspect, short-phases'], 1)
+    """
+    lines: list[str] = []
+    for index, name in enumerate(names):
+        # Not broken at their hyphens.
+        if lines and len(f"{lines[-1]}, {name},") <= width:
+            lines[-1] += f", {name}"
+        elif len(lines) < most:
+            lines = [*(f"{line.removesuffix(',')}," for line in lines), f"  {name}"]
+        else:
+            return lines, len(names) - index
+    return lines, 0
 
 
 def _warning(notice: Notice, width: int, most: int) -> list[_Line]:

@@ -159,7 +159,7 @@ def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
 
 
 def test_what_is_said_at_a_glance_has_its_interval(report: str) -> None:
-    assert '3.1 times as many files a second as one. <span class="muted">[2.88–3.27 times]</span>' in report
+    assert '3.1 times as many files a second as one. <span class="muted whole">[2.88–3.27 times]</span>' in report
 
 
 def test_the_papers_that_are_cited_are_named_and_no_others(page: Page) -> None:

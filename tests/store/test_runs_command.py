@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,3 +64,34 @@ def test_an_empty_store_says_how_to_begin(capsys: pytest.CaptureFixture[str]) ->
     assert "strakes survey DIR" in capsys.readouterr().out
     assert run(["runs", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
+
+
+def on_terminal(*words: str, columns: int) -> str:
+    """Return what the command shows on a terminal of so many columns."""
+    ours, its = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as shown:
+        command = [sys.executable, "-m", "strakes", *words]
+        subprocess.run(
+            command, stdout=its, stderr=its, env={**os.environ, "COLUMNS": str(columns)}, timeout=60, check=False
+        )
+        os.close(its)
+        text = b""
+        try:
+            while part := shown.read(65536):
+                text += part
+        except OSError:  # the other end is closed, and all is read
+            pass
+    return text.decode()
+
+
+def test_a_narrow_terminal_cuts_nothing_of_a_run(ids: list[str], measured: Path) -> None:
+    shown = on_terminal("runs", columns=60)
+    assert "…" not in shown
+    for text in (*ids, "study transfer-size", str(measured), "complete", "interrupted"):
+        assert text in shown
+
+
+def test_an_error_is_broken_between_words(measured: Path) -> None:
+    lines = on_terminal("survey", str(measured), "--ranks", "many", columns=40).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert "expected a whole number from 1 to 65,536" in " ".join(" ".join(lines).split())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.options import PATH, Output, json_option, write_json
-from strakes.cli.say import say, say_lines
+from strakes.cli.say import say, say_lines, say_sentence
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.units import counted
@@ -116,12 +116,12 @@ def _describe(log: Path, json: Output | None) -> int:
 
 
 def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> None:
-    say(
+    say_sentence(
         f"{app.title}: {counted(app.ranks, 'rank')} on {counted(app.nodes, 'node')}, {app.interface}; from run "
         f"{run.id} on {file_system}"
     )
     if not chosen.choices:
-        say("It answers nothing about this application. What would, is below; --from RUN takes another run.")
+        say_sentence("It answers nothing about this application. What would, is below; --from RUN takes another run.")
     for phase in app.phases:
         say()
         head = f"{phase.name} ({translate(phase.operation)}, {phase.files}):"
@@ -130,16 +130,19 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
             if choice.phase != phase.name:
                 continue
             say(f"  {choice.what}: {choice.text}")
-            say(f"    because: {choice.reason}")
+            say_sentence(f"    because: {choice.reason}", indent=6)
             if choice.gain is not None:
                 gain = choice.gain
-                say(f"    gains: {gain.low:.2f} - {gain.high:.2f} times ({gain.confidence:.0%} interval, {gain.of})")
-            say(f"    evidence: {', '.join(choice.evidence)}")
+                say_sentence(
+                    f"    gains: {gain.low:.2f} - {gain.high:.2f} times ({gain.confidence:.0%} interval, {gain.of})",
+                    indent=6,
+                )
+            say_sentence(f"    evidence: {', '.join(choice.evidence)}", indent=6)
             if choice.surer:
-                say(f"    to be surer: {choice.surer}")
+                say_sentence(f"    to be surer: {choice.surer}", indent=6)
         for unknown in chosen.unknowns:
             if unknown.phase == phase.name:
-                say(f"  {unknown.what}: UNKNOWN, {unknown.why}; to find out: {unknown.needs}")
+                say_sentence(f"  {unknown.what}: UNKNOWN, {unknown.why}; to find out: {unknown.needs}")
     for paste in snippets:
         say()
         say(f"--- {paste.title} ({paste.where})")

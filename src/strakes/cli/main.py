@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import click
 
-from strakes.cli.say import say
+from strakes.cli.say import broken, say
 from strakes.cli.signals import orderly_signals
 from strakes.errors import (
     BROKEN_PIPE_STATUS,
@@ -338,11 +338,15 @@ def _with_log(error: StrakesError, arguments: Sequence[str]) -> StrakesError:
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
     """``cause``: what it stands for; its notes say what else went wrong on the way out."""
-    click.echo(f"strakes: {for_terminal(translate('error'))}: {for_terminal(translate(error.what))}", err=True)
+    click.echo(_line("strakes: ", "error", error.what), err=True)
     notes = [("also", note) for note in getattr(cause or error, "__notes__", ())]
     for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
         if text:
-            click.echo(f"  {for_terminal(translate(label))}: {for_terminal(translate(text))}", err=True)
+            click.echo(_line("  ", label, text), err=True)
+
+
+def _line(begin: str, label: str, text: str) -> str:
+    return broken(f"{begin}{translate(label)}: {for_terminal(translate(text))}", sys.stderr)
 
 
 def _known_error(error: OSError) -> StrakesError | None:

@@ -16,6 +16,9 @@ from strakes.units import counted
 if TYPE_CHECKING:
     from strakes.store import RunSummary
 
+# More columns than any row needs.
+_LONGEST = 100_000
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON list, oldest first, each run with its id.")
@@ -48,16 +51,23 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    heads = map(translate, ("id", "when", "what", "target", "file system", "status"))
-    table = Table(*heads, box=box.SIMPLE_HEAD, show_edge=False)
-    # An id is there to be copied: it is never cut or folded.
-    table.columns[0].no_wrap = True
-    table.columns[3].overflow = "fold"
-    for run in runs:
-        when = f"{local_time(datetime.fromisoformat(run.created)):%Y-%m-%d %H:%M}" if run.created else ""
-        what = run.kind if run.name == run.kind else f"{run.kind} {run.name}".strip()
-        status = translate(run.status)
-        table.add_row(*map(for_terminal, (run.id, when, what, run.target, run.file_system, status)))
     # Into a pipe everything goes uncut, one line for each run.
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
-    console.print(table)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False)
+    for head in ("id", "when", "what", "target", "file system", "status"):
+        table.add_column(translate(head), no_wrap=True)
+    for run in runs:
+        when = f"{local_time(datetime.fromisoformat(run.created)):%Y-%m-%d %H:%M}" if run.created else ""
+        cells = (run.id, when, _what(run), run.target, run.file_system, translate(run.status))
+        table.add_row(*map(for_terminal, cells))
+    if console.measure(table, options=console.options.update(width=_LONGEST)).maximum <= console.width:
+        console.print(table)
+        return
+    # An id is there to be copied: it is never cut or folded, and it begins with the time.
+    for run in runs:
+        click.echo(f"{for_terminal(run.id)}  {translate(run.status)}")
+        click.echo(for_terminal(f"  {_what(run)}  {run.target}  {run.file_system}"))
+
+
+def _what(run: RunSummary) -> str:
+    return run.kind if run.name == run.kind else f"{run.kind} {run.name}".strip()

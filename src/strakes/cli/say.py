@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
+from typing import TextIO
 
 import click
 
@@ -25,24 +27,28 @@ def say(text: object = "", *, err: bool = False) -> None:
 
 def say_sentence(text: str, *, indent: int = 4) -> None:
     """Print one line; on a terminal that is narrower it is broken between words, further lines indented."""
+    click.echo(broken(translate(for_terminal(text)), sys.stdout, indent=indent))
+
+
+def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
+    """Return a finished line as ``say_sentence`` prints it on that stream."""
     import shutil
-    import sys
     import textwrap
 
     from strakes.language.width import columns, wrapped
 
-    line = translate(for_terminal(text))
     width = shutil.get_terminal_size().columns
-    if sys.stdout.isatty() and not line.isascii() and columns(line) > width:
+    if not stream.isatty() or columns(line) <= width:
+        return line
+    if not line.isascii():
+        begin = line[: len(line) - len(line.lstrip())]
         first, *rest = wrapped(line, width - indent)
-        line = "\n".join([first, *(f"{' ' * indent}{part}" for part in rest)])
-    elif sys.stdout.isatty() and len(line) > width:
-        # Paths and options stay whole, to be copied.
-        wrapper = textwrap.TextWrapper(
-            width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-        )
-        line = wrapper.fill(line)
-    click.echo(line)
+        return "\n".join([begin + first, *(f"{' ' * indent}{part}" for part in rest)])
+    # Paths and options stay whole, to be copied.
+    wrapper = textwrap.TextWrapper(
+        width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+    return wrapper.fill(line)
 
 
 def say_lines(text: str, *, err: bool = False) -> None:

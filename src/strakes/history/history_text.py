@@ -48,8 +48,7 @@ def _block(history: History) -> str:
     if needs:
         lines.append(translate(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}"))
     if any(series.plans > 1 for series in history.series):
-        told = "  The amount of work differs between the runs, because each run chooses it; study --like RUN keeps it."
-        lines.append(translate(told))
+        lines.append(translate("  Each run chose its own amount of work; --like RUN repeats that of a run."))
     return "\n".join(lines)
 
 

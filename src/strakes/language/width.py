@@ -7,8 +7,10 @@ import textwrap
 from unicodedata import combining, east_asian_width
 
 _CLOSING = "，。；：、？！）》」”"
-# A wide character stands alone, with what may not begin a line; all else up to the next blank or wide one together.
-_UNBROKEN = re.compile(rf"[ ]+|[\u1100-\uffff](?:[{_CLOSING}]*)|[^ \u1100-\uffff]+[{_CLOSING}]*")
+_OPENING = "（《「“"
+# A wide character stands alone, with what may not end or begin a line; all else up to the next blank or wide one
+# together.
+_UNBROKEN = re.compile(rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*")
 
 
 def columns(text: str) -> int:
@@ -33,6 +35,8 @@ def wrapped(text: str, width: int) -> list[str]:
 
     >>> wrapped("条带数为 4，元数据服务器", 10), wrapped("one two three", 8)
     (['条带数为', '4，元数据', '服务器'], ['one two', 'three'])
+    >>> wrapped("内核例如（linux）。", 10)
+    ['内核例如', '（linux）。']
     """
     if columns(text) == len(text):
         return textwrap.wrap(text, width)

@@ -108,9 +108,12 @@ def loop_on(image: Path) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("used", [False, True])
+# With processes of its own, it has a /proc of its own, as a node of a pair.
+@pytest.mark.parametrize(
+    ("used", "processes"), [(False, ()), (True, ()), (False, ("--pid", "--fork", "--kill-child=KILL", "--mount-proc"))]
+)
 def test_the_device_of_a_lab_goes_though_another_namespace_has_a_copy_of_its_mount(
-    tmp_path: Path, used: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, used: bool, processes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
         pytest.skip("needs root and mkfs.ext4")
@@ -123,7 +126,7 @@ def test_the_device_of_a_lab_goes_though_another_namespace_has_a_copy_of_its_mou
     loop = loop_on(image)
     try:
         subprocess.run(["mount", loop, str(where)], check=True)
-        apart = ["unshare", "--mount", "--propagation", "private", "sleep", "60"]
+        apart = ["unshare", *processes, "--mount", "--propagation", "private", "sleep", "60"]
         with running(apart, os.environ["PATH"]) if not used else running_in(where):
             time.sleep(0.5)
             subprocess.run(["umount", str(where)], check=True)

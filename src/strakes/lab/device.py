@@ -145,8 +145,9 @@ def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
             seen.add(number)
             for mount in reversed(mounts):
                 if mount.source in devices:
-                    enter = ["nsenter", f"--mount={namespace}", "umount", "--no-canonicalize"]
-                    run([*enter, "--", mount.mount_point], limit_s=_COMMAND_S)
+                    # Among the processes that it has in its /proc, where umount looks itself up.
+                    enter = ["nsenter", f"--mount={namespace}", f"--pid=/proc/{pid}/ns/pid_for_children"]
+                    run([*enter, "umount", "--no-canonicalize", "--", mount.mount_point], limit_s=_COMMAND_S)
 
 
 def _backing_files() -> dict[str, str]:

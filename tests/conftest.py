@@ -67,6 +67,9 @@ APART = {
     ),
 }
 
+# Their tests start the pair of servers.
+_OF_THE_PAIR = {"tests/drill/test_schedules.py", "tests/failover/test_lab_ha.py", "tests/failover/test_runbook.py"}
+
 StrakesRunner = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -123,8 +126,10 @@ def chain_of(nodeid: str) -> str:
     engines of many ranks, mounts, or changes settings of the machine.
     """
     place = PurePosixPath(nodeid.partition("::")[0])
+    if str(place) in _OF_THE_PAIR:
+        return "pair"
     if place.name.startswith("test_lab_"):
-        return "pair" if place.name == "test_lab_ha.py" else "lab"
+        return "lab"
     return "" if place.parts[0] == "src" or place.parts[1] in APART else "machine"
 
 

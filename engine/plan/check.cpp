@@ -87,6 +87,8 @@ void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseChec
                   "Say how many writers there are, in every phase on these files.");
     check.require(merged || phase.writers == 0 || (phase.layout == Layout::shared_file && phase.gathers()), "writers",
                   "is for writing into a shared-file, and for the layout file-per-writer", "Leave it out.");
+    check.require(phase.writers > 0 || phase.grouping == TransferPhase{}.grouping, "grouping",
+                  "has no effect without writers", "Leave it out, or say how many writers there are.");
     // What a library over MPI has instead check_library() says.
     if (!phase.gathers() || row_of(phase.backend).needs_processes) return;
     check.require(phase.delay_ns == 0, "delay_ns", "is not for a write phase with writers", "Leave it out.");
@@ -160,6 +162,8 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
                   "Use at most its ranks.");
     check.require(phase.first_ranks == 0 || phase.stop.rule != StopRule::wear_out, "first_ranks",
                   "is not for the rule wear-out, by which all ranks do the same", "Use another rule.");
+    check.require(phase.cache != Cache::drop || phase.operation != write || phase.preallocate, "cache",
+                  "drop has no effect on a new file, of which nothing is cached", "Leave it out.");
     check.require(!phase.preallocate || phase.operation == write, "preallocate", "is only for the operation write",
                   "Leave it out.");
     check.require(!phase.verify || phase.operation == read || phase.operation == mixed, "verify",
@@ -201,7 +205,8 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     if (phase.operation != read && phase.pattern == Pattern::once) set.stamped = false;
 }
 
-void check_stage(const StagePhase& phase, const std::map<std::string, DataSet>& sets, const PhaseCheck& check) {
+void check_stage(const StagePhase& phase, std::uint32_t ranks, const std::map<std::string, DataSet>& sets,
+                 const PhaseCheck& check) {
     const auto found = sets.find(phase.files);
     check.require(found != sets.end() && found->second.written != nullptr, "files",
                   "names a file set that no earlier phase wrote", "Add a write phase with the same files before it.");
@@ -213,6 +218,8 @@ void check_stage(const StagePhase& phase, const std::map<std::string, DataSet>& 
     check.require(!set.partial, "files", "is a set that not all ranks wrote", "Let all ranks write it.");
     check.require(!phase.verify || set.stamped, "verify", "needs files that were written with the pattern stamped",
                   "Use the pattern stamped in every phase that writes these files.");
+    check.require(phase.readers_per_node <= ranks, "readers_per_node", "is more than there are ranks",
+                  "Use at most the team's ranks, or 0 for all ranks of a node.");
     check.require(!phase.broadcast || phase.readers_per_node > 0, "broadcast", "needs readers_per_node",
                   "Say how many ranks of each node read.");
 }
@@ -433,7 +440,7 @@ void check_plan(const Plan& plan) {
         } else if (const auto* probe = std::get_if<ProbePhase>(&plan.phases[i])) {
             check_probe(*probe, probes, check);
         } else if (const auto* stage = std::get_if<StagePhase>(&plan.phases[i])) {
-            check_stage(*stage, data, check);
+            check_stage(*stage, plan.ranks, data, check);
         } else if (const auto* training = std::get_if<TrainingPhase>(&plan.phases[i])) {
             check_training(*training, plan.ranks, generated, check);
         } else {

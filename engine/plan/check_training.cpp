@@ -3,6 +3,25 @@
 
 namespace strakes {
 
+namespace {
+
+// What only training has: generating takes nothing but the usual values.
+void check_is_usual(const TrainingPhase& phase, const PhaseCheck& check) {
+    const TrainingPhase usual{};
+    const auto same = [&](auto TrainingPhase::* member, const char* key) {
+        check.require(phase.*member == usual.*member, key, "is only for the operation train", "Leave it out.");
+    };
+    same(&TrainingPhase::batch_samples, "batch_samples");
+    same(&TrainingPhase::readers, "readers");
+    same(&TrainingPhase::prefetch_batches, "prefetch_batches");
+    same(&TrainingPhase::compute_ns, "compute_ns");
+    same(&TrainingPhase::compute_stdev_ns, "compute_stdev_ns");
+    same(&TrainingPhase::steps, "steps");
+    same(&TrainingPhase::shuffle, "shuffle");
+}
+
+}  // namespace
+
 void check_training(const TrainingPhase& phase, std::uint32_t ranks,
                     std::map<std::string, const TrainingPhase*>& generated, const PhaseCheck& check) {
     constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 40U;
@@ -17,8 +36,11 @@ void check_training(const TrainingPhase& phase, std::uint32_t ranks,
         check.require(fresh, "files", "is the set of an earlier phase, too", "Give every set files of its own.");
         check.require(phase.cache == Cache::as_is, "cache", "is only for the operation train", "Leave it out.");
         check.require(!phase.verify, "verify", "is only for the operation train", "Leave it out.");
+        check_is_usual(phase, check);
         return;
     }
+    check.require(phase.readers > 0 || phase.prefetch_batches == TrainingPhase{}.prefetch_batches, "prefetch_batches",
+                  "has no effect without readers, since the rank reads by itself", "Leave it out, or use readers.");
     const auto set = generated.find(phase.files);
     check.require(set != generated.end(), "files", "names samples that no earlier phase generated",
                   "Add a phase of the operation generate with the same files before this one.");

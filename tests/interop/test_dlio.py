@@ -81,6 +81,11 @@ def epoch_of(translated: Translation, name: str = "epoch-1") -> TrainingPhase:
     return phase
 
 
+def test_where_the_training_reads_by_itself_nothing_is_read_ahead(tmp_path: Path) -> None:
+    epoch = epoch_of(translation(tmp_path, SMALL.replace("read_threads: 2", "read_threads: 0, prefetch_size: 6")))
+    assert (epoch.readers, epoch.prefetch_batches) == (0, TrainingPhase.prefetch_batches)
+
+
 def test_a_configuration_of_dlio_is_taken_unchanged(tmp_path: Path) -> None:
     translated = translation(tmp_path, UNET3D)
     assert list(phases_of(translated)) == [

@@ -83,6 +83,11 @@ def test_left_out_keys_and_spelt_out_defaults_are_one_plan() -> None:
     assert full["phases"] != [short]
 
 
+def test_a_grouping_without_writers_reaches_the_engine_which_refuses_it() -> None:
+    phase = TransferPhase("w", "write", "shared-file", "segmented", 4096, 4096, grouping="global")
+    assert plan_from_json(Plan(1, (phase,)).to_json()).phases == (phase,)
+
+
 def test_the_seed_is_no_part_of_the_fingerprint() -> None:
     phases = (MetadataPhase("c", "file-create", "unique", items=3),)
     assert (

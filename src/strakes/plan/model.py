@@ -160,7 +160,9 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
     for key in usual_keys(phase):
         del body[key]
     if isinstance(phase, TransferPhase) and not phase.writers:
-        del body["writers"], body["grouping"]
+        del body["writers"]
+        if phase.grouping == "node":
+            del body["grouping"]
     if isinstance(phase, MixedPhase):
         body["parts"] = [{"ranks": part.ranks, "phase": _phase_to_json(part.phase)} for part in phase.parts]
     if not isinstance(phase, _ENDS_BY_AMOUNT):

@@ -176,16 +176,17 @@ class _Work:
         configuration.word("reader", "data_loader", "pytorch", _LOADERS)
         samples = configuration.word("reader", "sample_shuffle", "off", _SHUFFLES) != "off"
         files = configuration.word("reader", "file_shuffle", "off", _SHUFFLES) != "off"
+        readers = configuration.whole("reader", "read_threads", 1, least=0, most=1024)
+        prefetched = configuration.whole("reader", "prefetch_size", _PREFETCH, least=0, most=65536)
         mean_s, stdev_s = self._compute()
         return {
             **self._samples(),
             "name": f"epoch-{number}",
             "operation": "train",
             "batch_samples": self._batch(),
-            "readers": configuration.whole("reader", "read_threads", 1, least=0, most=1024),
-            # DLIO makes 2 of 0.
-            "prefetch_batches": configuration.whole("reader", "prefetch_size", _PREFETCH, least=0, most=65536)
-            or _PREFETCH,
+            "readers": readers,
+            # DLIO makes 2 of 0, and without readers nothing is read ahead.
+            "prefetch_batches": (prefetched if readers else 0) or _PREFETCH,
             "compute_ns": round(1e9 * mean_s),
             "compute_stdev_ns": round(1e9 * stdev_s),
             "steps": self._steps(),

@@ -139,6 +139,7 @@ def test_mdtest_phases_follow_its_flags() -> None:
     assert translate("mdtest", "-n 10").measured == (
         "directory-creation",
         "directory-stat",
+        "directory-rename",
         "directory-removal",
         "file-creation",
         "file-stat",
@@ -147,7 +148,9 @@ def test_mdtest_phases_follow_its_flags() -> None:
     )
     assert translate("mdtest", "-n 10 -F -T").measured == ("file-stat",)
     assert [phase.operation for phase in metadata("-n 10 -F -T")] == ["file-create", "file-stat"]
-    assert "dir-rename" in [phase.operation for phase in metadata("-n 10 -D -U")]
+    assert translate("mdtest", "-n 10 -D -U").measured == ("directory-rename",)
+    assert "directory-rename" not in translate("mdtest", "-n 10 -D -C -T -r").measured
+    assert "directory-rename" not in translate("mdtest", "-n 1 -D").measured
     assert {phase.operation for phase in metadata("-n 10 -F -w 8 -e 8")} == {
         "file-create",
         "file-stat",
@@ -336,7 +339,7 @@ def test_mdtest_runs_on_our_engine_and_leaves_nothing(tmp_path: Path, capsys: py
     assert strakes(["run", "--ranks=2", "--budget", "1s", "-q", "--json", "-", "mdtest", *line.split()]) == 0
     cells = json.loads(capsys.readouterr().out)["cells"]
     assert [cell["id"] for cell in cells][-1] == "plan:file-removal"
-    assert len(cells) == 7
+    assert len(cells) == 8
     assert list(tmp_path.iterdir()) == []
 
 

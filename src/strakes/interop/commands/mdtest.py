@@ -43,7 +43,7 @@ OPTIONS: dict[str, ForeignOption] = {
     "T": ForeignOption("stat"),
     "E": ForeignOption("read"),
     "r": ForeignOption("remove"),
-    "U": ForeignOption("rename directories too"),
+    "U": ForeignOption("rename directories"),
     "w": ForeignOption("bytes written to each file", takes=True),
     "e": ForeignOption("bytes read of each file", takes=True),
     "N": ForeignOption("how many tasks away: stat N, read 2N, remove 3N", takes=True),
@@ -105,14 +105,14 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
             f"-a {command.text('a', '')}: no such interface", where="strakes run mdtest", remedy="One of: POSIX."
         )
     ranks = ranks_of("mdtest", asked_ranks, 0, command)
-    common = _common(command)
-    wanted = [flag for flag in "CTEr" if command.flag(flag)] or list("CTEr")
+    common, items = _common(command)
+    wanted = [flag for flag in "CTErU" if command.flag(flag)] or list("CTErU")
     phases: list[dict[str, object]] = []
     measured: list[str] = []
     for kind in ("directory", "file"):
         if (kind == "directory" and command.flag("F")) or (kind == "file" and command.flag("D")):
             continue
-        for flag, name, phase in _phases(command, kind, ranks):
+        for flag, name, phase in _phases(command, kind, ranks, items):
             # Nothing can be looked at or removed that was not created before.
             if flag in wanted or flag == "C":
                 phases.append({**common, "name": name, "files": "items" if kind == "file" else "directories", **phase})
@@ -141,7 +141,7 @@ def read(words: Sequence[str]) -> GivenCommand:
     return given("mdtest", OPTIONS, words)
 
 
-def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str, dict[str, object]]]:
+def _phases(command: GivenCommand, kind: str, ranks: int, items: int) -> list[tuple[str, str, dict[str, object]]]:
     """Return the phases of one kind of item: the option that asks for each, its name, and its keys in a plan."""
     stride = command.whole("N", 0)
 
@@ -154,10 +154,11 @@ def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str
         phases: list[tuple[str, str, dict[str, object]]] = [
             ("C", "directory-creation", {"operation": "dir-create"}),
             ("T", "directory-stat", {"operation": "dir-stat", **shift(1), **order}),
-            ("C", "directory-rename", {"operation": "dir-rename"}),
+            ("U", "directory-rename", {"operation": "dir-rename"}),
             ("r", "directory-removal", {"operation": "dir-remove", **shift(3)}),
         ]
-        return [phase for phase in phases if phase[1] != "directory-rename" or command.flag("U")]
+        # mdtest gives each directory the name of the next one.
+        return [phase for phase in phases if phase[0] != "U" or items > 1]
     written, read = command.size("w", "0"), command.size("e", "0")
     size = {"file_bytes": written} if written else {}
     # As mdtest opens files, to read them, too.
@@ -167,7 +168,7 @@ def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str
         why = f"-w {written}, -e {read}"
         remedy = f"Give -e {written}."
         raise BadInputError("-e must equal -w, or be 0", where="strakes run mdtest", why=why, remedy=remedy)
-    if not read and (command.flag("E") or not any(command.flag(flag) for flag in "CTr")):
+    if not read and (command.flag("E") or not any(command.flag(flag) for flag in "CTrU")):
         command.note("without -e, reading is opening and closing, as in mdtest")
     how = ({"create_with": "mknod"} if command.flag("k") else opened) | ({"fsync": True} if command.flag("y") else {})
     return [
@@ -178,19 +179,20 @@ def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str
     ]
 
 
-def _common(command: GivenCommand) -> dict[str, object]:
+def _common(command: GivenCommand) -> tuple[dict[str, object], int]:
     depth, branch = command.whole("z", 0), command.whole("b", 1, least=1)
     directories = sum(branch**level for level in range(min(depth, 17) + 1))
     leaves = branch ** min(depth, 17)
     if depth > 16 or directories > _MOST_DIRECTORIES:
         why = f"more than {_MOST_DIRECTORIES} directories"
         raise BadInputError(f"-z {depth} -b {branch}: the tree is too large", where="strakes run mdtest", why=why)
+    items = _items(command, leaves if command.flag("L") else directories)
     common: dict[str, object] = {
         "kind": "metadata",
         # By full paths, which are walked in every call; plans of our own measure without that.
         "paths": "mdtest",
         "directory": "unique" if command.flag("u") else "shared",
-        "items": _items(command, leaves if command.flag("L") else directories),
+        "items": items,
         "depth": depth,
         "branch": branch,
     }
@@ -200,7 +202,7 @@ def _common(command: GivenCommand) -> dict[str, object]:
         )
     if seconds := command.whole("W", 0):
         common["stop"] = {"rule": "wear-out", "seconds": seconds}
-    return common
+    return common, items
 
 
 def _items(command: GivenCommand, directories: int) -> int:

@@ -72,7 +72,7 @@ def test_a_time_zone_that_python_does_not_know_is_utc(monkeypatch: pytest.Monkey
 def test_a_number_that_is_none_lies_in_no_range() -> None:
     numbers = NumberRange(0.5, 0.999)
     assert numbers.convert("0.9", None, None) == 0.9
-    with pytest.raises(click.BadParameter, match="expected a number .*, not 'nan'"):
+    with pytest.raises(click.BadParameter, match="not 'nan'"):
         numbers.convert("nan", None, None)
     for path in ROOT.glob("src/strakes/cli/*.py"):
         assert "click.FloatRange(" not in path.read_text(), f"{path}: NumberRange refuses what is no number"

@@ -45,6 +45,9 @@ _CODE = re.compile(
 )
 
 
+# Three words in a row tell something; what else is set by hand is a command.
+_TOLD = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
+
 Pieces = tuple[str | None, ...]  # None: a place for a value
 
 
@@ -80,6 +83,8 @@ def knob_messages(source: str) -> Iterator[str]:
     """
     for knob in tomllib.loads(source)["knob"]:
         yield from (knob[key] for key in ("meaning", "adjusts", "restart") if key in knob)
+        if _TOLD.search(knob.get("by_hand", "")):
+            yield knob["by_hand"]
 
 
 def catalogue_of(room: str) -> Path:

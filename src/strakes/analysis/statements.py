@@ -65,8 +65,8 @@ class Statements:
         return (
             f"{counted(decided, 'decided comparison')} (findings in all: {len(self.findings)}) and "
             f"{counted(len(self.recommendations), 'setting')} (looked at: {self.settings}) "
-            f"hold all together with {100 * confidence:.0f} %; "
-            f"each figure's interval by itself with {100 * confidence:.0f} %"
+            f"hold all together with {100 * confidence:.0f} % confidence; "
+            f"each figure's interval holds by itself with {100 * confidence:.0f} %"
         )
 
 

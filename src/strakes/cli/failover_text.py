@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _MOST_CLIENTS = 10
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
-_SAID = {"accepts": "accepts it", "refuses": "REFUSES it", "absent": "is not installed", "unable": "could not be asked"}
 
 
 def print_check(result: Check) -> None:
@@ -39,7 +38,13 @@ def print_check(result: Check) -> None:
             say(f"  {label:<6} {text}")
         say()
     for verdict in result.verdicts:
-        say(f"{verdict.program} {_SAID[verdict.state]}")
+        told = {
+            "accepts": f"{verdict.program} accepts it",
+            "refuses": f"{verdict.program} REFUSES it",
+            "absent": f"{verdict.program} is not installed",
+            "unable": f"{verdict.program} could not be asked",
+        }
+        say(told[verdict.state])
         for line in verdict.text.splitlines():
             say(f"    {line}")
     looked = result.rules - len(result.passed_over)

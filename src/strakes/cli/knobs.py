@@ -295,7 +295,7 @@ def _meaning(knob: Knob) -> str:
 
 def _by_hand(reading: Reading) -> str:
     restart = f"; takes effect after a restart of {reading.knob.restart}" if reading.knob.restart else ""
-    return f"{_meaning(reading.knob)} {reading.knob.how_to_set}{restart}"
+    return f"{translate(_meaning(reading.knob))} {translate(reading.knob.how_to_set)}{translate(restart)}"
 
 
 def _print_rest(readings: Sequence[Reading], title: str, text: Any) -> None:

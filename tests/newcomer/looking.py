@@ -81,10 +81,10 @@ def lacking_advice(text: str, advice: Iterable[Mapping[str, Any]]) -> list[str]:
 def gains_in(text: str) -> list[str]:
     """Return the gains that a text tells, each with its interval.
 
-    >>> gains_in("bytes per call = 1 MiB\\n  2.94 [2.71 - 3.18] (90 %): ratio of 1 MiB to 4 KiB, confirmed")
-    ['2.94 [2.71 - 3.18] (90 %)']
+    >>> gains_in("bytes per call = 1 MiB\\n  2.94 times [2.71 - 3.18] (90 %): ratio of 1 MiB to 4 KiB, confirmed")
+    ['2.94 times [2.71 - 3.18] (90 %)']
     """
-    gain = r"[\d.,]+ \[[\d.,]+ - [\d.,]+\] \([\d.]+ %\)(?=: [^()]*, (?:not )?confirmed)"
+    gain = r"[\d.,]+ times \[[\d.,]+ - [\d.,]+\] \([\d.]+ %\)(?=: [^()]*, (?:not )?confirmed)"
     return re.findall(gain, " ".join(text.split()))
 
 

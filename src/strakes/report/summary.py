@@ -130,7 +130,7 @@ def _block(
     if not chosen:
         lines, left = _names(names, width, room - 2)
         chosen = [_plain(line) for line in lines]
-        told = f"  {left} more; the report explains all" if left else "  explained in the report"
+        told = f"  {left} more, explained in the report" if left else "  explained in the report"
         more = (translate(told if names else f"  {left or len(items)} in the report"), "dim")
     return [(), ((translate(title), "bold"), more), *chosen]
 

@@ -195,11 +195,7 @@ def test_no_word_is_cut(
         timeout=60,
         check=True,
     ).stdout
-    known = (
-        words_of(everything_in(newcomer.findings()))
-        | words_of(full)
-        | words_of("more, explained in the report")
-    )
+    known = words_of(everything_in(newcomer.findings())) | words_of(full) | words_of("more, explained in the report")
     for _, written in (summary, narrow):
         assert cut_words(written, known) == set()
 

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
+from strakes.processes import wait_for_end
+
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
 _LAST_WORDS = 20
@@ -115,7 +117,7 @@ class EngineProcess:
 
     def _wait(self, seconds: float) -> bool:
         try:
-            self._process.wait(seconds)
+            wait_for_end(self._process, seconds)
         except subprocess.TimeoutExpired:
             return False
         return True

@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import IO, Generic, Protocol, TypeVar
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.processes import mark_of, process_start
+from strakes.processes import mark_of, process_start, wait_for_end
 
 DEFAULT_TIMEOUT_S = 10.0
 # How long a killed child may take to go. One that waits in the kernel for a dead server does not go, and is left to it.
@@ -110,7 +110,7 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
                 f"{argv[0]} cannot be started", why=why, remedy=f"Install {argv[0]}, or add it to the PATH."
             ) from error
         try:
-            status = child.wait(timeout_s)
+            status = wait_for_end(child, timeout_s)
         except subprocess.TimeoutExpired:
             _kill(child)
             raise CommandTimeout(

@@ -16,6 +16,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from strakes.processes import wait_for_end
 from strakes.targets import child
 from strakes.targets.marker import Marker
 from strakes.targets.removal import Left, remove_tree, remove_workspace
@@ -68,7 +69,7 @@ class Heart:
         assert self._child.stdin is not None
         self._child.stdin.close()
         try:
-            self._child.wait(patience_s)
+            wait_for_end(self._child, patience_s)
         except subprocess.TimeoutExpired:
             self._child.kill()
             return False
@@ -117,7 +118,7 @@ def wait_while_at_work(worker: subprocess.Popen[bytes]) -> bool:
     used, since = -1, time.monotonic()
     while True:
         try:
-            worker.wait(_TICK_S)
+            wait_for_end(worker, _TICK_S)
         except subprocess.TimeoutExpired:
             now = _processor_ticks(worker.pid)
             if now != used:

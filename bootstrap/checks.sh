@@ -152,8 +152,8 @@ clang_tidy() { # LIST-COMMAND...
 
 python_tests() { # ARGUMENT...
     # The engine under test is the one that ./strakes has installed. Each chain of tests has a process of its own
-    # (tests/conftest.py), the tests of none have one more.
-    python -I -m pytest "$@" 2>&1 | tee -i build/pytest.log
+    # (tests/conftest.py), the tests of none have one more. What is compiled once serves all commands that tests start.
+    env -u PYTHONDONTWRITEBYTECODE python -I -m pytest "$@" 2>&1 | tee -i build/pytest.log
     return "${PIPESTATUS[0]}"
 }
 

@@ -41,7 +41,7 @@ def test_chance_alone_is_told_no_more_often_than_asked(correlation: float) -> No
     assert alarms <= asked + 3 * np.sqrt(asked)
 
 
-@pytest.mark.parametrize(("ratio", "found"), [(0.6, 0.9), (0.8, 0.6)])
+@pytest.mark.parametrize(("ratio", "found"), [(0.6, 0.9), pytest.param(0.8, 0.6, marks=pytest.mark.more)])
 def test_a_planted_change_is_found_with_its_size(ratio: float, found: float) -> None:
     generator = np.random.default_rng(6)
     hits, covered, tries = 0, 0, 40

@@ -23,7 +23,7 @@ from strakes.store.records import AmountsChosen
 from strakes.studies.registry import STUDIES, SURVEY
 from strakes.studies.study import Pilot
 from strakes.survey.amounts import LONG_ENOUGH_S
-from strakes.survey.pilot import pilot_from_samples, pilot_plan
+from strakes.survey.pilot import pilot_from_samples, pilot_plan, smallest_plan
 from strakes.survey.preparation import FREE_SHARE, choose_cells, limits, make_context
 from strakes.survey.request import Request
 from strakes.units import GIB, KIB, MIB
@@ -139,6 +139,28 @@ def test_what_grows_with_the_amount_is_not_taken_for_what_every_visit_costs(
     lengths = [run.events_of(AmountsChosen)[0].phase_s for run in (quick, slow)]
     assert lengths[1] > 0.9 * lengths[0]
     assert lengths[1] >= LONG_ENOUGH_S
+
+
+def test_one_small_visit_that_waits_for_others_does_not_make_phases_shorter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = SimulatedEngine.run
+    small: list[Plan] = []
+
+    def waiting_once(engine: SimulatedEngine, plan: Plan, *given: Any, **options: Any) -> PlanResult:
+        result = answer(engine, plan, *given, **options)
+        if plan == smallest_plan(plan.ranks, 1):
+            small.append(plan)
+            if len(small) == 1:
+                engine._clock.sleep(0.5)
+        return result
+
+    usual, _ = survey(truth_named("churn"), noise_named(USUAL), 1, SURVEY, tmp_path / "usual")
+    monkeypatch.setattr(SimulatedEngine, "run", waiting_once)
+    late, _ = survey(truth_named("churn"), noise_named(USUAL), 1, SURVEY, tmp_path / "late")
+    assert small
+    lengths = [run.events_of(AmountsChosen)[0].phase_s for run in (usual, late)]
+    assert lengths[1] > 0.9 * lengths[0]
 
 
 def test_a_pilot_that_did_nothing_in_time_still_gives_rates() -> None:

@@ -108,12 +108,14 @@ def test_the_screen_tells_of_bursts_in_its_headlines_and_its_advice() -> None:
 @pytest.mark.parametrize(
     ("remote", "memory", "flagged"), [(True, 16 * GIB, True), (True, 16 * MIB, False), (False, 16 * GIB, False)]
 )
-def test_reads_that_the_memory_of_servers_can_answer_are_flagged(remote: bool, memory: int, flagged: bool) -> None:
+def test_bandwidths_that_caches_of_servers_can_give_are_flagged(remote: bool, memory: int, flagged: bool) -> None:
     facts = {"remote": remote, "file_system": "any", "memory_bytes": memory}
-    warnings = amount_warnings(measured(TransferSize(), rates(1, 1, 1000.0), facts=facts))
-    texts = [warning.remedy for warning in warnings if warning.code == "fits-servers-memory"]
-    assert bool(texts) == flagged
-    assert all("--data-per-rank" in text for text in texts)
+    results = measured(TransferSize(), rates(1, 1, 1000.0), facts=facts)
+    told = [warning for warning in amount_warnings(results) if warning.code == "fits-servers-memory"]
+    assert bool(told) == flagged
+    for warning in told:
+        assert "--data-per-rank" in warning.remedy
+        assert set(warning.cells) == {cell.id for cell in results.measured}
 
 
 @pytest.mark.parametrize(("data", "told"), [(1000.0, True), (1.0, False)])

@@ -152,11 +152,19 @@ def _short(results: Results) -> list[RunWarning]:
 
 
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
-    """Warn where data that was written and read again fits into the memory of a server like this node."""
+    """Warn where the data that was moved fits into the memory of a server like this node.
+
+    Writes end with fsync, which a cache that outlives a power cut may answer; reads follow what was just written.
+    """
     memory = int(facts.get("memory_bytes", 0))
-    reads = [cell for cell in results.measured if cell.settings.get("operation") == "read" and not cell.is_side]
+    moving = [
+        cell for cell in results.measured if cell.settings.get("operation") in ("write", "read") and not cell.is_side
+    ]
     moved = {
-        cell.id: (sample.bytes, len(sample.ranks)) for cell in reads for sample in _samples(cell) if _moves_data(sample)
+        cell.id: (sample.bytes, len(sample.ranks))
+        for cell in moving
+        for sample in _samples(cell)
+        if _moves_data(sample)
     }
     if not facts.get("remote") or not memory or not moved:
         return []
@@ -164,8 +172,8 @@ def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]
     if most >= _TIMES_MEMORY * memory:
         return []
     text = (
-        f"Reads moved at most {format_bytes(most)} at a time, just after it was written: the memory of servers can "
-        "hold that, and may have answered."
+        f"Phases moved at most {format_bytes(most)} of data: caches of servers can hold that, and may have taken "
+        "writes, fsync included, and answered reads of what was written just before."
     )
     remedy = (
         f"strakes study data-per-process DIR --data-per-rank {typed_bytes(_TIMES_MEMORY * memory // ranks)} measures "

@@ -18,7 +18,7 @@ WARNINGS: Mapping[str, str] = {
     "direct-refused": "The file system refuses O_DIRECT",
     "drift": "Everything became faster or slower during the run",
     "few-runs": "Too few runs for an interval",
-    "fits-servers-memory": "What was read fits into the memory of a server",
+    "fits-servers-memory": "What was moved fits into caches of servers",
     "gave-way": "The measurement gave way to other users",
     "held-back": "The load was limited, so the file system may do more",
     "hybrid-io": "The client made direct calls of buffered ones",

@@ -10,6 +10,9 @@
 
 namespace strakes {
 
+// What may be chosen.
+constexpr std::chrono::seconds kShortestSilence{3}, kLongestSilence{3600};
+
 class Silence {
   public:
     using Time = std::chrono::steady_clock;

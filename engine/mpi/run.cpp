@@ -46,6 +46,12 @@ std::string library_name() {
 
 const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe): set by nobody
 
+// UCX gives an idle connection up after some 16 s without an answer, and MPICH crashes when it uses that one next. Who
+// is gone is told by silence, which is chosen.
+void let_links_be_away() {
+    ::setenv("UCX_TCP_KEEPIDLE", "inf", 0);  // NOLINT(concurrency-mt-unsafe): no thread has begun
+}
+
 [[noreturn]] void refuse(const std::string& why) {
     if (speaks_for_all(variable)) std::fprintf(stderr, "strakes-engine-mpi: %s\n", why.c_str());
     // Those that were joined after all would wait for the others for ever.
@@ -113,6 +119,7 @@ int run_engine(int signals, std::span<const std::string_view> arguments) {
     }
     ::signal(SIGUSR1, SIG_IGN);  // how Hydra tells everybody that one has gone
     stand_witness();
+    let_links_be_away();
     int provided = MPI_THREAD_SINGLE;
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
         refuse("MPI cannot be initialised");

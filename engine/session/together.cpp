@@ -43,10 +43,9 @@ int follow(World& world, const Joining& joining, int news, Connections connectio
 }  // namespace
 
 std::chrono::milliseconds chosen_silence(const char* seconds) {
-    constexpr std::uint32_t kLeast = 3, kMost = 3600;
     const auto chosen = seconds != nullptr ? count_from(seconds) : std::nullopt;
     if (!chosen) return ProcessCrew::kGoneAfter;
-    return std::chrono::seconds(std::clamp(*chosen, kLeast, kMost));
+    return std::clamp(std::chrono::seconds(*chosen), kShortestSilence, kLongestSilence);
 }
 
 int run_together(const Joining& joining) {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "crew/silence.hpp"
 #include "system/bytes.hpp"
 
 using namespace strakes;
@@ -195,6 +197,18 @@ TEST_CASE("a process talks to no exchange that does not know the secret, and doe
     const auto silence = [](int, const std::string&) {};
     (void)pretend(port, secret, silence, connected);
     CHECK(connected.why == std::strerror(ETIMEDOUT));
+}
+
+TEST_CASE("TCP gives no connection up before a silence that may be chosen is over") {
+    Switchboard switchboard(2, Reach::network);
+    const Connected connected = connect_to(switchboard.where(), 1);
+    const std::vector<Descriptor> connections = switchboard.take();
+    for (const int end : {connected.descriptor.get(), connections[1].get()}) {
+        int milliseconds = 0;
+        socklen_t size = sizeof milliseconds;
+        REQUIRE(::getsockopt(end, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, &size) == 0);
+        CHECK(std::chrono::milliseconds(milliseconds) > kLongestSilence);
+    }
 }
 
 TEST_CASE("the processes of one node meet where no other machine knocks") {

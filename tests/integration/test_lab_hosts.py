@@ -187,6 +187,31 @@ def test_a_host_that_is_off_is_named(own_hosts: Hosts) -> None:
     assert done.returncode == 3 and "not all nodes answer" in done.stderr and "n4" in done.stderr
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "launcher", [pytest.param(HOSTS, id="hydra"), pytest.param(OPEN_MPI, marks=needs_open_mpi, id="open-mpi")]
+)
+def test_a_link_may_be_away_as_long_as_the_silence_that_was_chosen(
+    own_hosts: Hosts, launcher: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(own_hosts.environment, "STRAKES_SILENCE_S", "60")
+    plan = own_hosts.home / "outage.toml"
+    plan.write_text(ENDLESS.replace("1h", "28s"))
+    process = own_hosts.begin("run", plan, own_hosts.directory, *launcher, "--budget", "40s")
+    deadline = time.monotonic() + 60
+    while not [*own_hosts.directory.glob("strakes-*/v0/*")]:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(1)
+    subprocess.run([own_hosts.home / "host.sh", "link", "n3", "down"], check=True)
+    # Longer than TCP tries by itself at the pace of connections between nodes.
+    time.sleep(20)
+    subprocess.run([own_hosts.home / "host.sh", "link", "n3", "up"], check=True)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert not own_hosts.left()
+
+
 @pytest.mark.parametrize(
     ("victim", "how", "launcher"),
     [

@@ -25,6 +25,7 @@ _HELLO_PER_RANK_S = 0.3
 # An engine that has said done and was not able to clean goes by itself, unless one of its processes cannot.
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
+_SILENCE = "STRAKES_SILENCE_S"
 # As the kernel shortens it.
 _PROCESS_NAME = "strakes-engine-mpi"[:15]
 
@@ -102,7 +103,7 @@ class MpiEngine(Engine):
     @property
     def silence_s(self) -> float | None:
         """As long as its first process, which says who is alive every second, allows the others to be silent."""
-        return _silence_s(os.environ.get("STRAKES_SILENCE_S", ""))
+        return _silence_s(os.environ.get(_SILENCE, ""))
 
     @property
     def remedy(self) -> str:
@@ -169,6 +170,8 @@ def placed(mpiexec: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int 
     """
     if family_of_mpiexec(mpiexec) == "openmpi":
         command = [str(mpiexec), "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
+        # Processes on other hosts get no variables unless they are named.
+        command += ["-x", _SILENCE] if _SILENCE in os.environ else []
         if hosts:
             slots = ranks_per_node or -(-ranks // len(hosts))
             command += ["--host", ",".join(f"{host}:{slots}" for host in hosts)]

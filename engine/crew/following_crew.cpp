@@ -59,6 +59,7 @@ class NodeCrew final : public FollowingCrew {
           wire_(std::move(connections.up)),
           local_(world.crowd.node_of(world.post.rank()).ranks, std::move(connections.local), gone_after),
           ready_(::epoll_create1(EPOLL_CLOEXEC)) {
+        outlast_silence(wire_.descriptor(), gone_after);
         for (const int descriptor : {wire_.descriptor(), local_.descriptor()}) {
             epoll_event event{.events = EPOLLIN, .data = {}};
             ::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, descriptor, &event);

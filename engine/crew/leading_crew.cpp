@@ -40,6 +40,7 @@ LeadingCrew::LeadingCrew(World& world, int news, Connections connections, millis
     for (std::uint32_t node = 0; node < connections.nodes.size(); ++node) {
         nodes_.push_back(nullptr);
         if (!connections.nodes[node]) continue;
+        outlast_silence(connections.nodes[node].get(), gone_after);
         add(connections.nodes[node].get(), node);
         nodes_.back() = std::make_unique<OtherNode>(
             OtherNode{.wire = Wire<Order, NodeBeat>(std::move(connections.nodes[node])), .beat = {}});

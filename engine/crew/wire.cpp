@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "crew/silence.hpp"
 #include "system/bytes.hpp"
 
 namespace strakes {
@@ -38,9 +37,6 @@ constexpr std::size_t kNameBytes = 16;
 // Of Linux 6.15: what was lost on the way is sent again after this long at most, however long the link was away.
 constexpr int kTcpLongestTimeout = 44;
 constexpr int kLongestTimeoutMilliseconds = 1000;
-// TCP gives a connection up after so many tries, soon at this pace: who is gone is told by silence, which is chosen.
-constexpr int kGiveUpMilliseconds = 2 * 3600 * 1000;
-static_assert(milliseconds(kGiveUpMilliseconds) > kLongestSilence);
 
 struct Address {
     std::uint16_t family = 0;
@@ -104,7 +100,6 @@ void answer_quickly(int descriptor) {
     const int yes = 1;
     ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     ::setsockopt(descriptor, IPPROTO_TCP, kTcpLongestTimeout, &kLongestTimeoutMilliseconds, sizeof(int));
-    ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &kGiveUpMilliseconds, sizeof(int));
 }
 
 // An address as the system's calls take it; its length.
@@ -154,6 +149,11 @@ int connect_in_time(int descriptor, const Place& to) {
 }
 
 }  // namespace
+
+void outlast_silence(int descriptor, milliseconds gone_after) {
+    const int give_up = static_cast<int>((2 * gone_after).count());
+    ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof give_up);
+}
 
 Switchboard::Switchboard(std::uint32_t seats, Reach reach) : connections_(seats), missing_(seats - 1) {
     rlimit limit{};

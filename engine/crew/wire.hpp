@@ -68,6 +68,10 @@ class Wire {
     bool open_ = true;
 };
 
+// TCP would give up after a number of tries, soon at the pace of these connections. Who is gone is told by silence;
+// only one that is cut off, and that nobody can tell, ends by this.
+void outlast_silence(int descriptor, std::chrono::milliseconds gone_after);
+
 // Who may connect: processes of this node, which nobody else can; or of others.
 enum class Reach : std::uint8_t { node, network };
 

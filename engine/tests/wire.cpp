@@ -199,11 +199,12 @@ TEST_CASE("a process talks to no exchange that does not know the secret, and doe
     CHECK(connected.why == std::strerror(ETIMEDOUT));
 }
 
-TEST_CASE("TCP gives no connection up before a silence that may be chosen is over") {
+TEST_CASE("TCP gives no connection up before the silence that was chosen is over") {
     Switchboard switchboard(2, Reach::network);
     const Connected connected = connect_to(switchboard.where(), 1);
     const std::vector<Descriptor> connections = switchboard.take();
     for (const int end : {connected.descriptor.get(), connections[1].get()}) {
+        outlast_silence(end, kLongestSilence);
         int milliseconds = 0;
         socklen_t size = sizeof milliseconds;
         REQUIRE(::getsockopt(end, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, &size) == 0);

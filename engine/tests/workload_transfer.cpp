@@ -241,10 +241,10 @@ TEST_CASE("what is written once more is other data, and a block that kept what i
     for (const Json& layout : {Json{{"segments", 1}}, with(kShared, {{"segments", 1}}), some_passes}) {
         for (const std::string operation : {"write", "rewrite"}) {
             INFO(layout.dump(), operation);
-            Stage stage(
-                plan_of({transfer("one", "write", layout), transfer("two", operation, layout),
-                         transfer("r", "read", with(layout, {{"verify", true}, {"stop", {{"rule", "amount"}}}})),
-                         transfer("found", "read", with(layout, {{"verify", true}}))}));
+            // By amount: what is read for some time need not get as far as the block.
+            const Json whole = with(layout, {{"verify", true}, {"stop", {{"rule", "amount"}}}});
+            Stage stage(plan_of({transfer("one", "write", layout), transfer("two", operation, layout),
+                                 transfer("r", "read", whole), transfer("found", "read", whole)}));
             CHECK_FALSE(failed(stage.run(0)));
             const fs::path file = stage.path() / (layout.contains("layout") ? "data.data" : "data.0.data");
             const std::string before = text_of(file);
@@ -258,7 +258,8 @@ TEST_CASE("what is written once more is other data, and a block that kept what i
             REQUIRE(::pwrite(lost.get(), before.data() + kBlock, 4096, kBlock) == 4096);
             const auto results = stage.run(3);
             REQUIRE(results[0].failure);
-            CHECK(results[0].failure->offset_bytes == kBlock);
+            // The first byte that differs need not be the first one of the block.
+            CHECK(results[0].failure->offset_bytes.value_or(0) / 4096 == kBlock / 4096);
         }
     }
 }

@@ -67,7 +67,9 @@ def test_slow_reads_leave_accelerators_the_share_that_arithmetic_says(
 ) -> None:
     monkeypatch.setenv("LD_PRELOAD", str(slow_reads))
     monkeypatch.setenv("SLOW_READS_MS", str(READ_MS))
-    sample = epoch_on(place, replace(EPOCH, readers=readers, compute_ns=100_000_000))
+    prefetched = EPOCH.prefetch_batches if readers else TrainingPhase.prefetch_batches
+    epoch = replace(EPOCH, readers=readers, prefetch_batches=prefetched, compute_ns=100_000_000)
+    sample = epoch_on(place, epoch)
     assert low < fed(sample) <= high
     assert sample.trained["steps"] == 10
     assert 1.0 <= sample.trained["compute_s"] < 1.5

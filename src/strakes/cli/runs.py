@@ -65,8 +65,9 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
         return
     # An id is there to be copied: it is never cut or folded, and it begins with the time.
     for run in runs:
-        click.echo(f"{for_terminal(run.id)}  {translate(run.status)}")
-        click.echo(for_terminal(f"  {_what(run)}  {run.target}  {run.file_system}"))
+        head, place = f"{run.id}  {translate(run.status)}", f"  {_what(run)}  {run.target}  {run.file_system}"
+        click.echo(for_terminal(head))
+        click.echo(for_terminal(place))
 
 
 def _what(run: RunSummary) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from strakes.cli.options import HOSTS, NumberRange
+from strakes.cli.numbers import NumberRange
+from strakes.cli.options import HOSTS
 from strakes.cli.say import local_time
 from strakes.processes import python_module
 

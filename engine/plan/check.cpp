@@ -154,6 +154,11 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     check.require((phase.operation == mixed) == phase.read_percent.has_value(), "read_percent",
                   phase.operation == mixed ? "is missing" : "is only for the operation mixed",
                   phase.operation == mixed ? "Give the share of reads, 1 to 99." : "Leave it out.");
+    check.require(!phase.own_directory || !shared, "own_directory", "is for files that are not shared by all",
+                  "Leave it out, or use the layout file-per-process.");
+    check.require(!phase.own_directory ||
+                      (!row_of(phase.backend).needs_processes && row_of(phase.backend).format != Format::objects),
+                  "own_directory", "is not for this backend", "Leave it out, or use posix.");
     check_sizes(phase, phase.read_sizes, "read_sizes", check);
     check_sizes(phase, phase.write_sizes, "write_sizes", check);
     check.require(phase.first_ranks == 0 || (phase.operation == write && !shared && phase.writers == 0), "first_ranks",
@@ -184,6 +189,8 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
         "Use the access, transfer_bytes, block_bytes and segments of the write phase, or files of its own.");
     check.require(set.written->layout == phase.layout, "layout", "differs from the write phase of the same files",
                   "Use the same layout, or other files.");
+    check.require(set.written->own_directory == phase.own_directory, "own_directory",
+                  "differs from the write phase of the same files", "Use the same value, or other files.");
     check.require(row_of(set.written->backend).format == row_of(phase.backend).format, "backend",
                   "is not the one that wrote the same files, and it cannot read their format",
                   "Use the same backend, or other files.");

@@ -79,6 +79,7 @@ struct TransferPhase {
     bool sqpoll = false, iopoll = false;  // of uring
     std::string files = "data";
     Layout layout{};
+    bool own_directory = false;  // each file is in one
     Access access{};
     std::uint64_t transfer_bytes = 0;
     std::uint64_t block_bytes = 0;
@@ -126,6 +127,7 @@ inline constexpr auto kTransferFields = [] {
                       Field{"iopoll", &Phase::iopoll},
                       Field{"files", &Phase::files, Name{}},
                       Field{"layout", &Phase::layout, OneOf{kLayouts}, needed},
+                      Field{"own_directory", &Phase::own_directory},
                       Field{"access", &Phase::access, OneOf{kAccesses}, needed},
                       Field{"transfer_bytes", &Phase::transfer_bytes, Range{1, kMostBytes}, needed},
                       Field{"block_bytes", &Phase::block_bytes, Range{1, kMostBytes}, needed},

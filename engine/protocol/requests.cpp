@@ -7,6 +7,7 @@
 
 #include "plan/object_reader.hpp"
 #include "plan/parse.hpp"
+#include "plan/several.hpp"
 
 namespace strakes {
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr double kMostSeconds = 31'536'000;  // a year
 constexpr std::size_t kMostIdCharacters = 64;
+constexpr std::size_t kMostDirectories = 1024;
 constexpr double kMostPerSecond = 1e15;
 
 std::string parse_id(const ObjectReader& reader) {
@@ -61,20 +63,42 @@ std::string bytes_of(const ObjectReader& reader, std::string_view key) {
     return bytes;
 }
 
+std::string directory_of(const ObjectReader& reader) {
+    std::string directory =
+        reader.has("directory_hex") ? bytes_of(reader, "directory_hex") : reader.string("directory");
+    if (!directory.starts_with('/') || directory.find('\0') != std::string::npos)
+        reader.refuse("directory", "is not an absolute path", "Start it with /.");
+    return directory;
+}
+
+void parse_beside(const ObjectReader& reader, PlanRequest& request) {
+    const nlohmann::json& list = reader.value("beside");
+    if (!list.is_array() || list.empty() || list.size() >= kMostDirectories)
+        reader.refuse("beside", "is not a list of directories",
+                      "1 to " + std::to_string(kMostDirectories - 1) + " of them.");
+    for (std::size_t i = 0; i < list.size(); ++i)
+        request.beside.push_back(
+            directory_of(ObjectReader(list[i], "beside[" + std::to_string(i) + "]", {"directory", "directory_hex"})));
+    if (request.prepared) reader.refuse("prepared", "is for one directory", "Leave out beside, or prepared.");
+    const std::string against = against_several(request.plan, static_cast<std::uint32_t>(request.directories().size()));
+    if (!against.empty())
+        reader.refuse("beside", "does not go with this plan: " + against,
+                      "Give one directory, or a plan in which each rank works on files, or in trees, of its own.");
+}
+
 PlanRequest parse_plan_request(const nlohmann::json& message) {
-    const ObjectReader reader(
-        message, "",
-        {"type", "version", "id", "directory", "directory_hex", "plan", "limit_s", "keep", "prepared", "impact"});
+    const ObjectReader reader(message, "",
+                              {"type", "version", "id", "directory", "directory_hex", "beside", "plan", "limit_s",
+                               "keep", "prepared", "impact"});
     PlanRequest request;
     request.id = parse_id(reader);
-    request.directory = reader.has("directory_hex") ? bytes_of(reader, "directory_hex") : reader.string("directory");
-    if (!request.directory.starts_with('/') || request.directory.find('\0') != std::string::npos)
-        reader.refuse("directory", "is not an absolute path", "Start it with /.");
+    request.directory = directory_of(reader);
     request.limit_s = reader.positive_number("limit_s", kMostSeconds);
     request.keep = reader.boolean_or("keep", false);
     request.prepared = reader.boolean_or("prepared", false);
     if (reader.has("impact")) request.impact = parse_impact(reader.value("impact"));
     request.plan = parse_plan(reader.value("plan"));
+    if (reader.has("beside")) parse_beside(reader, request);
     request.plan.salt = salt_of(request);
     return request;
 }
@@ -92,6 +116,12 @@ Request parse_message(const nlohmann::json& message) {
 }
 
 }  // namespace
+
+std::vector<std::string> PlanRequest::directories() const {
+    std::vector<std::string> all{directory};
+    all.insert(all.end(), beside.begin(), beside.end());
+    return all;
+}
 
 Request parse_followed(std::string_view line) {
     const nlohmann::json message = nlohmann::json::parse(line, nullptr, false);

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "plan/impact.hpp"
 #include "plan/plan.hpp"
@@ -13,12 +14,15 @@ namespace strakes {
 struct PlanRequest {
     std::string id;
     std::string directory;
+    std::vector<std::string> beside;  // further ones: the ranks take all of them in turn
     Plan plan;
     double limit_s = 0;
     bool keep = false;
     bool prepared = false;  // directory/id may be there already
     Impact impact;
     std::string line;  // as it came, for other processes
+
+    [[nodiscard]] std::vector<std::string> directories() const;
 };
 
 struct CancelRequest {

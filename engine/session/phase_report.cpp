@@ -44,7 +44,7 @@ void PhaseReport::say(std::size_t index) {
     const Timeline& timeline = watch_.timeline();
     first.work = tally->until_first;
     for (RankFailure& failure : tally->failures) {
-        name_project(failure.failure, workspace_.root());
+        name_project(failure.failure, workspaces_.root(failure.rank));
         report_.error(failure.failure, {.rank = failure.rank,
                                         .phase = &request_.plan.phase_of(index, failure.rank),
                                         .key = {},

@@ -8,7 +8,7 @@
 #include "team/team.hpp"
 #include "workload/tally.hpp"
 #include "workload/workload.hpp"
-#include "workspace/workspace.hpp"
+#include "workspace/workspaces.hpp"
 
 namespace strakes {
 
@@ -16,11 +16,11 @@ class PhaseReport {
   public:
     using Rank = Team::Rank;
 
-    PhaseReport(const PlanRequest& request, Report& report, Team& team, const Workspace& workspace, PlanWatch& watch)
+    PhaseReport(const PlanRequest& request, Report& report, Team& team, const Workspaces& workspaces, PlanWatch& watch)
         : request_(request),
           report_(report),
           team_(team),
-          workspace_(workspace),
+          workspaces_(workspaces),
           watch_(watch),
           results_(team.first(), team.count()) {}
 
@@ -46,7 +46,7 @@ class PhaseReport {
     const PlanRequest& request_;
     Report& report_;
     Team& team_;
-    const Workspace& workspace_;
+    const Workspaces& workspaces_;
     PlanWatch& watch_;
     Gathered<RankResult> results_;
     Start start_;  // of the first rank here

@@ -1,7 +1,9 @@
 // Everybody removes a share; libcephfs has a client of its own for it.
 #include "session/plan_cleaning.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
@@ -16,8 +18,9 @@ namespace strakes {
 void PlanCleaning::work([[maybe_unused]] Rank rank) {
     if (!request_.keep) {
         watch_.progress(rank).at("cleaning up");
-        if (rank == 0 && workspace_.with_objects()) objects_ = workspace_.remove_objects(watch_.removed());
-        if (workspace_.inside_ceph()) {
+        if (rank == 0 && workspaces_.first().with_objects())
+            objects_ = workspaces_.first().remove_objects(watch_.removed());
+        if (workspaces_.first().inside_ceph()) {
             work_inside_ceph(rank);
         } else {
             sweep(rank);
@@ -25,10 +28,10 @@ void PlanCleaning::work([[maybe_unused]] Rank rank) {
     }
 #ifdef STRAKES_CEPHFS
     // The rank's client goes by the thread it came by.
-    if (workspace_.inside_ceph()) Ceph::disconnect(rank);
+    if (workspaces_.first().inside_ceph()) Ceph::disconnect(rank);
 #endif
 #ifdef STRAKES_S3
-    if (workspace_.with_objects()) S3::disconnect(rank);
+    if (workspaces_.first().with_objects()) S3::disconnect(rank);
 #endif
 }
 
@@ -36,7 +39,7 @@ void PlanCleaning::work([[maybe_unused]] Rank rank) {
 void PlanCleaning::work_inside_ceph([[maybe_unused]] Rank rank) {
 #ifdef STRAKES_CEPHFS
     if (rank == 0) left_ = CephPlace::empty(watch_.removed());
-    if (rank == 0 && team_.processes() != nullptr) swept_ = workspace_.remove();
+    if (rank == 0 && team_.processes() != nullptr) swept_ = workspaces_.remove();
     team_.barrier();
 #endif
 }
@@ -51,35 +54,48 @@ Pace PlanCleaning::pace() const {
     return {request_.impact, team_.size(), clock, nullptr, start, end};
 }
 
+PlanCleaning::Removals PlanCleaning::removals_of(TreeRemoval::Share share) {
+    Removals removals;
+    for (Rank first = 0; first < workspaces_.count(); ++first)
+        removals.push_back(
+            std::make_unique<TreeRemoval>(workspaces_.root(first), workspaces_.name(first), watch_.removed(), share));
+    return removals;
+}
+
+std::vector<std::string> PlanCleaning::left_of_removals() const {
+    std::vector<std::string> all;
+    for (const auto& removal : removals_)
+        for (std::string& path : removal->left()) all.push_back(std::move(path));
+    all.resize(std::min(all.size(), TreeRemoval::kMostLeft));
+    return all;
+}
+
 // Ranks that are threads share one removal, those that are processes take a share each; rank 0 looks at what is left at
-// the end.
+// the end. Every rank helps in every directory.
 void PlanCleaning::sweep(Rank rank) {
     const bool processes = team_.processes() != nullptr;
-    const auto removal_of = [this](TreeRemoval::Share share) {
-        return std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), watch_.removed(), share);
-    };
     if (processes)
-        removal_ = removal_of({.number = team_.first(), .of = team_.size()});
+        removals_ = removals_of({.number = team_.first(), .of = team_.size()});
     else if (rank == 0)
-        removal_ = removal_of({.threads = team_.size()});
+        removals_ = removals_of({.threads = team_.size()});
     team_.barrier();
-    removal_->work(pace());
+    for (const auto& removal : removals_) removal->work(pace());
     if (processes && rank != 0) {
-        removal_.reset();
-        workspace_.close();
+        removals_.clear();
+        workspaces_.close();
     }
     team_.barrier();
     if (rank != 0) return;
-    removal_ = removal_of({});
-    removal_->work();
-    if (processes) swept_ = workspace_.remove();
+    removals_ = removals_of({});
+    for (const auto& removal : removals_) removal->work();
+    if (processes) swept_ = workspaces_.remove();
 }
 
 PlanCleaning::Outcome PlanCleaning::outcome() {
     if (request_.keep) return {};
-    const bool swept = team_.processes() == nullptr ? workspace_.remove() : swept_;
+    const bool swept = team_.processes() == nullptr ? workspaces_.remove() : swept_;
     if (swept && !objects_) return {.cleaned = true, .left = {}};
-    std::vector<std::string> left = removal_ ? removal_->left() : left_;
+    std::vector<std::string> left = removals_.empty() ? left_ : left_of_removals();
     if (left.empty() && !swept) left.push_back(request_.id);
     if (objects_) left.push_back(objects_->path + ": " + objects_->why);
     return {.cleaned = false, .left = std::move(left)};

@@ -11,7 +11,7 @@
 #include "team/pace.hpp"
 #include "team/team.hpp"
 #include "workspace/tree_removal.hpp"
-#include "workspace/workspace.hpp"
+#include "workspace/workspaces.hpp"
 
 namespace strakes {
 
@@ -19,8 +19,8 @@ class PlanCleaning {
   public:
     using Rank = Team::Rank;
 
-    PlanCleaning(const PlanRequest& request, Team& team, Workspace& workspace, PlanWatch& watch)
-        : request_(request), team_(team), workspace_(workspace), watch_(watch) {}
+    PlanCleaning(const PlanRequest& request, Team& team, Workspaces& workspaces, PlanWatch& watch)
+        : request_(request), team_(team), workspaces_(workspaces), watch_(watch) {}
 
     // Every rank, when the phases are over.
     void work(Rank rank);
@@ -33,15 +33,19 @@ class PlanCleaning {
     [[nodiscard]] Outcome outcome();
 
   private:
+    using Removals = std::vector<std::unique_ptr<TreeRemoval>>;
+
+    [[nodiscard]] Removals removals_of(TreeRemoval::Share share);
+    [[nodiscard]] std::vector<std::string> left_of_removals() const;
     void work_inside_ceph(Rank rank);
     void sweep(Rank rank);
     [[nodiscard]] Pace pace() const;
 
     const PlanRequest& request_;
     Team& team_;
-    Workspace& workspace_;
+    Workspaces& workspaces_;
     PlanWatch& watch_;
-    std::unique_ptr<TreeRemoval> removal_;
+    Removals removals_;               // one for each directory
     std::vector<std::string> left_;   // inside a Ceph file system
     std::optional<Failure> objects_;  // why some of a store are left
     bool swept_ = false;              // with ranks that are processes: nothing is left

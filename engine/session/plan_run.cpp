@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace strakes {
@@ -13,12 +14,12 @@ PlanRun::PlanRun(PlanRequest request, Output& output, Crew& crew, std::unique_pt
       crew_(crew),
       team_(std::move(team)),
       report_(output, request_.id),
-      workspace_(unmounted(request_.plan), has_objects(request_.plan)),
+      workspaces_(request_.directories(), request_.id, unmounted(request_.plan), has_objects(request_.plan)),
       state_(request_.plan),
       watch_(request_, report_, crew_, *team_, news),
-      phase_report_(request_, report_, *team_, workspace_, watch_),
-      setup_(request_, report_, *team_, workspace_),
-      cleaning_(request_, *team_, workspace_, watch_) {}
+      phase_report_(request_, report_, *team_, workspaces_, watch_),
+      setup_(request_, report_, *team_, workspaces_),
+      cleaning_(request_, *team_, workspaces_, watch_) {}
 
 PlanRun::~PlanRun() { team_->join(); }
 
@@ -29,7 +30,7 @@ std::optional<PlanStatus> PlanRun::start() {
     const int error = team_->start([this](Rank rank) { run_rank(rank); });
     if (error == 0) return std::nullopt;
     report_.error(call_failure("pthread_create", "", error), {});
-    return end_early(PlanStatus::failed, workspace_.remove());
+    return end_early(PlanStatus::failed, workspaces_.remove());
 }
 
 PlanStatus PlanRun::refuse(const Failure& failure, const std::string& key, PlanStatus status) {
@@ -57,7 +58,7 @@ void PlanRun::run_rank(Rank rank) noexcept {
     }
     watch_.progress(rank).at(kWaiting);
     // Processes work in a thread with a descriptor table of its own, and nobody else can close what it has opened.
-    if (team_->processes() != nullptr) workspace_.close();
+    if (team_->processes() != nullptr) workspaces_.close();
     watch_.end_rank();
 }
 
@@ -87,7 +88,7 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
     watch_.clear(rank);
     if (first_here) watch_.begin_phase(index);
     const PhaseSetting setting{
-        request_.plan,           index,         state_,         workspace_.root(), workspace_.name(),
+        request_.plan,           index,         state_,         workspaces_.root(rank), workspaces_.name(rank),
         watch_.timeline().clock, watch_.halt(), request_.impact};
     const std::unique_ptr<Workload> workload = make_workload(setting, {.rank = rank,
                                                                        .progress = progress,
@@ -98,7 +99,7 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
                                                                        .exchange = &team_->exchange(rank),
                                                                        .libraries = team_->libraries(),
                                                                        .alarm = [this] { watch_.raise(Halt::error); }});
-    if (rank == 0) result.failure = workload->lead();
+    if (leads(rank, index)) result.failure = workload->lead();
     if (first_here && !result.failure) workload->declare();
     if (!team_->any(result.failure.has_value())) {
         result.failure = workload->prepare(result);
@@ -110,6 +111,12 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
     progress.at(kWaiting);
     team_->barrier();
     if (first_here) phase_report_.say(index);
+}
+
+// A tree that ranks share is in each directory, and the first rank there makes it.
+bool PlanRun::leads(Rank rank, std::size_t index) const {
+    return rank == 0 ||
+           (rank < workspaces_.count() && std::holds_alternative<MetadataPhase>(request_.plan.phases[index]));
 }
 
 void PlanRun::run_timed(Rank rank, Workload& workload, RankResult& result) {

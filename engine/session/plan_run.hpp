@@ -18,7 +18,7 @@
 #include "team/team.hpp"
 #include "workload/plan_state.hpp"
 #include "workload/workload.hpp"
-#include "workspace/workspace.hpp"
+#include "workspace/workspaces.hpp"
 
 namespace strakes {
 
@@ -47,6 +47,7 @@ class PlanRun {
     void pin(Rank rank, Pinned& pinned);
     void hold_memory(Rank rank);
     void run_phase(Rank rank, std::size_t index);
+    [[nodiscard]] bool leads(Rank rank, std::size_t index) const;
     void run_timed(Rank rank, Workload& workload, RankResult& result);
     void tell_others(Workload& workload);
 
@@ -54,7 +55,7 @@ class PlanRun {
     Crew& crew_;
     std::unique_ptr<Team> team_;
     Report report_;
-    Workspace workspace_;
+    Workspaces workspaces_;
     PlanState state_;
     PlanWatch watch_;
     PhaseReport phase_report_;

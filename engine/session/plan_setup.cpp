@@ -103,7 +103,7 @@ std::optional<PlanSetup::Fault> PlanSetup::machine_fault() const {
 std::optional<PlanSetup::Fault> PlanSetup::before_ranks() {
     if (team_.processes() != nullptr) return std::nullopt;
     if (auto fault = memory_fault()) return fault;
-    return workspace_.make(request_.directory, request_.id, request_.prepared);
+    return workspaces_.make(request_.prepared);
 }
 
 bool PlanSetup::among_processes(Team::Rank rank) {
@@ -111,13 +111,13 @@ bool PlanSetup::among_processes(Team::Rank rank) {
     std::optional<Fault> fault = machine_fault();
     if (!fault && team_.leads_node(rank)) fault = memory_fault();
     if (!agree(fault)) return false;
-    if (rank == 0) fault = workspace_.make(request_.directory, request_.id, request_.prepared);
+    if (rank == 0) fault = workspaces_.make(request_.prepared);
     if (!agree(fault)) return false;
-    if (rank != 0) fault = workspace_.join(request_.directory, request_.id);
+    if (rank != 0) fault = workspaces_.join();
     if (agree(fault)) return true;
-    if (rank != 0) workspace_.close();
+    if (rank != 0) workspaces_.close();
     team_.barrier();
-    if (rank == 0 && end_) end_->cleaned = workspace_.remove();
+    if (rank == 0 && end_) end_->cleaned = workspaces_.remove();
     return false;
 }
 

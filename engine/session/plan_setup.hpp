@@ -7,16 +7,16 @@
 #include "protocol/report.hpp"
 #include "protocol/requests.hpp"
 #include "team/team.hpp"
-#include "workspace/workspace.hpp"
+#include "workspace/workspaces.hpp"
 
 namespace strakes {
 
 class PlanSetup {
   public:
-    using Fault = Workspace::Fault;
+    using Fault = Workspaces::Fault;
 
-    PlanSetup(const PlanRequest& request, Report& report, Team& team, Workspace& workspace)
-        : request_(request), report_(report), team_(team), workspace_(workspace) {}
+    PlanSetup(const PlanRequest& request, Report& report, Team& team, Workspaces& workspaces)
+        : request_(request), report_(report), team_(team), workspaces_(workspaces) {}
 
     // Before ranks that are threads start.
     [[nodiscard]] std::optional<Fault> before_ranks();
@@ -38,7 +38,7 @@ class PlanSetup {
     const PlanRequest& request_;
     Report& report_;
     Team& team_;
-    Workspace& workspace_;
+    Workspaces& workspaces_;
     std::optional<End> end_;
 };
 

@@ -9,7 +9,13 @@
 namespace strakes {
 
 // A data file: by its owner, or by its writer.
+// That of a file which has one of its own.
+[[nodiscard]] inline std::string directory_of(const TransferPhase& phase, std::uint32_t file) {
+    return phase.files + "." + std::to_string(file) + ".dir";
+}
+
 [[nodiscard]] inline std::string entry_of(const TransferPhase& phase, std::uint32_t file) {
+    if (phase.own_directory) return directory_of(phase, file) + "/data";
     return phase.layout == Layout::shared_file ? phase.files + ".data"
                                                : phase.files + "." + std::to_string(file) + ".data";
 }

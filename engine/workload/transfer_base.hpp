@@ -167,6 +167,7 @@ class TransferBase : public Workload {
     [[nodiscard]] Outcome prepare_files(const TransferFile<Io>& file, const TransferFile<Io>& seen,
                                         CacheState& cache) const {
         if (writes_new() && !shared() && touches_file()) {
+            if (Outcome failure = file.make_directory()) return failure;
             if (Outcome failure = file.remove()) return failure;
             if (phase_.preallocate)
                 if (Outcome failure = file.allocate(phase_.bytes_per_rank() * (merged() ? group_.size() : 1)))

@@ -21,7 +21,10 @@ class TransferFile {
     using Handle = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
 
     TransferFile(const PhaseSetting& setting, const TransferPhase& phase, std::uint32_t file, std::uint32_t rank)
-        : setting_(setting), name_(entry_of(phase, file)), rank_(rank) {}
+        : setting_(setting),
+          directory_(phase.own_directory ? directory_of(phase, file) : std::string()),
+          name_(entry_of(phase, file)),
+          rank_(rank) {}
 
     [[nodiscard]] std::string path() const { return setting_.path_of(name_); }
 
@@ -54,6 +57,14 @@ class TransferFile {
                        .why = "the flags read back from the descriptor differ",
                        .error_name = {},
                        .remedy = wanted ? "Set direct to false." : "Set direct to true."};
+    }
+
+    // Where it has one of its own, which may be there already.
+    Workload::Outcome make_directory() const {
+        if (directory_.empty()) return std::nullopt;
+        const int error = Io::make_directory(Io::root(setting_.root, rank_), directory_.c_str());
+        if (error == 0 || error == EEXIST) return std::nullopt;
+        return call_failure("mkdir", setting_.path_of(directory_), error);
     }
 
     Workload::Outcome remove() const {
@@ -95,7 +106,7 @@ class TransferFile {
 
   private:
     const PhaseSetting& setting_;
-    std::string name_;
+    std::string directory_, name_;
     std::uint32_t rank_;
 };
 

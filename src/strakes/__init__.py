@@ -18,7 +18,9 @@ __all__ = ["__version__", "open"]
 
 
 def open(run: str = "latest", store: str | Path | None = None) -> OpenedRun:  # noqa: A001 - what people look for
-    """Open a stored run by its id, by the beginning of one, or the "latest"; or a file that ``strakes export`` wrote.
+    """Open a stored run by its id, by the beginning of one, the "latest" ("latest~1": the one before it), or a file.
+
+    Files are those that ``strakes export`` wrote.
 
     ``store`` is a directory of runs; without it that of the command line is read ($STRAKES_STORE). Raises BadInputError
     for a run that is not there.

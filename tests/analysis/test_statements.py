@@ -161,7 +161,9 @@ def test_what_is_inconclusive_and_what_compares_nothing_are_not_counted_as_decid
     stated = state([Undecided()], results(0.5, 1.0, 1.0), {})
     assert [bool(finding.claims) for finding in stated.findings] == [True, False, False]
     told = stated.told_with(0.9)
-    assert told.startswith("1 decided comparison (findings in all: 3) and 1 setting (looked at: 1) hold all together")
+    assert told.startswith(
+        "1 decided comparison (findings in all: 3) and 1 confirmed setting (proposed: 1) hold all together"
+    )
 
 
 class BeatsBelow(Proposing):

@@ -13,6 +13,7 @@ import pytest
 from interop.conftest import MakeRun, make_run
 from strakes.cli.main import run as strakes
 from strakes.compare.fail_on import parse_fail_on
+from strakes.history.history_text import render
 from strakes.history.judge import FEWEST, failures, judged
 from strakes.history.series import History, HistoryPoint, HistorySeries
 
@@ -166,6 +167,9 @@ def test_a_store_of_many_figures_needs_runs_enough_for_any_change_to_show() -> N
     many = tuple(series(noisy([1000.0], 10, seed=index), cell=f"c{index}:write") for index in range(50))
     steady = judged([History("f", "study", "s", "/t", (), many)])[0].series
     assert {(one.verdict, one.seen_from) for one in steady} == {("INCONCLUSIVE", None)}
+    lines = render([History("f", "study", "s", "/t", ("run-1",), steady)]).splitlines()
+    assert sum(line.startswith("  INCONCLUSIVE ") for line in lines) == 5
+    assert "  45 more are INCONCLUSIVE: --json has them all" in lines
     told = int(steady[0].needs.split()[0])
     halves = tuple(
         series(noisy([1000.0, 10.0], (10 + told + 1) // 2, seed=index), cell=f"c{index}:write") for index in range(50)

@@ -231,7 +231,8 @@ def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_on
         ("ior", "-a S3", "-a S3"),
         ("ior", "-M 75%", "-M 75%"),
         ("ior", "--posix.odirect -t 100 -b 100", "512"),
-        ("ior", "-o a@b", "several places"),
+        ("ior", "-o a@b", "several files"),
+        ("ior", "-F -o a@@b", "-o is empty"),
         ("ior", "-O checkRead", "not KEY=VALUE"),
         ("mdtest", "", "no item"),
         ("mdtest", "-n 10 -F -D", "nothing to do"),
@@ -240,7 +241,8 @@ def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_on
         ("mdtest", "-n 5 -b 10 -z 3", "no item"),
         ("mdtest", "-n 10 -z 30 -b 10", "the tree is too large"),
         ("mdtest", "-n 10 -D -E", "measures nothing"),
-        ("mdtest", "-n 10 -d a@b", "several places"),
+        ("mdtest", "-n 10 -d /tmp@", "-d is empty"),
+        ("mdtest", "-n 10 -d /tmp@/no/such/place", "no such directory"),
         ("mdtest", "-n 10 -a MPIIO", "-a MPIIO"),
     ],
 )
@@ -314,8 +316,9 @@ def test_the_help_of_io500_names_what_a_configuration_may_have(capsys: pytest.Ca
     assert "[ior-hard]" in shown
     effective, refused = shown.split("Refused")
     assert "stonewall-time" in effective
-    assert "uniquedir" in refused
-    assert "uniquedir" not in effective
+    assert "external-script" in refused
+    assert "external-script" not in effective
+    assert "uniquedir" in effective
 
 
 def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

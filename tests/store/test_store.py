@@ -67,6 +67,12 @@ def test_runs_of_one_second_are_listed_in_the_order_they_began(make_run: MakeRun
             ids.append(writer.id)
     assert [run.id for run in store.runs()] == ids
     assert store.open("latest").id == ids[-1]
+    assert [store.open(f"latest~{before}").id for before in range(4)] == ids[::-1]
+    with pytest.raises(BadInputError, match="no run 'latest~4'"):
+        store.open("latest~4")
+    for unknown in ("latest~", "latest~-1", "latest~x", "latest~1~1"):
+        with pytest.raises(BadInputError, match="no run"):
+            store.open(unknown)
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(make_run: MakeRun, store: Store) -> None:

@@ -64,7 +64,7 @@ class Statements:
         decided = sum(1 for finding in self.findings if finding.claims)
         return (
             f"{counted(decided, 'decided comparison')} (findings in all: {len(self.findings)}) and "
-            f"{counted(len(self.recommendations), 'setting')} (looked at: {self.settings}) "
+            f"{counted(len(self.recommendations), 'confirmed setting')} (proposed: {self.settings}) "
             f"hold all together with {100 * confidence:.0f} % confidence; "
             f"each figure's interval holds by itself with {100 * confidence:.0f} %"
         )

@@ -53,10 +53,10 @@ def command(
 ) -> int:
     """Compare run B with run A, cell by cell: FASTER, SLOWER, SAME or INCONCLUSIVE.
 
-    A and B are run ids from strakes runs, or "latest". Only cells that did the same work are compared. Two file
-    systems are better compared in one run: strakes study NAME DIR --against DIR2. To find small differences, make
-    several runs of each in turn, eight or more, and separate them by commas: A1,A2,... B1,B2,... Each run then counts
-    as one value.
+    A and B are run ids from strakes runs, "latest", or "latest~1" for the one before it. Only cells that did the same
+    work are compared. Two file systems are better compared in one run: strakes study NAME DIR --against DIR2. To find
+    small differences, make several runs of each in turn, eight or more, and separate them by commas: A1,A2,...
+    B1,B2,... Each run then counts as one value.
     """
     from strakes.compare.comparison_text import render, to_document
     from strakes.compare.fail_on import failures, parse_fail_on

@@ -31,7 +31,8 @@ _OVER_TIME = ("csv", "parquet", "openmetrics")
 def command(run: str, form: str, output: Output, over_time: bool) -> int:
     """Write RUN for other tools.
 
-    RUN is a run id from strakes runs, the beginning of one, or "latest" (the default).
+    RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
+    before it.
 
     json holds the whole run. csv and parquet hold a table with one row per measured value. openmetrics holds medians
     and intervals for Prometheus. ior-json holds writes and reads in the form of IOR's JSON summary. io500 holds a run

@@ -19,7 +19,8 @@ from strakes.language import translate
 def command(run: str, name: str | None, output: Output | None) -> int:
     """Write FIGURE of RUN to a file. Without FIGURE, list the figures of RUN.
 
-    RUN is a run id from strakes runs, the beginning of one, or "latest" (the default).
+    RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
+    before it.
     """
     from strakes.portraits.build import build_portrait
     from strakes.report.static_figure import find_figure, name_figures, write_figure

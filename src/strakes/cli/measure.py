@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -106,7 +106,9 @@ def typed_command() -> str:
     return shlex.join(["strakes", *sys.argv[1:]])
 
 
-def submit(words: str, *, name: str, directory: Path, launch: Launch, **_others: Any) -> None:
+def submit(
+    words: str, *, name: str, directory: Path, launch: Launch, beside: Sequence[Path] = (), **_others: Any
+) -> None:
     """Submit this very command as a job of its own; print its number."""
     from strakes.cli.options import words_of
     from strakes.jobs.batch import submit_job, without_batch
@@ -116,7 +118,8 @@ def submit(words: str, *, name: str, directory: Path, launch: Launch, **_others:
 
     if launch.launcher != "slurm":
         raise BadInputError(f"--batch cannot be used with --launcher {launch.launcher}", remedy=offer(("slurm",)))
-    require_directory(directory)
+    for place in (directory, *beside):
+        require_directory(place)
     job = submit_job(name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
     say(f"strakes: submitted; watch it with: strakes jobs {job}", err=True)
     click.echo(job)

@@ -15,7 +15,8 @@ from strakes.cli.options import Output, compare_with_option, html_option, json_o
 def command(run: str, html: Output | None, json: Output | None, compare_with: str | None) -> int:
     """Write the report of RUN again from the store; nothing is measured.
 
-    RUN is a run id from strakes runs, the beginning of one, or "latest" (the default).
+    RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
+    before it.
     """
     from strakes.cli.measure import list_of, publish, show, show_beside
     from strakes.store import Store

@@ -4,7 +4,7 @@ YAML.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
 
 @click.command("run", cls=RunOrPeerCommand, options_metavar="[OPTIONS]")
 @click.argument("plan", metavar="PLAN.toml|ior|mdtest|io500|dlio")
-@click.argument("rest", metavar="DIR|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
+@click.argument("rest", metavar="DIR...|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
 @measuring_options("1m")
 @precision_option
 @batch_option
@@ -92,6 +92,8 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
 
     A plan is a TOML file with the number of ranks and one [[phase]] table per step. examples/ has one of every kind.
+    With several directories, such as the mounts of several file systems, the ranks take them in turn: rank 0 the first,
+    rank 1 the second.
 
     Or give a command line of ior or mdtest, which names the directory itself: strakes run -n 4 ior -F -t 1m -b 16m -o
     DIR/file. strakes run ior --help lists the supported options. Or give a configuration of IO500: strakes run -n 4
@@ -101,16 +103,26 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     options["placement"] = {key: value for key in _PLACEMENT if (value := options.pop(key)) is not None}
     if plan in TOOLS:
         return _run_tool(plan, rest, **options)
-    if len(rest) != 1:
-        problem = "Missing argument 'DIR'." if not rest else f"Got unexpected extra argument ({rest[1]})"
-        raise click.UsageError(problem, click.get_current_context())
     context = click.get_current_context()
-    path, directory = (DIRECTORY.convert(word, None, context) for word in (plan, rest[0]))
-    return _run_plan(path, directory, **options)
+    if not rest:
+        raise click.UsageError("Missing argument 'DIR'.", context)
+    path, *directories = (DIRECTORY.convert(word, None, context) for word in (plan, *rest))
+    return _run_plan(path, directories, **options)
+
+
+def _several(directories: Sequence[Path], *, keep: bool) -> dict[str, Any]:
+    """Return where a plan is run, as keywords of ``measure``. Raises UsageError for several that cannot be."""
+    first, *beside = directories
+    context = click.get_current_context()
+    if len({path.resolve() for path in directories}) < len(directories):
+        raise click.UsageError("A directory is given twice.", context)
+    if beside and keep:
+        raise click.UsageError("--keep takes one directory only.", context)
+    return {"directory": first, "beside": tuple(beside), "keep": keep}
 
 
 def _run_plan(
-    path: Path, directory: Path, launch: Launch, seed: int, placement: Mapping[str, str], **options: Any
+    path: Path, directories: Sequence[Path], launch: Launch, seed: int, placement: Mapping[str, str], **options: Any
 ) -> int:
     from dataclasses import replace
 
@@ -123,8 +135,9 @@ def _run_plan(
     parsed = placed(parsed, placement)
     if launch.ranks is not None:
         parsed = replace(parsed, ranks=launch.ranks)
+    options |= _several(directories, keep=options["keep"])
     options |= {"seed": parsed.seed, "launch": replace(launch, ranks=parsed.ranks)}
-    return measure(kind="run", name=title, studies=(PlanRun(parsed),), directory=directory, full=True, **options)
+    return measure(kind="run", name=title, studies=(PlanRun(parsed),), full=True, **options)
 
 
 def _run_tool(
@@ -157,5 +170,6 @@ def _run_tool(
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
         options |= {"budget_s": max(options["budget_s"], translated.budget_s)}
-    options |= {"seed": seed, "keep": keep or translated.keep, "launch": replace(launch, ranks=translated.plan.ranks)}
-    return measure(kind="run", name=tool, studies=(study,), directory=translated.directory, full=True, **options)
+    options |= _several((translated.directory, *translated.beside), keep=keep or translated.keep)
+    options |= {"seed": seed, "launch": replace(launch, ranks=translated.plan.ranks)}
+    return measure(kind="run", name=tool, studies=(study,), full=True, **options)

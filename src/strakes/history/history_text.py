@@ -14,9 +14,11 @@ from strakes.report.numbers import show
 from strakes.units import counted
 
 _BARS = "▁▂▃▄▅▆▇█"
-_ORDER = ("SLOWER", "FASTER", "INCONCLUSIVE", NO_CHANGE)
+_UNDECIDED = "INCONCLUSIVE"
+_ORDER = ("SLOWER", "FASTER", _UNDECIDED, NO_CHANGE)
 _LONGEST_LINE = 24
 _MOST_STEADY = 12
+_MOST_UNDECIDED = 5
 
 
 def to_document(histories: Sequence[History], failures: Sequence[str]) -> dict[str, Any]:
@@ -39,9 +41,13 @@ def _block(history: History) -> str:
     lines = [translate(head)]
     ordered = sorted(history.series, key=lambda series: _ORDER.index(series.verdict))
     steady = [series for series in ordered if series.verdict == NO_CHANGE]
-    shown = [series for series in ordered if series.verdict != NO_CHANGE] + steady[:_MOST_STEADY]
+    undecided = [series for series in ordered if series.verdict == _UNDECIDED]
+    changed = [series for series in ordered if series.verdict not in (NO_CHANGE, _UNDECIDED)]
+    shown = changed + undecided[:_MOST_UNDECIDED] + steady[:_MOST_STEADY]
     width = min(60, max(len(series.cell) for series in shown))
     lines += [_line(series, width) for series in shown]
+    if len(undecided) > _MOST_UNDECIDED:
+        lines.append(translate(f"  {len(undecided) - _MOST_UNDECIDED} more are INCONCLUSIVE: --json has them all"))
     if len(steady) > _MOST_STEADY:
         lines.append(translate(f"  {len(steady) - _MOST_STEADY} more show no change: --json has them all"))
     needs = sorted({series.needs for series in history.series if series.needs})

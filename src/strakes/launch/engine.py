@@ -91,6 +91,8 @@ class Engine(ABC):
         self._cancels = 0
         self.impact: Impact = UNLIMITED
         """How much load every plan from now on may be."""
+        self.beside: tuple[Path, ...] = ()
+        """Workspaces that the ranks of every plan from now on take in turn with the one that it is run in."""
 
     @abstractmethod
     def command(self) -> Sequence[str]:
@@ -151,6 +153,7 @@ class Engine(ABC):
             "type": "plan",
             "id": cell_id,
             **_directory_of(str(seen)),
+            **({"beside": [_directory_of(str(path)) for path in self.beside]} if self.beside else {}),
             "plan": plan.to_json(),
             "limit_s": limit_s,
             "keep": keep,
@@ -322,7 +325,7 @@ class Engine(ABC):
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S
         talk.errors.append(_own_error(talk, ended, why, after_s, self._lost(hello)))
         # What hangs must not be touched: whoever removes files there hangs too.
-        left = (str(directory / talk.id),) if keep or not gone else sweep(directory, talk.id)
+        left = (str(directory / talk.id),) if keep or not gone else self._sweep_all(directory, talk.id)
         how: Literal["died", "limit", "cancelled"] = "limit" if ended == "silent" else ended
         return PlanResult(
             how, tuple(talk.samples), tuple(talk.errors), cleaned=not left, left=left, log=tuple(talk.log)
@@ -334,6 +337,10 @@ class Engine(ABC):
         """Threads that do not come back may be in it still; the next plan gets a fresh one."""
         self.close()
         return result
+
+    def _sweep_all(self, directory: Path, name: str) -> tuple[str, ...]:
+        """Remove what is left of a plan in each of its directories; return what stays."""
+        return tuple(path for place in (directory, *self.beside) for path in sweep(place, name))
 
     def _all_gone(self, hello: Hello | None) -> bool:
         """Whether nobody of an engine that has ended works on its files any more."""

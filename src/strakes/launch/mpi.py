@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
-from strakes.launch.engine import Engine, sweep
+from strakes.launch.engine import Engine
 from strakes.launch.messages import Hello, PlanResult
 from strakes.launch.mpi_family import GET_MPI, family_of_mpiexec, find_mpi_engine
 from strakes.launch.process import EngineProcess
@@ -149,7 +149,7 @@ class MpiEngine(Engine):
         self._forget()
         if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):
             return result
-        left = sweep(directory, name)
+        left = self._sweep_all(directory, name)
         return PlanResult(result.ended, result.samples, result.errors, cleaned=not left, left=left, log=result.log)
 
 

@@ -136,7 +136,8 @@ def _phase_bytes(phase: WholePhase, ranks: int) -> int:
 
 def _phase_inodes(phase: WholePhase, ranks: int) -> int:
     if isinstance(phase, TransferPhase):
-        return 1 if phase.layout == "shared-file" else phase.first_ranks or ranks
+        files = 1 if phase.layout == "shared-file" else phase.first_ranks or ranks
+        return 2 * files if phase.own_directory else files
     if isinstance(phase, StreamPhase):
         return ranks
     if isinstance(phase, SmallFilesPhase):

@@ -52,6 +52,7 @@ class TransferPhase:
     read_percent: int | None = usually(None)
     read_sizes: tuple[SizeShare, ...] = usually(())
     write_sizes: tuple[SizeShare, ...] = usually(())
+    own_directory: bool = usually(False)
     first_ranks: int = usually(0)
     delay_ns: int = usually(0)
     collective: bool = usually(False)

@@ -78,11 +78,13 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     """Rows of name and value; what is not known is left out."""
     target, machine = portrait.target, portrait.environment
     other = target.get("against")
+    beside = [f"{further['path']} ({further['file_system']})" for further in target.get("beside", ())]
     rows = (
         (
             "A against B",
             f"A: {target.get('path')}, B: {other.get('path')} ({other.get('file_system')})" if other else "",
         ),
+        ("Ranks take in turn", ", ".join([str(target.get("path")), *beside]) if beside else ""),
         ("File system", target.get("file_system")),
         ("Device", target.get("device")),
         ("Mounted at", target.get("mount_point")),

@@ -21,6 +21,7 @@ from strakes.store.writer import RunWriter, utc_now
 from strakes.store_root import default_root
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.removal import remove_tree
+from strakes.units import counted
 from strakes.version import __version__
 
 _LIST_THEM = "strakes runs lists the runs."
@@ -93,7 +94,10 @@ class Store:
         return writer
 
     def open(self, run: str) -> Run:
-        """Return the run of that id, of the one id that begins so, or the "latest". Raises BadInputError."""
+        """Return the run of that id, of the one id that begins so, the "latest", or the N-th before it, "latest~N".
+
+        Raises BadInputError.
+        """
         return Run(self._find(run).path)
 
     def resume(self, run: str | None, fingerprint: str) -> RunWriter:
@@ -141,8 +145,11 @@ class Store:
             raise BadInputError(
                 "the store has no runs yet", where=str(self.root), remedy="Make one: strakes survey DIR"
             )
-        if run == "latest":
-            return runs[-1]
+        if latest := re.fullmatch(r"latest(?:~([0-9]{1,9}))?", run):
+            before = int(latest[1] or 0)
+            if before < len(runs):
+                return runs[-1 - before]
+            raise BadInputError(f"there is no run {run!r}", why=f"the store has {counted(len(runs), 'run')}")
         matches = [summary for summary in runs if summary.id == run] or [
             summary for summary in runs if run and summary.id.startswith(run)
         ]

@@ -38,6 +38,7 @@ SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "f
 _SMALL_FILE = 4 * KIB
 _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
+_LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED = 5000
 # More ranks do so much of what so many single ones would: well.
 _SCALES = 0.8
@@ -227,6 +228,9 @@ class MetadataOps(Study):
         busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
         cell = busiest.estimate
         assert cell is not None
+        # Of a device that nothing waits for there is nothing to tell.
+        if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
+            return []
         text = (
             f"The {_which_device(results)} is {cell.median:.0f} % busy during {busiest.settings['operation']} with "
             f"{counted(float(ranks), 'rank')} "

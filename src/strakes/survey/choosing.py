@@ -32,7 +32,7 @@ from strakes.survey.preparation import (
     team_size,
     why_left_out,
 )
-from strakes.survey.session import Session, shortest_limit_s, visit_cell
+from strakes.survey.session import BESIDE, Session, shortest_limit_s, visit_cell
 from strakes.targets.unlike import unlike_targets
 from strakes.units import counted
 
@@ -66,6 +66,12 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
     if "against" in session.sides:
         other = session.sides["against"]
         facts["against"] = {**asdict(other.target.facts(other.workspace.path)), "path": str(other.target.path)}
+    if session.request.beside:
+        facts["beside"] = [
+            {**asdict(side.target.facts(side.workspace.path)), "path": str(side.target.path)}
+            for name, side in session.sides.items()
+            if name.startswith(BESIDE)
+        ]
     session.writer.append_event(FactsFound(facts))
     if facts["remote"]:
         described = session.description = target.describe()
@@ -79,8 +85,8 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
         return session.writer.run.cells, session.writer.run.events_of(AmountsChosen)[0].phase_s
     request = session.request
     room = room_of(request, facts)
-    if "against" in facts:
-        other = room_of(request, facts["against"])
+    for further in (*([facts["against"]] if "against" in facts else []), *facts.get("beside", [])):
+        other = room_of(request, further)
         room = (min(room[0], other[0]), min(room[1], other[1]))
     if request.like is not None:
         return _cells_like(session, request.like, room)

@@ -23,7 +23,8 @@ class Request:
     """A survey, or one study by itself (``full``: every level of its factors).
 
     ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
-    ``against``: a second file system, measured in turn with the first. ``like``: a run whose plans are taken as they
+    ``against``: a second file system, measured in turn with the first. ``beside``: directories that ranks take in turn
+    with ``directory``. ``like``: a run whose plans are taken as they
     are. ``files``: how many a population grows to, and each phase of metadata makes. ``data_per_rank``: bytes of each
     rank in each phase of data. ``phase_s``: how long phases are to take. None: chosen. ``libcephfs``: metadata
     operations without the mount, every rank a client of its own. ``visit``: of studies that interrupt the service.
@@ -45,6 +46,7 @@ class Request:
     launch: Launch = LOCAL
     resume: str | None = None
     against: Path | None = None
+    beside: tuple[Path, ...] = ()
     like: Run | None = None
     files: int | None = None
     data_per_rank: int | None = None
@@ -66,7 +68,7 @@ class Request:
             "relative_half_width": self.relative_half_width,
             "full": self.full,
             "launch": [self.launch.launcher, self.launch.ranks, list(self.launch.hosts), self.launch.ranks_per_node],
-            **({"against": str(self.against.resolve())} if self.against else {}),
+            **self.further(),
             **self.amounts(),
             **({"libcephfs": True} if self.libcephfs else {}),
             **({"impact": impact} if (impact := to_record(self.impact)) else {}),
@@ -77,6 +79,11 @@ class Request:
         """Return the amounts that were asked for, by name."""
         asked = {"files": self.files, "data_per_rank": self.data_per_rank, "phase_s": self.phase_s}
         return {name: value for name, value in asked.items() if value}
+
+    def further(self) -> dict[str, object]:
+        """Return the other directories that were asked for, by what they are for."""
+        against = {"against": str(self.against.resolve())} if self.against else {}
+        return {**against, **({"beside": [str(path.resolve()) for path in self.beside]} if self.beside else {})}
 
     def options(self) -> dict[str, object]:
         """As the store keeps them."""
@@ -91,7 +98,7 @@ class Request:
             "launcher": self.launch.launcher,
             "command": self.command,
             **self.amounts(),
-            **({"against": str(self.against.resolve())} if self.against else {}),
+            **self.further(),
             **({"impact": impact} if (impact := to_record(self.impact)) else {}),
             **({"neighbour_s": self.neighbour_s} if self.neighbour_s else {}),
         }

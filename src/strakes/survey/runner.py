@@ -22,7 +22,7 @@ from strakes.survey.placing import make_layouts, place_cells
 from strakes.survey.preparation import refuse_amounts
 from strakes.survey.request import ProgressDisplay, Request
 from strakes.survey.sequence import measure_in_sequence
-from strakes.survey.session import Session, note_ends, note_others, note_trouble
+from strakes.survey.session import BESIDE, Session, note_ends, note_others, note_trouble
 from strakes.survey.settings import settable_cells
 from strakes.targets.calls import UnansweredError
 from strakes.targets.ceph.inside import inside
@@ -80,6 +80,10 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
                 sides["against"] = open_site(
                     stack, engine, other, f"{writer.id}.against", keep=request.keep, adopt=adopt
                 )
+            for number, directory in enumerate(request.beside, 2):
+                other = detect(directory, request.servers)
+                sides[f"{BESIDE}{number}"] = open_site(stack, engine, other, f"{writer.id}.{number}", keep=False)
+            engine.beside = tuple(side.workspace.path for name, side in sides.items() if name.startswith(BESIDE))
             neighbour = None
             if request.neighbour_s is not None:
                 progress.update("how long other people's operations take before anything is measured", 0.0, "")

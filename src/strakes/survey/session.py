@@ -33,6 +33,8 @@ _BACK_WITHIN_S = 120.0
 # With a small budget nobody wants to wait so long for what will not come.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
+# In a plan there is one place for all of them: the engine deals them out.
+BESIDE = "beside"
 # How often, and for which share of the time at most, other measurements are looked for.
 _LOOK_EVERY_S = 3.0
 _LOOK_SHARE = 100.0
@@ -42,7 +44,8 @@ _LOOK_SHARE = 100.0
 class Session:
     """Everything alive during a run.
 
-    ``sides``: the file system measured, under "", and the one it is measured ``against``.
+    ``sides``: the file system measured, under "", the one it is measured ``against``, and those whose directories the
+    ranks take in turn with the first, under ``BESIDE`` and a number.
     """
 
     request: Request

@@ -83,7 +83,6 @@ _NOT_SUPPORTED = {
     "files-per-dir": "Leave it out; IO500 calls such a run INVALID.",
     "external-script": "Leave it out: strakes has a find of its own.",
     "hintsfilename": "A plan takes hints for MPI-IO (examples/mpiio.toml).",
-    "uniquedir": "Set the layout of the directory before.",
     "collective": "A plan has collective calls (examples/mpiio.toml).",
 }
 
@@ -303,6 +302,7 @@ class _Work:
             remedy = "Give a multiple of transferSize."
             raise configuration.fault("ior-easy", "blocksize", f"{block} is not a multiple of {transfer}", remedy)
         each = configuration.flag("ior-easy", "fileperproc", default=True)
+        apart = configuration.flag("ior-easy", "uniquedir", default=False)
         return {
             "kind": "transfer",
             "files": "ior-easy",
@@ -311,6 +311,7 @@ class _Work:
             "transfer_bytes": transfer,
             "block_bytes": block,
             "segments": 1,
+            **({"own_directory": True} if apart else {}),
         }
 
     def _hard(self) -> dict[str, object]:

@@ -36,6 +36,7 @@ OPTIONS: dict[str, ForeignOption] = {
     "t": ForeignOption("bytes per call", takes=True),
     "s": ForeignOption("segments", takes=True),
     "F": ForeignOption("a file for each task"),
+    "u": ForeignOption("with -F: a directory for each file"),
     "w": ForeignOption("write"),
     "r": ForeignOption("read"),
     "W": ForeignOption("read back after writing and verify"),
@@ -49,7 +50,9 @@ OPTIONS: dict[str, ForeignOption] = {
     "z": ForeignOption("calls in random order"),
     "D": ForeignOption("seconds after which no task begins another transfer", takes=True),
     "k": ForeignOption("keep the files"),
-    "o": ForeignOption("the test file; strakes works beside it", takes=True),
+    "o": ForeignOption(
+        "the test file; strakes works beside it; with -F several, A/F@B/F, which tasks take in turn", takes=True
+    ),
     "N": ForeignOption("tasks", takes=True),
     "M": ForeignOption("memory to occupy on each node meanwhile, as a size", takes=True),
     "O": ForeignOption("settings, KEY=VALUE,...", takes=True),
@@ -83,9 +86,8 @@ OPTIONS: dict[str, ForeignOption] = {
     "dataPacketType": refused(
         "kind of data", "A plan has compressible_percent and duplicate_percent (examples/).", takes=True
     ),
-    "u": refused("a directory for each file", "The nearest is -F."),
     "U": refused("file of hints", "A plan takes hints where the engine was built with MPI-IO.", takes=True),
-    "y": refused("two mounts", "Measure both, one after the other, and compare them: strakes compare."),
+    "y": refused("two mounts", "Name a file in each of them: -F -o A/FILE@B/FILE."),
     "Y": refused("fsync after every write", "The nearest is -e: fsync at the end of the write."),
     "J": refused("HDF5 alignment", "Leave it out.", takes=True),
     "I": refused("a data set for each task", "The nearest is -F."),
@@ -184,7 +186,17 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     # With -D, the blocks are only more than can be done in that time.
     fit = fit_amounts if "stop" in common else None
     measured_phases = tuple(measured) or ("write-check",)
-    return Translation("ior", plan, _directory(command), measured_phases, command.flag("k"), tuple(command.notes), fit)
+    directory, *beside = _directories(command)
+    return Translation(
+        "ior",
+        plan,
+        directory,
+        measured_phases,
+        command.flag("k"),
+        tuple(command.notes),
+        fit,
+        beside=tuple(beside),
+    )
 
 
 def read(words: Sequence[str]) -> GivenCommand:
@@ -229,6 +241,8 @@ def _common(command: GivenCommand) -> dict[str, object]:
         "segments": segments,
         "direct": direct,
     }
+    if command.flag("u"):
+        common["own_directory"] = True
     if command.flag("c") or command.flag("collective"):
         common["collective"] = True
     if seconds := command.whole("D", 0):
@@ -264,8 +278,15 @@ def _shift(command: GivenCommand, ranks: int, *, further: int, seed: int) -> dic
     return {}
 
 
-def _directory(command: GivenCommand) -> Path:
-    return place_of("ior", command.path("o", "testFile").parent)
+def _directories(command: GivenCommand) -> list[Path]:
+    paths = command.paths("o", "testFile")
+    if len(paths) > 1 and not command.flag("F"):
+        remedy = "Give -F, for a file for each task, or measure one file at a time."
+        raise BadInputError("-o names several files, and tasks share one", where="strakes run ior", remedy=remedy)
+    places = [place_of("ior", path.parent) for path in paths]
+    # Files of one directory are no different places.
+    different = list(dict.fromkeys(places))
+    return different if len(different) == 1 else places
 
 
 def _without_directives(words: Sequence[str]) -> list[str]:

@@ -36,7 +36,7 @@ OPTIONS: dict[str, ForeignOption] = {
     "z": ForeignOption("depth of the tree", takes=True),
     "L": ForeignOption("items in the leaves only"),
     "u": ForeignOption("a tree for each task"),
-    "d": ForeignOption("the directory to test in", takes=True),
+    "d": ForeignOption("the directory to test in, or several, A@B@C, which tasks take in turn", takes=True),
     "F": ForeignOption("files only"),
     "D": ForeignOption("directories only"),
     "C": ForeignOption("create"),
@@ -123,7 +123,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     if not measured:
         remedy = "mdtest reads files, not directories: leave out -D or -E."
         raise BadInputError("this command line measures nothing", where="strakes run mdtest", remedy=remedy)
-    directory = _directory(command)
+    directory, *beside = _directories(command)
     # With -W, -n is only more than can be done in that time.
     fit = fit_amounts if "stop" in common else None
     return Translation(
@@ -133,6 +133,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
         tuple(measured),
         notes=tuple(command.notes),
         fit=fit,
+        beside=tuple(beside),
     )
 
 
@@ -227,7 +228,6 @@ def _items(command: GivenCommand, directories: int) -> int:
     return items
 
 
-def _directory(command: GivenCommand) -> Path:
-    path = command.path("d", ".")
+def _directories(command: GivenCommand) -> list[Path]:
     # mdtest makes its directory, but none above it.
-    return place_of("mdtest", path if path.exists() else path.absolute().parent)
+    return [place_of("mdtest", path if path.exists() else path.absolute().parent) for path in command.paths("d", ".")]

@@ -51,7 +51,7 @@ def refused(words: str, says: str, *, takes: bool = False) -> ForeignOption:
 
 @dataclass(frozen=True)
 class Translation:
-    """A tool's command line as a plan.
+    """A tool's command line as a plan, for ``directory``, or for it and those ``beside`` it, which ranks take in turn.
 
     ``measured``: the phases the tool would report. ``notes``: what differs from the tool. ``fit``: makes amounts
     smaller that are more than may be used. ``budget_s``: what one run of it needs, where that is known.
@@ -65,6 +65,7 @@ class Translation:
     notes: tuple[str, ...] = ()
     fit: Fit | None = None
     budget_s: float | None = None
+    beside: tuple[Path, ...] = ()
 
 
 @dataclass
@@ -76,16 +77,13 @@ class GivenCommand:
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def path(self, name: str, default: str) -> Path:
-        """Return the value as a path. Raises BadInputError for an empty one, or for several (separated by @)."""
-        text = self.text(name, default)
-        if not text:
+    def paths(self, name: str, default: str) -> tuple[Path, ...]:
+        """Return the value as paths, which @ separates. Raises BadInputError for an empty one."""
+        texts = self.text(name, default).split("@")
+        if not all(texts):
             remedy = f"Give a name: {shown(name)} {default}"
             raise BadInputError(f"{shown(name)} is empty", where=f"strakes run {self.tool}", remedy=remedy)
-        if "@" in text:
-            remedy = "Measure one at a time, and compare them: strakes compare."
-            raise BadInputError(f"{shown(name)} names several places", where=text, remedy=remedy)
-        return Path(text)
+        return tuple(map(Path, texts))
 
     def flag(self, name: str) -> bool:
         """Return whether the option was given."""

@@ -1,0 +1,42 @@
+// One after the other; what was made is removed again where a later one cannot be made.
+#include "workspace/workspaces.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace strakes {
+
+Workspaces::Workspaces(std::vector<std::string> directories, std::string id, bool inside_ceph, bool with_objects)
+    : directories_(std::move(directories)), id_(std::move(id)) {
+    for (const std::string& directory : directories_) {
+        all_.emplace_back(inside_ceph, with_objects);
+        names_.push_back(names_.empty() ? id_ : directory + "/" + id_);
+    }
+}
+
+std::optional<Workspaces::Fault> Workspaces::make(bool prepared) {
+    for (std::size_t made = 0; made < all_.size(); ++made) {
+        std::optional<Fault> fault = all_[made].make(directories_[made], id_, prepared);
+        if (!fault) continue;
+        while (made-- > 0) static_cast<void>(all_[made].remove());
+        return fault;
+    }
+    return std::nullopt;
+}
+
+std::optional<Workspaces::Fault> Workspaces::join() {
+    for (std::size_t i = 0; i < all_.size(); ++i)
+        if (auto fault = all_[i].join(directories_[i], id_)) return fault;
+    return std::nullopt;
+}
+
+void Workspaces::close() {
+    for (Workspace& one : all_) one.close();
+}
+
+bool Workspaces::remove() {
+    const auto left = std::ranges::count_if(all_, [](Workspace& one) { return !one.remove(); });
+    return left == 0;
+}
+
+}  // namespace strakes

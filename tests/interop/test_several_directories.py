@@ -1,0 +1,122 @@
+"""One plan on several directories, which the ranks take in turn: mdtest -d A@B, ior -F -o A/F@B/F, and plans."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from strakes.cli.main import run
+from strakes.launch.local import LocalEngine
+from strakes.plan import MetadataPhase, Plan, TransferPhase
+from strakes.store import Store
+from strakes.targets.workspace import Workspace
+
+
+def strakes(*words: str) -> int:
+    return run(["run", "-q", "--budget", "1s", *words])
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> list[Path]:
+    made = [tmp_path / name for name in ("a", "b", "c")]
+    for place in made:
+        place.mkdir()
+        (place / "theirs").write_text("kept")
+    return made
+
+
+def holds_only_theirs(places: list[Path]) -> bool:
+    return all([entry.name for entry in place.iterdir()] == ["theirs"] for place in places)
+
+
+def test_mdtest_and_ior_measure_on_all_of_their_directories_and_leave_nothing(
+    places: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    joined = "@".join(map(str, places))
+    assert strakes("-n", "3", "--json", "-", "mdtest", "-n", "20", "-F", "-u", "-d", joined) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [further["path"] for further in document["target"]["beside"]] == [str(place) for place in places[1:]]
+    assert document["target"]["path"] == str(places[0])
+    files = "@".join(str(place / "file") for place in places)
+    assert strakes("-n", "4", "ior", "-F", "-t", "64k", "-b", "128k", "-o", files) == 0
+    assert holds_only_theirs(places)
+    assert Store().open(Store().runs()[-1].id).manifest["options"]["beside"] == [str(place) for place in places[1:]]
+
+
+def test_ranks_share_a_tree_with_those_of_their_directory(places: list[Path]) -> None:
+    assert strakes("-n", "4", "mdtest", "-n", "20", "-z", "1", "-b", "2", "-d", f"{places[0]}@{places[1]}") == 0
+    assert holds_only_theirs(places)
+
+
+def test_files_of_one_directory_are_one_place(places: list[Path]) -> None:
+    assert strakes("-n", "2", "ior", "-F", "-b", "128k", "-t", "64k", "-o", f"{places[0]}/x@{places[0]}/y") == 0
+    assert "beside" not in Store().open(Store().runs()[-1].id).manifest["options"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("mdtest -n 20 -N 1 -F -u -d {a}@{b}", "another directory"),
+        ("mdtest -n 20 -d {a}@{b}@{c}", "more directories (3) than ranks (2)"),
+        ("mdtest -n 20 -d {a}@{a}", "given twice"),
+        ("ior -F -k -o {a}/x@{b}/x", "one directory only"),
+        ("ior -F -o {a}/x@{a}/y@{b}/x", "given twice"),
+        ("{plan} {a} {b}", "files that ranks have in common"),
+        ("{plan} {a} {a}/missing", "no such directory"),
+    ],
+)
+def test_what_needs_one_directory_is_refused_and_nothing_is_left(
+    places: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, said: str
+) -> None:
+    plan = tmp_path / "shared.toml"
+    plan.write_text(
+        """title = "Shared"
+ranks = 2
+[[phase]]
+kind = "transfer"
+name = "write"
+operation = "write"
+layout = "shared-file"
+access = "segmented"
+transfer_bytes = 65536
+block_bytes = 131072
+segments = 1
+"""
+    )
+    a, b, c = places
+    words = line.format(a=a, b=b, c=c, plan=plan).split()
+    assert strakes(*([] if words[0] == str(plan) else ["-n", "2"]), *words) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert holds_only_theirs(places)
+
+
+def test_what_a_dead_engine_left_is_swept_from_all_directories(places: list[Path]) -> None:
+    plan = Plan(
+        2,
+        (
+            TransferPhase("write", "write", "file-per-process", "segmented", 4096, 65536),
+            MetadataPhase("create", "file-create", directory="unique", items=1_000_000_000),
+        ),
+    )
+    with (
+        Workspace.create(places[0], "20260101-000000-several-1a2b") as one,
+        Workspace.create(places[1], "20260101-000000-several-1a2b.2") as two,
+        LocalEngine() as engine,
+    ):
+        engine.beside = (two.path,)
+        seen: list[bool] = []
+
+        def kill(_progress: object) -> None:
+            if not seen:
+                seen.append(all(any(space.path.glob("v0/items.*")) for space in (one, two)))
+                assert engine._process is not None
+                engine._process.stop(0.0)
+
+        result = engine.run(plan, one.path, "v0", 60.0, on_progress=kill)
+        assert seen == [True]
+        assert result.ended == "died"
+        assert result.cleaned
+        assert not any(space.path.joinpath("v0").exists() for space in (one, two))
+    assert holds_only_theirs(places)

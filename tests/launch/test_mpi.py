@@ -212,7 +212,12 @@ def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     swept: list[str] = []
-    monkeypatch.setattr("strakes.launch.mpi.sweep", lambda _, name: swept.append(name))
+
+    def sweep(_: Path, name: str) -> tuple[str, ...]:
+        swept.append(name)
+        return ()
+
+    monkeypatch.setattr("strakes.launch.engine.sweep", sweep)
     write = TransferPhase("w", "write", "file-per-process", "segmented", KIB, 4 * KIB, stop=Stop("seconds", 60.0))
     with loop_mounted("ext4") as place, Workspace.create(place, "20260101-000000-test-0000") as workspace:
         with MpiEngine(ranks=2) as engine:

@@ -14,6 +14,8 @@ from failover.styles_pairs import PAIR_STYLES
 from failover.styles_shared import SHARED_STYLES
 
 COROSYNC, CIB, TOML = "etc/corosync/corosync.conf", "pacemaker/cib.xml", "cluster.toml"
+# In place of what becomes something else: the file is not there.
+REMOVED = "removed"
 TARGETS, CLIENTS = "lustre/make-targets.sh", "lustre/mount-clients.sh"
 PAIR, BUSY, HOME = "tianhe2", "lustre-active-active", "nfs"
 # Rule, base, file, then what becomes what.
@@ -36,6 +38,9 @@ class Planted:
         else:
             write(ALL[self.base](), directory, 0o644 if self.base in {**PAIR_STYLES, **SHARED_STYLES} else 0o600)
         path = directory / self.file
+        if self.old == REMOVED:
+            path.unlink()
+            return directory
         if not self.old:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.new)

@@ -10,7 +10,10 @@ from failover.mistakes import Planted
 # In place of a rule: one of the cluster's own programs refuses the file.
 REFUSED = "refused by its program"
 _HERE = Path(__file__).parent
-_LISTS = ("fresh", "known", "later", "last", "public", "services", "sites", "others", "nodes", "fields", "operators")
+_LISTS = (
+    *("fresh", "known", "later", "last", "public", "services", "sites", "others", "nodes", "fields", "operators"),
+    "strangers",
+)
 _ROWS = {}
 for _name in _LISTS:
     for _row in tomllib.loads((_HERE / f"mistakes_{_name}.toml").read_text(encoding="utf-8"))["mistake"]:

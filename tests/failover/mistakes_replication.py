@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from failover.mistakes import PAIR, Row, planted
+from failover.mistakes import PAIR, TOML, Row, planted
 
 _RES = "etc/drbd.d/r0.res"
 _PAIR_RES = "etc/drbd.d/mdt0.res"
@@ -147,8 +147,8 @@ _ROWS: Mapping[str, Row] = {
     "another minor than described": (
         "replication-differs-from-the-description",
         PAIR,
-        _PAIR_RES,
-        ("/dev/drbd0 minor 0", "/dev/drbd3 minor 3"),
+        TOML,
+        (r"(?m)^\[\[target\]\]$", "[[target]]\nminor = 3"),
     ),
     "quorum of two copies": (
         "replication-quorum-of-two",

@@ -80,8 +80,8 @@ class ServedTarget:
     """One device and what is served from it.
 
     ``address`` is the service's own (``ADDRESS/BITS``), which moves with it. ``devices`` gives the disk below DRBD by
-    node. Where the nodes share their disks it is the same on both, or empty with a ``pool`` of ZFS, which is made of
-    ``vdevs``. ``nodes`` are those that can serve it.
+    node; ``minor_given`` tells whether its minor was chosen. Where the nodes share their disks it is the same on both,
+    or empty with a ``pool`` of ZFS, which is made of ``vdevs``. ``nodes`` are those that can serve it.
     """
 
     name: str
@@ -100,6 +100,7 @@ class ServedTarget:
     address: str = ""
     units: tuple[str, ...] = ()
     clients: str = ""
+    minor_given: bool = False
 
     @property
     def replicated(self) -> bool:

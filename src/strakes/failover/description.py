@@ -182,12 +182,15 @@ def _target(
     name = _name(section, "name")
     storage = _storage(section, servers)
     kind = file_system.kind
+    minor_given = section.has("minor")
+    minor = section.number("minor", number)
     target = ServedTarget(
         name=name,
         devices=storage.devices,
         prefers=section.text("prefers", storage.nodes[0], choices=storage.nodes),
         mount=_word(section, "mount"),
-        minor=section.number("minor", number),
+        minor=minor,
+        minor_given=minor_given,
         port=section.number("port", 7788 + number, least=1),
         nodes=storage.nodes,
         shared=storage.shared,

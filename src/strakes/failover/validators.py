@@ -23,7 +23,7 @@ _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
 _LIMIT_S = 20.0
 # What drbdadm says of kernels and machines that have nothing to do with the files.
-_NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|^\s*$")
+_NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {
     "drbdadm": "drbd-utils",
     _DRBDADM_84: "drbd-utils",
@@ -79,7 +79,16 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
 
 
 def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
-    return _verdict(program, run([program, "-c", str(setup.root / "etc/drbd.conf"), "sh-nop"], _LIMIT_S))
+    file = setup.root / "etc/drbd.conf"
+    if file.exists():
+        return _verdict(program, run([program, "-c", str(file), "sh-nop"], _LIMIT_S))
+    # The package brings one that does no more than this.
+    with tempfile.TemporaryDirectory(prefix="strakes-") as name:
+        usual = Path(name, "drbd.conf")
+        parts = (setup.root / "etc/drbd.d").resolve()
+        found = ("global_common.conf" if (parts / "global_common.conf").exists() else "", "*.res")
+        usual.write_text("".join(f'include "{parts}/{part}";\n' for part in found if part), encoding="utf-8")
+        return _verdict(program, run([program, "-c", str(usual), "sh-nop"], _LIMIT_S))
 
 
 def _corosync(setup: Setup) -> ValidatorVerdict:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import meant, options_of
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
-from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.lustre import made_targets
 from strakes.failover.rules.rule import OWN, SBD, rule
 from strakes.failover.setup import Setup
 
@@ -125,45 +125,6 @@ def exported(setup: Setup) -> Iterator[str]:
         place = line.split(maxsplit=1)[0] if line else ""
         if any(f"{place}/".startswith(f"{mount}/") for mount in mounts if mount):
             yield f"exports: {place}"
-
-
-@rule(
-    "network-of-lustre-not-configured",
-    "error",
-    "lnet",
-    reason="The module brings up other networks than the NIDs name: nobody finds the servers, or what is watched never "
-    "answers.",
-    remedy='options lnet networks="tcp0(INTERFACE)" with the networks of the NIDs.',
-    source=_MKFS,
-)
-def networks(setup: Setup) -> Iterator[str]:
-    """Find LNet networks of servers' and watched NIDs that the lnet module does not have."""
-    match = re.search(r"^\s*options\s+lnet\s.*?networks=[\"']?([^\"'\s]+)", setup.lnet, re.M)
-    if not match:
-        return
-    configured = {
-        _network(name) for name in re.findall(r"([a-z0-9]+)(?:\([^)]*\))?", re.sub(r"\([^)]*\)", "", match[1]))
-    }
-    used = {
-        _network(nid.partition("@")[2])
-        for words in made_targets(setup)
-        for node in named_words(words, "servicenode")
-        for nid in node.split(",")
-        if "@" in nid
-    }
-    for network in sorted(used - configured):
-        yield f"modprobe.d: lnet has no {network}, the servers' NIDs have"
-    # Another network is reached through routers.
-    routed = bool(re.search(r"^\s*options\s+lnet\s.*?routes=", setup.lnet, re.M))
-    for one in setup.cib.services if setup.cib and not routed else ():
-        hosts = one.values.get("host_list", "").split() if one.agent == "healthLNET" else []
-        for network in sorted({_network(host.partition("@")[2]) for host in hosts if "@" in host} - configured):
-            yield f"modprobe.d: lnet has no {network}, {one.id} watches it"
-
-
-def _network(name: str) -> str:
-    """Return the name of an LNet network with its number: "tcp" is "tcp0"."""
-    return name if name[-1:].isdecimal() and name != "o2ib" else f"{name}0"
 
 
 @rule(

@@ -98,7 +98,7 @@ def fencing(setup: Setup) -> Iterator[str]:
             if node.name not in cib.fences(device):
                 continue
             if is_bmc(device):
-                yield from _bmc(device, node.name, (node.bmc.address, str(node.bmc.port)))
+                yield from _bmc(device, node.name, (node.bmc.address, str(node.bmc.port), node.bmc.user))
             elif is_outlet(device):
                 outlet = (address_of(device), plug_of(device, node.name))
                 if outlet not in outlets:
@@ -112,8 +112,11 @@ def fencing(setup: Setup) -> Iterator[str]:
             yield f"cib: nobody switches outlet {plug} of {address}, which feeds {node.name}"
 
 
-def _bmc(device: Primitive, node: str, described: tuple[str, str]) -> Iterator[str]:
+def _bmc(device: Primitive, node: str, described: tuple[str, str, str]) -> Iterator[str]:
     address, port = address_of(device), device.values.get("ipport", described[1])
+    user = next((device.values[key] for key in ("username", "login", "userid") if key in device.values), "")
+    if user and user != described[2]:
+        yield f"cib: {device.id} logs in as {user}, cluster.toml says {described[2]}"
     if address and address != described[0]:
         yield f"cib: {device.id} is {address}, the BMC of {node} is {described[0]}"
     if port != described[1]:
@@ -169,7 +172,13 @@ def replication(setup: Setup) -> Iterator[str]:
                 wanted = target.devices.get(host.name) if target and number == "0" else None
                 if wanted and disk and disk != wanted:
                     yield f"drbd: {resource.name} has disk {disk} on {host.name}, cluster.toml says {wanted}"
-                if target and number == "0" and device.startswith("/dev/drbd") and device != f"/dev/drbd{target.minor}":
+                if (
+                    target
+                    and target.minor_given
+                    and number == "0"
+                    and device.startswith("/dev/drbd")
+                    and device != target.device
+                ):
                     yield f"drbd: {resource.name} is {device} on {host.name}, cluster.toml says minor {target.minor}"
         own = {
             network
@@ -215,6 +224,9 @@ def services(setup: Setup) -> Iterator[str]:
             yield f"cib: {mount.id} mounts {mount.device} on {target.mount}, cluster.toml says {target.device}"
         if target.pool and target.pool not in pools:
             yield f"cib: nobody imports the pool {target.pool} of {target.name}"
+        likes = _likes(cib, mount) if mount else ""
+        if likes in target.nodes and likes != target.prefers:
+            yield f"cib: {target.name} prefers {likes}, cluster.toml says {target.prefers}"
         for node in _homes(cib, mount) - set(target.nodes) if mount and len(cib.nodes) > 2 else ():
             yield f"cib: {target.name} may start on {node}, which does not reach its disks"
         ip = target.address.partition("/")[0]
@@ -236,6 +248,18 @@ def _details(cib: Cib, mount: Primitive | None, target: ServedTarget) -> Iterato
     kind = mount.values.get("fstype", "") if mount else ""
     if kind and kind != target.file_system:
         yield f"cib: {target.name} is mounted as {kind}, cluster.toml says {target.file_system}"
+
+
+def _likes(cib: Cib, service: Primitive) -> str:
+    """Return the node that constraints on a service, or on what it is in, prefer; empty where they prefer none."""
+    names = {service.id, service.group, service.clone} - {""}
+    scores: dict[str, float] = {}
+    for location in cib.locations:
+        if location.certain and names & set(location.resources) and location.score > 0:
+            for node in location.nodes:
+                scores[node] = scores.get(node, 0.0) + location.score
+    first, second = (*sorted(scores, key=lambda name: -scores[name]), "", "")[:2]
+    return first if scores.get(first, 0.0) > scores.get(second, 0.0) else ""
 
 
 def _homes(cib: Cib, service: Primitive) -> set[str]:

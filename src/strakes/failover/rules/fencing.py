@@ -287,9 +287,27 @@ def password(setup: Setup) -> Iterator[str]:
         primitive.id
         for primitive in setup.pacemaker.primitives
         if any(primitive.values.get(key, "lrm://") != "lrm://" for key in ("password", "passwd"))
+        and primitive.values.get("passwd_method", "param") == "param"
     ]
     if open_ones:
         yield f"cib: {', '.join(open_ones)}"
+
+
+@rule(
+    "device-without-a-password",
+    "error",
+    "pacemaker",
+    reason="The machine asks for a password with the name: without one it refuses, and nobody is powered off.",
+    remedy="password_script=/etc/..., a program that prints it; prove it: stonith_admin --fence NODE",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
+)
+def no_password(setup: Setup) -> Iterator[str]:
+    """Find devices of management controllers with a user and neither password nor script nor key."""
+    given = ("password", "passwd", "password_script", "passwd_script", "identity_file")
+    for device in setup.pacemaker.devices:
+        named = any(device.values.get(key) for key in ("username", "login", "userid"))
+        if is_bmc(device) and named and not any(device.values.get(key) for key in given):
+            yield f"cib: {device.id}"
 
 
 @rule(

@@ -38,6 +38,22 @@ def is_address(text: str) -> bool:
     return _address(text) is not None
 
 
+def hosts_of(setup: Setup) -> dict[str, str]:
+    """Return the addresses of the names in /etc/hosts."""
+    found = dict[str, str]()
+    for line in setup.texts.get("etc/hosts", "").splitlines():
+        address, *names = line.partition("#")[0].split() or [""]
+        found |= {name: address for name in names if name not in found}
+    return found
+
+
+def _reached(setup: Setup, node: Block) -> dict[int, str]:
+    """Return the links of a node whose addresses are given, or known by /etc/hosts."""
+    known = hosts_of(setup)
+    found = {number: known.get(text, text) for number, text in links_of(node).items()}
+    return {number: text for number, text in found.items() if is_address(text)}
+
+
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """Return the address, None for the name of a host."""
     try:
@@ -74,7 +90,7 @@ def one_path(setup: Setup) -> Iterator[str]:
 def same_subnet(setup: Setup) -> Iterator[str]:
     """Find nodes with several links in one network."""
     for node in nodes_of(setup):
-        nets = Counter(network_of(setup, address) for address in links_of(node).values() if _address(address))
+        nets = Counter(network_of(setup, address) for address in _reached(setup, node).values())
         for net, times in nets.items():
             if times > 1:
                 yield f"corosync.conf: {times} links of {name_of(node) or 'a node'} are in {net}"
@@ -108,10 +124,28 @@ def other_subnet(setup: Setup) -> Iterator[str]:
     """Find links whose ends are in different networks."""
     nodes = nodes_of(setup)
     for number in range(_MOST_LINKS):
-        addresses = [links_of(node).get(number, "") for node in nodes]
-        nets = {network_of(setup, address) for address in addresses if _address(address)}
+        nets = {network_of(setup, _reached(setup, node)[number]) for node in nodes if number in _reached(setup, node)}
         if len(nets) > 1:
             yield f"corosync.conf: ring{number}_addr is in {' and '.join(sorted(nets))}"
+
+
+@rule(
+    "name-of-a-link-unknown",
+    "error",
+    "corosync",
+    "hosts",
+    reason="/etc/hosts knows the names of other links, and not this one: where no other service of names does, the "
+    "link is not there.",
+    remedy="Add the name to /etc/hosts on every node, or write addresses into corosync.conf.",
+    source=COROSYNC_CONF,
+)
+def unknown_name(setup: Setup) -> Iterator[str]:
+    """Find host names of links that /etc/hosts lacks, where it has others."""
+    known = hosts_of(setup)
+    names = [text for node in nodes_of(setup) for text in links_of(node).values() if not is_address(text)]
+    for name in dict.fromkeys(names):
+        if name not in known and any(other in known for other in names):
+            yield f"corosync.conf: {name} is not in /etc/hosts"
 
 
 def network_of(setup: Setup, text: str) -> str:

@@ -10,7 +10,7 @@ from strakes.failover.cib import Cib
 from strakes.failover.cib_values import seconds
 from strakes.failover.known_options import is_known, options_of
 from strakes.failover.rules.fencing_devices import address_of
-from strakes.failover.rules.heartbeat import is_address, links_of, name_of, nodes_of
+from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
@@ -52,10 +52,7 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 def _addresses_of_names(setup: Setup) -> dict[str, str]:
     """Return the addresses of the names that /etc/hosts and Corosync know."""
-    real = dict[str, str]()
-    for line in setup.texts.get("etc/hosts", "").splitlines():
-        address, *names = line.partition("#")[0].split() or [""]
-        real |= dict.fromkeys(names, address)
+    real = hosts_of(setup)
     for node in nodes_of(setup):
         real |= {name_of(node): address for address in links_of(node).values() if is_address(address)}
     return real

@@ -348,3 +348,18 @@ def after_targets(setup: Setup) -> Iterator[str]:
         first, then = devices.get(order.first), devices.get(order.then)
         if order.first_action == "start" and then in alone and first and first not in alone:
             yield f"cib: {order.then} waits for {order.first}"
+
+
+@rule(
+    "mounted-and-not-served",
+    "error",
+    "pacemaker",
+    reason="The mount succeeds and the target does not start: Pacemaker sees nothing of it, and clients wait.",
+    remedy="Remove nosvc; it is for work on the configuration of a target.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+)
+def unserved(setup: Setup) -> Iterator[str]:
+    """Find targets that are mounted without being started."""
+    for one in setup.pacemaker.services:
+        if one.is_lustre and any("nosvc" in value.split(",") for value in one.values.values()):
+            yield f"cib: {one.id} is mounted with nosvc"

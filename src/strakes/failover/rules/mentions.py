@@ -76,7 +76,10 @@ def _of_files(setup: Setup) -> Iterator[Mention]:
                 yield Mention("node", word, where)
     for name, text in setup.units.items():
         yield from _of_words(text.replace("=", " "), f"systemd: {name}")
-    yield from _of_words(setup.sbd.get("SBD_DEVICE", ""), "sbd: SBD_DEVICE")
+    yield from _of_words(setup.sbd.get("SBD_DEVICE", "").replace(";", " "), "sbd: SBD_DEVICE")
+    for target in setup.cluster.targets if setup.cluster else ():
+        described = " ".join((*target.vdevs, *(target.devices.values() if target.shared else ())))
+        yield from _of_words(described, f"cluster.toml: {target.name}")
 
 
 def _of_words(text: str, where: str) -> Iterator[Mention]:

@@ -211,53 +211,6 @@ def probe(setup: Setup) -> Iterator[str]:
 
 
 @rule(
-    "volumes-activated-beside-pacemaker",
-    "error",
-    "pacemaker",
-    reason="LVM-activate counts on what lvm.conf says: without a name of the system anybody activates the group.",
-    remedy='system_id_source = "uname" in lvm.conf; auto_activation_volume_list without the shared groups.',
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
-)
-def volumes(setup: Setup) -> Iterator[str]:
-    """Find groups of volumes that lvm.conf does not keep for one node."""
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvm.conf", ""))
-    source = re.search(r"\bsystem_id_source\s*=\s*\"(\w+)\"", text)
-    listed = re.search(r"\bauto_activation_volume_list\s*=\s*\[([^\]]*)\]", text)
-    for one in setup.pacemaker.services:
-        if one.agent != "LVM-activate" or not text:
-            continue
-        mode, group = one.values.get("vg_access_mode", ""), one.values.get("vgname", "")
-        allowed = re.search(r"(?<!activation_)\bvolume_list\s*=\s*\[([^\]]*)\]", text)
-        if allowed and "@" not in allowed[1] and not re.search(rf'"{re.escape(group)}[/"]', allowed[1]):
-            yield f"lvm.conf: volume_list has no {group}, which {one.id} activates"
-        for name in re.findall(r"\b((?:global_)?filter)\s*=\s*\[\s*\"r(?:\|\.\*\||/\.\*/)\"", text):
-            yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"
-        if mode == "system_id" and source and source[1] == "none":
-            yield f'lvm.conf: system_id_source = "none", and {one.id} has vg_access_mode=system_id'
-        if mode == "lvmlockd" and re.search(r"\buse_lvmlockd\s*=\s*0", text):
-            yield f"lvm.conf: use_lvmlockd = 0, and {one.id} has vg_access_mode=lvmlockd"
-        if mode in ("tagging", "system_id") and listed and f'"{group}"' in listed[1]:
-            yield f"lvm.conf: auto_activation_volume_list has {group}, which {one.id} activates"
-
-
-@rule(
-    "multipath-against-fencing",
-    "error",
-    "pacemaker",
-    reason="fence_mpath writes the key that multipath.conf names; without one, or with the same on both nodes, nobody "
-    "is kept out.",
-    remedy="reservation_key in the defaults of multipath.conf, another one on each node.",
-    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/mpath/fence_mpath.py",
-)
-def multipath(setup: Setup) -> Iterator[str]:
-    """Find fencing by reservations of multipath without its key."""
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/multipath.conf", ""))
-    for device in setup.pacemaker.devices:
-        if device.agent == "fence_mpath" and text and not re.search(r"\breservation_key\b", text):
-            yield f"multipath.conf: no reservation_key, and {device.id} is fence_mpath"
-
-
-@rule(
     "target-on-nodes-of-others",
     "error",
     "lustre",

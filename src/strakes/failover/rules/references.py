@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block
 from strakes.failover.cib import Cib
-from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
 from strakes.failover.setup import Setup
@@ -187,6 +187,13 @@ def _own_addresses(setup: Setup) -> dict[str, str]:
 def watches_itself(setup: Setup) -> Iterator[str]:
     """Find watchers that ask an address of the cluster itself."""
     own = _own_addresses(setup)
+    names = hosts_of(setup)
+    own |= {
+        names[text]: name_of(node) or "a node"
+        for node in nodes_of(setup)
+        for text in links_of(node).values()
+        if text in names
+    }
     moving = (
         {primitive.values.get("ip", ""): primitive.id for primitive in setup.pacemaker.services} if setup.cib else {}
     )
@@ -300,8 +307,12 @@ def _unconnected(name: str, sides: list[str], connections: list[Block]) -> Itera
     source=DRBD_CONF,
 )
 def sides_differ(setup: Setup) -> Iterator[str]:
-    """Find DRBD resources with different ports on their two sides."""
+    """Find DRBD resources with different ports or devices on their two sides."""
     for resource in setup.drbd:
+        for number in sorted({number for host in resource.hosts for number in host.volumes}):
+            devices = sorted({host.volumes[number][0] for host in resource.hosts if number in host.volumes} - {""})
+            if len(devices) > 1:
+                yield f"drbd: {resource.name} is {' and '.join(devices)}"
         ports = [tuple(address.rpartition(":")[2] for address in host.addresses) for host in resource.hosts]
         if len(ports) == 2 and all(ports) and ports[0] != ports[1]:
             yield f"drbd: {resource.name} has the ports {' and '.join(','.join(side) for side in ports)}"

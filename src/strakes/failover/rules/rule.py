@@ -47,6 +47,8 @@ _MODULES = (
     "disagreements",
     "beside",
     "node_files",
+    "node_disks",
+    "lnet",
     "node_options",
     "behaviour",
     "inventory",

@@ -1,0 +1,147 @@
+"""Rules about LNet and what finds its way by it: networks and cards, the MGS, clients, and waiting for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.setup import Setup
+
+_MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
+_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
+
+
+def _options(setup: Setup, name: str) -> list[str]:
+    """Return the values of an option of the lnet module, from all files."""
+    lines = re.findall(r"(?m)^\s*options\s+lnet[ \t]+(.*)$", setup.lnet)
+    return [value.strip("\"'") for line in lines for value in re.findall(rf"\b{name}=(\"[^\"]*\"|'[^']*'|\S+)", line)]
+
+
+@rule(
+    "network-of-lustre-not-configured",
+    "error",
+    "lnet",
+    reason="The module brings up other networks than the NIDs name: nobody finds the servers, or what is watched never "
+    "answers.",
+    remedy='options lnet networks="tcp0(INTERFACE)" with the networks of the NIDs.',
+    source=_MKFS,
+)
+def networks(setup: Setup) -> Iterator[str]:
+    """Find LNet networks of servers' and watched NIDs that the lnet module does not have."""
+    match = re.search(r"^\s*options\s+lnet\s.*?networks=[\"']?([^\"'\s]+)", setup.lnet, re.M)
+    if not match:
+        return
+    configured = {
+        _network(name) for name in re.findall(r"([a-z0-9]+)(?:\([^)]*\))?", re.sub(r"\([^)]*\)", "", match[1]))
+    }
+    used = {
+        _network(nid.partition("@")[2])
+        for words in made_targets(setup)
+        for node in named_words(words, "servicenode")
+        for nid in node.split(",")
+        if "@" in nid
+    }
+    for network in sorted(used - configured):
+        yield f"modprobe.d: lnet has no {network}, the servers' NIDs have"
+    described = setup.cluster.file_system.lnet if setup.cluster else ""
+    if described and _network(described) not in configured | used:
+        yield f"modprobe.d: lnet has no {_network(described)}, cluster.toml says lnet = {described}"
+    # Another network is reached through routers.
+    routed = bool(re.search(r"^\s*options\s+lnet\s.*?routes=", setup.lnet, re.M))
+    for one in setup.cib.services if setup.cib and not routed else ():
+        hosts = one.values.get("host_list", "").split() if one.agent == "healthLNET" else []
+        for network in sorted({_network(host.partition("@")[2]) for host in hosts if "@" in host} - configured):
+            yield f"modprobe.d: lnet has no {network}, {one.id} watches it"
+
+
+def _network(name: str) -> str:
+    """Return the name of an LNet network with its number: "tcp" is "tcp0"."""
+    return name if name[-1:].isdecimal() and name != "o2ib" else f"{name}0"
+
+
+@rule(
+    "networks-of-lustre-contradict",
+    "error",
+    "lnet",
+    reason="LNet takes one list of networks: with two it refuses to start, or the file that is read last decides; the "
+    "loopback card it refuses, too.",
+    remedy='One line, in one file: options lnet networks="tcp0(INTERFACE)", or ip2nets in its place.',
+    source=_MANUAL,
+)
+def contradicting(setup: Setup) -> Iterator[str]:
+    """Find several lists of networks, and networks on the loopback card."""
+    lists = list(dict.fromkeys(_options(setup, "networks")))
+    if len(lists) > 1:
+        yield f"modprobe.d: networks is {' and '.join(lists)}"
+    if lists and _options(setup, "ip2nets"):
+        yield "modprobe.d: both networks and ip2nets"
+    for text in lists:
+        if any(
+            re.fullmatch(r"lo(:\d+)?", card) for group in re.findall(r"\(([^)]*)\)", text) for card in group.split(",")
+        ):
+            yield f"modprobe.d: networks={text}"
+
+
+@rule(
+    "recovery-limits-reversed",
+    "error",
+    reason="The soft limit is extended while clients come back, up to the hard one: above it, it can never act, and "
+    "recovery ends when the hard one does.",
+    remedy="recovery_time_hard of two to three times recovery_time_soft.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+)
+def reversed_limits(setup: Setup) -> Iterator[str]:
+    """Find soft limits of recovery that are longer than the hard ones beside them."""
+    places = [(f"make-targets.sh: {words[-1]}", " ".join(words)) for words in made_targets(setup)]
+    places += [(f"cib: {one.id}", " ".join(one.values.values())) for one in (setup.cib.services if setup.cib else ())]
+    for where, text in places:
+        limits = dict(re.findall(r"recovery_time_(soft|hard)=(\d+)", text))
+        if len(limits) == 2 and int(limits["soft"]) > int(limits["hard"]):
+            yield f"{where} has recovery_time_soft={limits['soft']}, recovery_time_hard={limits['hard']}"
+    system = setup.cluster.file_system if setup.cluster else None
+    if system and system.recovery_soft_s > system.recovery_hard_s > 0:
+        yield f"cluster.toml: recovery_soft is {system.recovery_soft_s:g} s, recovery_hard {system.recovery_hard_s:g} s"
+
+
+@rule(
+    "management-server-not-there",
+    "error",
+    "description",
+    reason="A target registers with the MGS when it is mounted: where nobody answers by that NID it never starts.",
+    remedy="mgs in cluster.toml: the NIDs of the servers of the MGS, as lctl list_nids says there.",
+    source=_MKFS,
+)
+def strange_manager(setup: Setup) -> Iterator[str]:
+    """Find NIDs of another cluster's MGS that are nodes of this one, or on a network that its servers do not have."""
+    cluster = setup.described
+    own = {address: node.name for node in cluster.nodes for address in (*node.addresses.values(), node.bmc.address)}
+    system = cluster.file_system
+    watched = dict(nid.split("@") for nid in system.watch if "@" in nid)
+    for nid in system.mgs:
+        address, _, network = nid.partition("@")
+        if address in own:
+            yield f"cluster.toml: mgs has {nid}, which is {own[address]}"
+        if _network(watched.get(address, network)) != _network(network):
+            yield f"cluster.toml: mgs has {nid}, watch has {address}@{watched[address]}"
+        elif _network(network) != _network(system.lnet) and not _options(setup, "routes"):
+            yield f"cluster.toml: mgs has {nid}, the servers have lnet = {system.lnet}"
+
+
+@rule(
+    "clients-on-a-cable",
+    "error",
+    "description",
+    reason="A direct cable connects the two nodes and nobody else: no client, and no other server, reaches what is "
+    "served there.",
+    remedy="lnet_network, and the addresses of services, on a network with a switch.",
+    source=OWN,
+)
+def on_a_cable(setup: Setup) -> Iterator[str]:
+    """Find networks that clients use and that have no switch, where other networks have one."""
+    cluster = setup.described
+    if any(network.switch for network in cluster.networks):
+        for network in cluster.client_networks:
+            if not network.switch:
+                yield f"cluster.toml: clients use the network {network.name}, which has no switch"

@@ -1,0 +1,254 @@
+"""Rules about what stands between a node and its disks: LVM, multipath, iSCSI, pools of ZFS, and disks of sbd."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from strakes.failover.cib_values import is_true
+from strakes.failover.rules.mentions import mentions_of
+from strakes.failover.rules.rule import QDEVICE, SBD, rule
+from strakes.failover.setup import Setup
+
+_MULTIPATH = "https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html"
+_LVM = "https://manpages.debian.org/bookworm/lvm2/lvm.conf.5.en.html"
+_UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+p?|vd[a-z]+|hd[a-z])\d*")
+_REDUNDANT = re.compile(r"mirror|raidz[123]?|draid[123]?(:\S+)?")
+_FEWEST_WITHOUT = 3
+
+
+def _bare(setup: Setup, name: str) -> str:
+    """Return a file without its comments."""
+    return re.sub(r"(?m)#.*$", "", setup.texts.get(name, ""))
+
+
+def _aliases(setup: Setup) -> list[tuple[str, str]]:
+    """Return alias and WWID of each disk that multipath.conf names."""
+    found = []
+    for block in re.findall(r"\bmultipath\s*\{([^}]*)\}", _bare(setup, "etc/multipath.conf")):
+        values = dict(re.findall(r"(?m)^\s*(alias|wwid)\s+\"?([^\s\"]+)", block))
+        if len(values) == 2:
+            found.append((values["alias"], values["wwid"]))
+    return found
+
+
+@rule(
+    "volumes-activated-beside-pacemaker",
+    "error",
+    "pacemaker",
+    reason="LVM-activate counts on what lvm.conf says: without a name of the system anybody activates the group.",
+    remedy='system_id_source = "uname" in lvm.conf; auto_activation_volume_list without the shared groups.',
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+)
+def volumes(setup: Setup) -> Iterator[str]:
+    """Find groups of volumes that lvm.conf does not keep for one node."""
+    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvm.conf", ""))
+    source = re.search(r"\bsystem_id_source\s*=\s*\"(\w+)\"", text)
+    listed = re.search(r"\bauto_activation_volume_list\s*=\s*\[([^\]]*)\]", text)
+    for one in setup.pacemaker.services:
+        if one.agent != "LVM-activate" or not text:
+            continue
+        mode, group = one.values.get("vg_access_mode", ""), one.values.get("vgname", "")
+        allowed = re.search(r"(?<!activation_)\bvolume_list\s*=\s*\[([^\]]*)\]", text)
+        if allowed and "@" not in allowed[1] and not re.search(rf'"{re.escape(group)}[/"]', allowed[1]):
+            yield f"lvm.conf: volume_list has no {group}, which {one.id} activates"
+        for name in re.findall(r"\b((?:global_)?filter)\s*=\s*\[\s*\"r(?:\|\.\*\||/\.\*/)\"", text):
+            yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"
+        if mode == "system_id" and source and source[1] == "none":
+            yield f'lvm.conf: system_id_source = "none", and {one.id} has vg_access_mode=system_id'
+        if mode == "lvmlockd" and re.search(r"\buse_lvmlockd\s*=\s*0", text):
+            yield f"lvm.conf: use_lvmlockd = 0, and {one.id} has vg_access_mode=lvmlockd"
+        if mode in ("tagging", "system_id") and listed and f'"{group}"' in listed[1]:
+            yield f"lvm.conf: auto_activation_volume_list has {group}, which {one.id} activates"
+
+
+@rule(
+    "multipath-against-fencing",
+    "error",
+    "pacemaker",
+    reason="fence_mpath writes the key that multipath.conf names; without one, or with the same on both nodes, nobody "
+    "is kept out.",
+    remedy="reservation_key in the defaults of multipath.conf, another one on each node.",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/mpath/fence_mpath.py",
+)
+def multipath(setup: Setup) -> Iterator[str]:
+    """Find fencing by reservations of multipath without its key."""
+    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/multipath.conf", ""))
+    for device in setup.pacemaker.devices:
+        if device.agent == "fence_mpath" and text and not re.search(r"\breservation_key\b", text):
+            yield f"multipath.conf: no reservation_key, and {device.id} is fence_mpath"
+
+
+@rule(
+    "disk-with-two-names",
+    "error",
+    reason="One disk is taken for two: two targets, or two disks of a mirror, overwrite each other.",
+    remedy="One alias for each WWID in multipath.conf, as multipath -ll shows them.",
+    source=_MULTIPATH,
+)
+def two_names(setup: Setup) -> Iterator[str]:
+    """Find disks with two aliases, and aliases of two disks."""
+    known = _aliases(setup)
+    for column, what in ((1, "the disk"), (0, "the alias")):
+        for value, times in Counter(pair[column] for pair in known).items():
+            others = sorted({pair[1 - column] for pair in known if pair[column] == value})
+            if times > 1:
+                yield f"multipath.conf: {what} {value} is {' and '.join(others)}"
+
+
+@rule(
+    "disk-hidden-from-multipath",
+    "error",
+    reason="multipath leaves alone what its blacklist names: the aliases that the cluster uses do not appear.",
+    remedy="Remove the line from the blacklist, or add the disks to blacklist_exceptions.",
+    source=_MULTIPATH,
+)
+def hidden(setup: Setup) -> Iterator[str]:
+    """Find blacklists of all SCSI disks, or of a disk that has an alias."""
+    text = _bare(setup, "etc/multipath.conf")
+    known = _aliases(setup)
+    excepted = re.search(r"\bblacklist_exceptions\s*\{\s*\w", text)
+    listed = re.search(r"\bblacklist\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text)
+    if not listed or not known or excepted:
+        return
+    for key, value in re.findall(r"(?m)^\s*(devnode|wwid)\s+\"?([^\"\n]+?)\"?\s*$", listed[1]):
+        pattern = value.lstrip("!")
+        try:
+            if key == "devnode" and not value.startswith("!") and re.match(pattern, "sdb"):
+                yield f"multipath.conf: the blacklist has {value}, which hides {', '.join(one for one, _ in known[:6])}"
+            for alias, wwid in known if key == "wwid" else ():
+                if re.match(pattern, wwid):
+                    yield f"multipath.conf: the blacklist has the disk of {alias}"
+        except re.error:
+            continue
+
+
+@rule(
+    "volumes-shared-without-locks",
+    "error",
+    "pacemaker",
+    reason="Only lvmlockd keeps two nodes from changing one group of volumes at a time.",
+    remedy="activation_mode=exclusive; or vg_access_mode=lvmlockd with a file system for several nodes, such as GFS2.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+)
+def shared(setup: Setup) -> Iterator[str]:
+    """Find groups that are activated on all nodes without lvmlockd."""
+    for one in setup.pacemaker.services:
+        mode = one.values.get("vg_access_mode", "")
+        if one.agent == "LVM-activate" and one.values.get("activation_mode") == "shared" and mode != "lvmlockd":
+            yield f"cib: {one.id} has activation_mode=shared and vg_access_mode={mode or '(none)'}"
+
+
+def _accepted(setup: Setup) -> list[str]:
+    """Return the patterns of the disks that LVM's filter accepts, where it rejects all others."""
+    match = re.search(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", _bare(setup, "etc/lvm/lvm.conf"))
+    rows = re.findall(r"\"([ar])(.)(.*?)\2\"", match[1]) if match else []
+    rejects_rest = any(kind == "r" and pattern in (".*", "") for kind, _, pattern in rows)
+    return [pattern for kind, _, pattern in rows if kind == "a"] if rejects_rest else []
+
+
+def _matches(pattern: str, device: str) -> bool:
+    try:
+        return bool(re.search(pattern, device))
+    except re.error:
+        return False
+
+
+@rule(
+    "disks-hidden-from-lvm",
+    "error",
+    "pacemaker",
+    reason="LVM's filter rejects every disk of multipath.conf: the group of volumes has no disk, on any node.",
+    remedy="filter in lvm.conf that accepts the aliases, such as a|^/dev/mapper/san_.*|.",
+    source=_LVM,
+)
+def no_disks(setup: Setup) -> Iterator[str]:
+    """Find filters of LVM that accept none of the disks with an alias, where LVM is used."""
+    accepted, known = _accepted(setup), [f"/dev/mapper/{alias}" for alias, _ in _aliases(setup)]
+    used = any(one.agent in ("LVM", "LVM-activate", "clvm") for one in setup.pacemaker.services)
+    if used and accepted and known and not any(_matches(one, device) for one in accepted for device in known):
+        yield f"lvm.conf: the filter accepts {', '.join(accepted)}; multipath.conf has {', '.join(known[:6])}"
+
+
+@rule(
+    "disk-of-sbd-holds-data",
+    "error",
+    "sbd",
+    reason="sbd writes its messages to the beginning of its disk: what is stored there is overwritten.",
+    remedy="SBD_DEVICE with small disks that nothing else uses; check each with: sbd -d DISK dump",
+    source=SBD,
+)
+def overwritten(setup: Setup) -> Iterator[str]:
+    """Find disks of sbd that are made for data: LVM's filter accepts them, or other files name them."""
+    devices = [device for device in setup.sbd.get("SBD_DEVICE", "").split(";") if device]
+    accepted = [pattern for pattern in _accepted(setup) if re.search(r"\w{3}", pattern.replace("mapper", ""))]
+    named = {mention.name: mention.where for mention in mentions_of(setup) if not mention.where.startswith("sbd")}
+    for device in devices:
+        for pattern in accepted:
+            if _matches(pattern, device):
+                yield f"sbd: SBD_DEVICE has {device}, lvm.conf accepts it by {pattern}"
+        if device in named and "multipath.conf" not in named[device] and not _fences(setup, device):
+            yield f"sbd: SBD_DEVICE has {device}, so has {named[device]}"
+
+
+def _fences(setup: Setup, device: str) -> bool:
+    return any(device in value for one in (setup.cib.devices if setup.cib else ()) for value in one.values.values())
+
+
+@rule(
+    "pool-import-unguarded",
+    "error",
+    "pacemaker",
+    reason="multihost is what keeps a second node from importing a pool that is in use; off, it is off at each start.",
+    remedy="Remove -o multihost=off from importargs.",
+    source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolprops.7.html",
+)
+def unguarded(setup: Setup) -> Iterator[str]:
+    """Find imports that switch multihost off."""
+    for one in setup.pacemaker.services:
+        if re.search(r"multihost=off", one.values.get("importargs", "")):
+            yield f"cib: {one.id} has importargs={one.values['importargs']}"
+
+
+@rule(
+    "described-disk-doubtful",
+    "warning",
+    "description",
+    reason="Each node numbers its disks as it finds them, so that sda may be another disk after a start; and a pool "
+    "without mirror or raidz is lost with its first disk.",
+    remedy="Names in /dev/mapper or /dev/disk/by-id, and mirror, raidz2 or draid before them.",
+    source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolconcepts.7.html",
+)
+def doubtful(setup: Setup) -> Iterator[str]:
+    """Find described disks with names that change, and pools of several disks without redundancy."""
+    for target in setup.described.targets:
+        disks = [word for word in target.vdevs if word.startswith("/dev/")]
+        shared_disks = [*disks, *(target.devices.values() if target.shared else ())]
+        for device in dict.fromkeys(shared_disks):
+            if _UNSTABLE.fullmatch(device):
+                yield f"cluster.toml: {target.name} has {device}"
+        if len(disks) >= _FEWEST_WITHOUT and not any(map(_REDUNDANT.fullmatch, target.vdevs)):
+            yield f"cluster.toml: {target.name} has {len(disks)} disks without mirror or raidz"
+
+
+@rule(
+    "started-by-nobody",
+    "error",
+    "units",
+    "corosync",
+    reason="Other units of the cluster are enabled and this one is not: after a start of the node the quorum device "
+    "gives no vote, or Pacemaker runs without sbd, which then takes no poison.",
+    remedy="systemctl enable UNIT on all nodes.",
+    source=QDEVICE,
+)
+def by_nobody(setup: Setup) -> Iterator[str]:
+    """Find programs that the configuration needs and that nothing starts at boot."""
+    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+    if not {"pacemaker.service", "corosync.service"} & enabled:
+        return
+    if setup.membership.one("quorum").one("device").get("model") == "net" and "corosync-qdevice.service" not in enabled:
+        yield "systemd: corosync-qdevice.service is not enabled, corosync.conf has a quorum device"
+    watched = is_true(setup.cib.properties.get("have-watchdog", "")) if setup.cib else False
+    if (setup.sbd.get("SBD_DEVICE") or watched) and "sbd.service" not in enabled:
+        yield "systemd: sbd.service is not enabled"

@@ -93,6 +93,69 @@ def test_a_neighbour_who_comes_and_goes_is_told_as_two_levels_that_take_turns(pe
     assert turns.share == pytest.approx(0.5, abs=0.15)
 
 
+@pytest.mark.parametrize("only", ["", "read"])
+def test_a_dip_that_comes_back_is_told_as_one_stretch(only: str) -> None:
+    def dip(what: str, at_s: float) -> float:
+        return 0.5 if 20 <= at_s < 40 and only in what else 1.0
+
+    for seed in range(5):
+        found = results(dip, seed=seed)
+        levels = levels_of(found)
+        (turns,) = levels.turns
+        assert levels.shifts == ()
+        assert turns.between == pytest.approx((20, 40), abs=2)
+        assert turns.factor == pytest.approx(0.5, rel=0.1)
+        assert turns.what == (only or "all that was measured")
+        of_read = next(measured for measured in found.measured if measured.settings["operation"] == "read")
+        before, meanwhile, after = medians_of(of_read, levels, START_S)
+        assert meanwhile / before == pytest.approx(0.5, rel=0.2)
+        assert after / before == pytest.approx(1.0, rel=0.2)
+
+
+def test_two_dips_are_no_one_stretch() -> None:
+    levels = levels_of(results(lambda _, at_s: 0.5 if 12 <= at_s < 24 or 40 <= at_s < 52 else 1.0))
+    assert all(turns.between is None for turns in levels.turns)
+    assert levels.turns or levels.shifts
+
+
+def test_work_that_was_not_met_before_a_change_is_not_named() -> None:
+    """Reads begin after the change, so that nobody knows what they were before."""
+    slow = results(lambda _, at_s: 1.0 if at_s < 20 else 0.5)
+    late = tuple(
+        replace(one, observations=tuple(run for run in one.observations if run.at_s - START_S >= 20))
+        if one.settings["operation"] == "read"
+        else one
+        for one in slow.measured
+    )
+    (shift,) = levels_of(replace(slow, measured=late)).shifts
+    assert shift.what == "create"
+
+
+def wandering(seed: int) -> Speed:
+    """An autoregression of its own, of each kind of work."""
+    generator = np.random.default_rng(seed)
+    states: dict[str, float] = {}
+
+    def speed(what: str, _: float) -> float:
+        fresh = 0.1 * float(generator.standard_normal())
+        states[what] = 0.8 * states.get(what, fresh) + 0.6 * fresh
+        return float(np.exp(states[what]))
+
+    return speed
+
+
+def test_what_each_kind_of_work_does_by_itself_is_mostly_no_change_of_level() -> None:
+    told = [levels_of(results(wandering(seed), 0.02, seed)).shifts for seed in range(40)]
+    assert sum(map(bool, told)) <= 10
+
+
+def test_runs_of_two_groups_are_known_in_whatever_order_they_come() -> None:
+    generator = np.random.default_rng(1)
+    levels = levels_of(results(lambda what, _: 0.8 if what == "read" and generator.random() < 0.4 else 1.0, 0.02))
+    assert {name for name in levels.grouped if int(name[4]) % 2} == {f"cell{cell}:phase" for cell in range(1, CELLS, 2)}
+    assert levels_of(results(steady)).grouped == frozenset()
+
+
 def test_a_neighbour_is_found_whose_rhythm_the_noise_hides_in_single_runs() -> None:
     """Levels last for many visits, so that means of a few of them show what single ones do not."""
 

@@ -80,6 +80,9 @@ def study_portrait(run: Run) -> Portrait:
     for shift in levels.shifts:
         for cell in shift.cells:
             moments.setdefault(cell, []).append(first_s + shift.after_s)
+    for turns in levels.turns:
+        for cell in turns.cells:
+            moments.setdefault(cell, []).extend(first_s + moment for moment in turns.between or ())
     if moments:
         results = with_dependence(results, rule_of(options), moments)
     results = _of_two_levels(results, {cell for turns in levels.turns for cell in turns.cells})
@@ -89,7 +92,7 @@ def study_portrait(run: Run) -> Portrait:
             figure.estimate,
             warnings=tuple(dict.fromkeys(warning.code for warning in warnings if figure.id in warning.cells)),
             levels=medians_of(figure, levels, first_s),
-            by_turns=any(figure.id in turns.cells for turns in levels.turns),
+            by_turns=any(figure.id in turns.cells and turns.between is None for turns in levels.turns),
         )
         for figure in results.measured
         if figure.estimate is not None

@@ -300,6 +300,20 @@ def taking_turns(what: str, factor: float, share: float, cells: Sequence[str]) -
     return [_warning("not-stationary", text, cells)]
 
 
+def for_a_time(what: str, factor: float, between: tuple[float, float], cells: Sequence[str]) -> list[RunWarning]:
+    """`not-stationary` where a kind of work was on another level for one stretch of time, and came back.
+
+    >>> for_a_time("read", 0.5, (42.0, 76.0), [])[0].text
+    'For one stretch, 42.0 s to 76.0 s after the first run, the speed of read was 0.5 times that before and after.'
+    """
+    since, until = (format_seconds(moment) for moment in between)
+    text = (
+        f"For one stretch, {since} to {until} after the first run, the speed of {what} was {factor:.2g} times that "
+        "before and after."
+    )
+    return [_warning("not-stationary", text, cells)]
+
+
 def dependent_runs(correlation: float) -> list[RunWarning]:
     """`dependent-runs` where runs made one after the other resemble each other, whatever they measure.
 

@@ -13,13 +13,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from strakes.analysis.turns import ALL, ENOUGH, SHORTEST_LEVEL, Run, Turns, Visit, fast_levels, turns_of
+from strakes.analysis.turns import (
+    ALL,
+    ENOUGH,
+    SHORTEST_LEVEL,
+    Run,
+    Turns,
+    Visit,
+    comes_back,
+    fast_levels,
+    in_two_groups,
+    turns_of,
+)
 from strakes.findings.results import Measured, Observation, Results
 from strakes.statistics.change_points import change_points, correlation_of
 from strakes.statistics.contrast import independent_ratio
 from strakes.statistics.dependence import pooled_correlation
 from strakes.statistics.interval import in_order, median
 from strakes.studies.registry import study_named
+from strakes.units import counted
 
 # Of the error that a run may make in all; the rest is that of findings and advice.
 LEVELS_SHARE = 0.2
@@ -60,11 +72,15 @@ class Shift:
 
 @dataclass(frozen=True)
 class Levels:
-    """``correlation``: of each run with the one before it, whatever they measured; 0 where that is not shown."""
+    """``correlation``: of each run with the one before it, whatever they measured; 0 where that is not shown.
+
+    ``grouped``: the measures of kinds of work whose runs fall into two groups.
+    """
 
     shifts: tuple[Shift, ...]
     correlation: float
     turns: tuple[Turns, ...] = ()
+    grouped: frozenset[str] = frozenset()
 
     @property
     def changed(self) -> Mapping[str, str]:
@@ -107,13 +123,21 @@ def levels_of(results: Results) -> Levels:
         if len(series) < 2 * SHORTEST_LEVEL or what in settled:
             continue
         own = max(wandering, _correlation_within(series, visits, correlation))
+        if what != ALL:
+            own = max(own, correlation_of([visit.better for visit in series]))
         changes = list(_shifts(what, group, series, kinds, error, own))
         step = median([measured.step for measured in measures if what in (ALL, kinds[measured.id])])
         taking_turns = turns_of(what, group, series, [shift.after_s for shift in changes], step)
+        taking_turns = _for_a_time(changes, series) or taking_turns
         if what == ALL and not all(_of_all(found, runs, kinds) for found in taking_turns or changes):
             # What all runs showed holds for those kinds of work that may have changed so; the others tell their own.
             taking_turns = [told for found in taking_turns for told in _turns_narrowed(found, runs, kinds)]
-            changes = [narrowed for change in changes if (narrowed := _narrowed(change, runs, kinds)).cells]
+            changes = [
+                narrowed
+                for change in changes
+                if (narrowed := _narrowed(change, runs, kinds)).cells
+                and not 1 / _LEAST_CHANGE < narrowed.factor < _LEAST_CHANGE
+            ]
             turns += taking_turns
             shifts += [] if taking_turns else changes
             settled = {kinds[cell] for cell in Levels(tuple(shifts), 0.0, tuple(turns)).changed}
@@ -124,7 +148,30 @@ def levels_of(results: Results) -> Levels:
             break
     turns = _with_turns_of_phases(turns, runs, kinds, measures, {kinds[cell] for one in shifts for cell in one.cells})
     start_s = runs[0].at_s
-    return Levels(tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts), correlation, tuple(turns))
+    return Levels(
+        tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts),
+        correlation,
+        tuple(_since_start(one, start_s) for one in turns),
+        frozenset(run.measure for kind in _KINDS if in_two_groups(groups[kind]) for run in groups[kind]),
+    )
+
+
+def _since_start(turns: Turns, start_s: float) -> Turns:
+    if turns.between is None:
+        return turns
+    since_s, until_s = turns.between
+    return replace(turns, between=(since_s - start_s, until_s - start_s))
+
+
+def _for_a_time(changes: Sequence[Shift], series: Sequence[Visit]) -> list[Turns]:
+    """Return a change and the one back as one stretch of time; nothing where that is not all that changed."""
+    if len(changes) != 2 or changes[0].factor >= 1 or not comes_back(changes[0].factor, changes[1].factor):
+        return []
+    since_s, until_s = (change.after_s for change in changes)
+    factor = math.sqrt(changes[0].factor / changes[1].factor)
+    share = sum(since_s <= visit.at_s < until_s for visit in series) / len(series)
+    cells = tuple(dict.fromkeys(cell for change in changes for cell in change.cells))
+    return [Turns(changes[0].what, factor, share, cells, (since_s, until_s))]
 
 
 def _correlation_within(series: Sequence[Visit], visits: Sequence[Visit], correlation: float) -> float:
@@ -159,20 +206,31 @@ def _wandering(runs: Sequence[Run], kinds: Mapping[str, str]) -> float:
 
 
 def _of_all(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> bool:
-    """Whether no kind of work is surely less than half as far from staying as it was."""
-    return not any(
-        _surely_less(change, [run for run in runs if kinds[run.measure] == kind]) for kind in set(kinds.values())
+    """Whether every kind of work was met on both sides, and none is surely less than half as far from staying."""
+    groups = [[run for run in runs if kinds[run.measure] == kind] for kind in set(kinds.values())]
+    return all(
+        (not isinstance(change, Shift) or _on_both_sides(change, group)) and not _surely_less(change, group)
+        for group in groups
     )
 
 
+def _on_both_sides(change: Shift, runs: Sequence[Run]) -> bool:
+    late = sum(run.at_s >= change.after_s for run in runs)
+    return min(late, len(runs) - late) >= SHORTEST_LEVEL
+
+
 def _narrowed(change: Shift, runs: Sequence[Run], kinds: Mapping[str, str]) -> Shift:
-    """Return the change as one of the kinds of work that did change, with its size in these."""
+    """Return the change as one of the kinds of work that did change, with its size in these.
+
+    Kinds that were not met on both sides may have changed, too: their figures are marked, and not named.
+    """
     shown = {kinds[cell] for cell in change.cells}
-    changed = [kind for kind in _changed_kinds(change, runs, kinds) if kind in shown]
+    possible = [kind for kind in _changed_kinds(change, runs, kinds) if kind in shown]
+    changed = [kind for kind in possible if _on_both_sides(change, [run for run in runs if kinds[run.measure] == kind])]
+    cells = tuple(cell for cell in change.cells if kinds[cell] in possible)
     difference = _jump([run for run in runs if kinds[run.measure] in changed], change.after_s)
-    cells = tuple(cell for cell in change.cells if kinds[cell] in changed)
-    factor = change.factor if difference is None else math.exp(difference)
-    return replace(change, what=", ".join(filter(None, changed)), factor=factor, cells=cells)
+    what = ", ".join(filter(None, changed)) or f"{len(cells)} of {counted(len(kinds), 'figure')}"
+    return replace(change, what=what, factor=change.factor if difference is None else math.exp(difference), cells=cells)
 
 
 def _turns_narrowed(turns: Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> list[Turns]:
@@ -183,6 +241,11 @@ def _turns_narrowed(turns: Turns, runs: Sequence[Run], kinds: Mapping[str, str])
     changed = _changed_kinds(turns, runs, kinds)
     group = [run for run in runs if kinds[run.measure] in changed]
     series = _by_visit(group)
+    if turns.between is not None and changed:
+        within, outside = _within(group, turns.between)
+        factor = math.exp(median(within)) if min(len(within), len(outside)) >= ENOUGH else turns.factor
+        cells = tuple(cell for cell in turns.cells if kinds[cell] in changed)
+        return [replace(turns, what=", ".join(filter(None, changed)), factor=factor, cells=cells)]
     return turns_of(", ".join(filter(None, changed)), group, series, (), 0.0, shown=True) if changed else []
 
 
@@ -194,9 +257,26 @@ def _changed_kinds(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[st
     ]
 
 
+def _within(runs: Sequence[Run], between: tuple[float, float]) -> tuple[list[float], list[float]]:
+    """Return the runs within a stretch and the others, each held against those others of its measure."""
+    since_s, until_s = between
+    within: list[float] = []
+    outside: list[float] = []
+    for measure in dict.fromkeys(run.measure for run in runs):
+        own = [run for run in runs if run.measure == measure]
+        others = [run.better for run in own if not since_s <= run.at_s < until_s]
+        if others:
+            middle = median(others)
+            outside += [better - middle for better in others]
+            within += [run.better - middle for run in own if since_s <= run.at_s < until_s]
+    return within, outside
+
+
 def _surely_less(change: Shift | Turns, runs: Sequence[Run]) -> bool:
     if isinstance(change, Shift):
         parts = _beside(runs, change.after_s)
+    elif change.between is not None:
+        parts = _within(runs, change.between)[::-1]
     else:
         # The middle of a measure's runs may lie on either level.
         fast = fast_levels([(run.measure, run.better) for run in runs])
@@ -351,7 +431,11 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
     """
     parts: dict[int, list[float]] = {}
     turns = next((turns for turns in levels.turns if measured.id in turns.cells), None)
-    if turns is not None:
+    if turns is not None and turns.between is not None:
+        moments = [start_s + moment for moment in turns.between]
+        for seen in measured.observations:
+            parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
+    elif turns is not None:
         fast = fast_levels([(run.measure, run.better) for run in _runs(measured)]).get(measured.id, 0.0)
         slow = {run.at_s for run in _runs(measured) if run.better - fast < math.log(turns.factor) / 2}
         for seen in measured.observations:

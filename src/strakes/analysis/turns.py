@@ -34,17 +34,25 @@ _WINDOWS = (1, 3, 6)
 _FAST_SHARE = 0.8
 # Two levels that take turns come back: a cell that only went from one to the other has two spells.
 _SPELLS = 3
+# Levels that were met in one stretch of time: nearly all runs within it are slow, and nearly all others fast.
+_MOSTLY = 0.9
+# A change and the one back are alike where what is left of both is less than this part of them.
+_COMES_BACK = 0.3
 ALL = "all that was measured"
 
 
 @dataclass(frozen=True)
 class Turns:
-    """Two levels of ``what`` that take turns: for a ``share`` of the runs it is ``factor`` times as fast as else."""
+    """Two levels of ``what`` that take turns: for a ``share`` of the runs it is ``factor`` times as fast as else.
+
+    ``between``: since and until when, where that was one stretch of time; None where it came and went.
+    """
 
     what: str
     factor: float
     share: float
     cells: tuple[str, ...]
+    between: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,8 +125,44 @@ def turns_of(
             groups.low / groups.high,
             sum(is_slow) / len(is_slow),
             tuple(dict.fromkeys(run.measure for run in group)),
+            _stretch([visit.at_s for visit in known], is_slow),
         )
     ]
+
+
+def comes_back(before: float, back: float) -> bool:
+    """Whether a change by a factor and the next one end where it began.
+
+    >>> comes_back(0.5, 1.9), comes_back(0.5, 1.2), comes_back(0.5, 0.5)
+    (True, False, False)
+    """
+    first, second = math.log(before), math.log(back)
+    return abs(first + second) < _COMES_BACK * min(abs(first), abs(second))
+
+
+def _stretch(times: Sequence[float], is_slow: Sequence[bool]) -> tuple[float, float] | None:
+    """Return since and until when visits were slow, where that was one stretch with enough others on both sides."""
+    # The stretch with the most slow visits more than fast ones.
+    best, since, start, total = 0, 0, 0, 0
+    until = 0
+    for place, slow in enumerate(is_slow):
+        if total <= 0:
+            start, total = place, 0
+        total += 1 if slow else -1
+        if total > best:
+            best, since, until = total, start, place + 1
+    within = sum(is_slow[since:until])
+    if min(since, len(is_slow) - until, within) < ENOUGH:
+        return None
+    mostly_slow = within >= _MOSTLY * (until - since)
+    return (times[since], times[until]) if mostly_slow and within >= _MOSTLY * sum(is_slow) else None
+
+
+def in_two_groups(runs: Sequence[Run]) -> bool:
+    """Whether the runs of a kind of work, each held against its measure's faster level, fall into two groups."""
+    fast = fast_levels([(run.measure, run.better) for run in runs])
+    below = [run.better - fast[run.measure] for run in runs if run.measure in fast]
+    return bool(below) and two_groups([math.exp(off) for off in below]) is not None
 
 
 def _across_visits(series: Sequence[Visit], values: Sequence[float]) -> bool:

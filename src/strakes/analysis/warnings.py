@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from strakes.analysis import evidence
 from strakes.analysis.amounts import amount_warnings
@@ -205,11 +205,14 @@ def _levels(levels: Levels, correlation: float) -> list[RunWarning]:
         else:
             warnings += evidence.not_stationary(shift.what, shift.after_s, shift.factor, shift.p_value, shift.cells)
     for turns in levels.turns:
-        warnings += evidence.taking_turns(turns.what, turns.factor, turns.share, turns.cells)
+        if turns.between is None:
+            warnings += evidence.taking_turns(turns.what, turns.factor, turns.share, turns.cells)
+        else:
+            warnings += evidence.for_a_time(turns.what, turns.factor, turns.between, turns.cells)
     return warnings
 
 
-def intervals(results: Results, wanted: float, levels: Levels, grouped: Collection[str]) -> list[RunWarning]:
+def intervals(results: Results, wanted: float, levels: Levels, grouped: Set[str]) -> list[RunWarning]:
     """Of intervals that are wider than wanted, and of cells with too few runs; ``grouped``: cells with two groups."""
     warnings: list[RunWarning] = []
     few: dict[int, list[str]] = {}
@@ -222,7 +225,7 @@ def intervals(results: Results, wanted: float, levels: Levels, grouped: Collecti
             estimate = Estimate(cell.median, Interval(cell.low, cell.high, cell.confidence), cell.runs)
             stopped_by = _STOPPED_BY.get(cell.stopped_because, cell.stopped_because)
             # No number of runs makes the interval of two groups narrow.
-            foreseen = results.correlation == 0 and figure.id not in grouped
+            foreseen = results.correlation == 0 and figure.id not in grouped | levels.grouped
             warnings += evidence.interval_not_reached(estimate, wanted, stopped_by, (figure.id,), foreseen=foreseen)
     for runs, cells in sorted(few.items()):
         warnings += evidence.few_runs(runs, results.confidence, cells)

@@ -11,6 +11,7 @@ from strakes.cli.main import run
 from strakes.launch.local import LocalEngine
 from strakes.plan import MetadataPhase, Plan, TransferPhase
 from strakes.store import Store
+from strakes.survey import choosing
 from strakes.targets.workspace import Workspace
 
 
@@ -59,7 +60,7 @@ def test_files_of_one_directory_are_one_place(places: list[Path]) -> None:
     ("line", "said"),
     [
         ("mdtest -n 20 -N 1 -F -u -d {a}@{b}", "another directory"),
-        ("mdtest -n 20 -d {a}@{b}@{c}", "more directories (3) than ranks (2)"),
+        ("mdtest -n 20 -d {a}@{b}@{c}", "3 directories cannot be shared out over 2 ranks"),
         ("mdtest -n 20 -d {a}@{a}", "given twice"),
         ("ior -F -k -o {a}/x@{b}/x", "one directory only"),
         ("ior -F -o {a}/x@{a}/y@{b}/x", "given twice"),
@@ -89,6 +90,19 @@ segments = 1
     words = line.format(a=a, b=b, c=c, plan=plan).split()
     assert strakes(*([] if words[0] == str(plan) else ["-n", "2"]), *words) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+    assert holds_only_theirs(places)
+
+
+@pytest.mark.parametrize("tight", ["a", "b"])
+def test_a_lack_of_room_is_told_of_the_directory_that_lacks_it(
+    places: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tight: str
+) -> None:
+    monkeypatch.setattr(
+        choosing, "room_of", lambda _, facts: (1, 10) if Path(facts["path"]).name == tight else (1 << 40, 1 << 20)
+    )
+    files = "@".join(str(place / "file") for place in places[:2])
+    assert strakes("-n", "2", "ior", "-F", "-b", "128k", "-t", "64k", "-o", files) == 2
+    assert f"where: {places['ab'.index(tight)]} why: needs" in " ".join(capsys.readouterr().err.split())
     assert holds_only_theirs(places)
 
 

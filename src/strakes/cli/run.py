@@ -12,10 +12,11 @@ import click
 
 from strakes.cli.numbers import NumberList
 from strakes.cli.options import DIRECTORY, batch_option, measuring_options, precision_option
-from strakes.errors import nearest_word
+from strakes.errors import BadInputError, nearest_word
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.language.width import columns
+from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
@@ -110,12 +111,16 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     return _run_plan(path, directories, **options)
 
 
-def _several(directories: Sequence[Path], *, keep: bool) -> dict[str, Any]:
-    """Return where a plan is run, as keywords of ``measure``. Raises UsageError for several that cannot be."""
+def _several(directories: Sequence[Path], ranks: int, *, keep: bool) -> dict[str, Any]:
+    """Return where a plan is run, as keywords of ``measure``. Refuses several that cannot be."""
     first, *beside = directories
     context = click.get_current_context()
     if len({path.resolve() for path in directories}) < len(directories):
         raise click.UsageError("A directory is given twice.", context)
+    if len(directories) > max(1, ranks):
+        have = f"{len(directories)} directories cannot be shared out over {counted(ranks, 'rank')}"
+        remedy = f"Give more ranks: strakes run -n {len(directories)}."
+        raise BadInputError(have, where="strakes run", why="each rank works in one directory", remedy=remedy)
     if beside and keep:
         raise click.UsageError("--keep takes one directory only.", context)
     return {"directory": first, "beside": tuple(beside), "keep": keep}
@@ -135,7 +140,7 @@ def _run_plan(
     parsed = placed(parsed, placement)
     if launch.ranks is not None:
         parsed = replace(parsed, ranks=launch.ranks)
-    options |= _several(directories, keep=options["keep"])
+    options |= _several(directories, parsed.ranks, keep=options["keep"])
     options |= {"seed": parsed.seed, "launch": replace(launch, ranks=parsed.ranks)}
     return measure(kind="run", name=title, studies=(PlanRun(parsed),), full=True, **options)
 
@@ -170,6 +175,6 @@ def _run_tool(
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
         options |= {"budget_s": max(options["budget_s"], translated.budget_s)}
-    options |= _several((translated.directory, *translated.beside), keep=keep or translated.keep)
+    options |= _several((translated.directory, *translated.beside), translated.plan.ranks, keep=keep or translated.keep)
     options |= {"seed": seed, "launch": replace(launch, ranks=translated.plan.ranks)}
     return measure(kind="run", name=tool, studies=(study,), full=True, **options)

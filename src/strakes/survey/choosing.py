@@ -84,10 +84,10 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     if session.writer.run.cells:
         return session.writer.run.cells, session.writer.run.events_of(AmountsChosen)[0].phase_s
     request = session.request
-    room = room_of(request, facts)
+    rooms = {str(request.directory): room_of(request, facts)}
     for further in (*([facts["against"]] if "against" in facts else []), *facts.get("beside", [])):
-        other = room_of(request, further)
-        room = (min(room[0], other[0]), min(room[1], other[1]))
+        rooms[further["path"]] = room_of(request, further)
+    room = (min(own[0] for own in rooms.values()), min(own[1] for own in rooms.values()))
     if request.like is not None:
         return _cells_like(session, request.like, room)
     pilot = _pilot(session, facts, room) if any(study.needs_pilot for study in request.studies) else NO_PILOT
@@ -99,7 +99,8 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
         # Servers that do not answer tell of no parts either, and that is then the reason.
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
         remedy = "Ask for less, or give a directory that has more room or is on a file system that can do this."
-        raise BadInputError("nothing can be measured here", where=str(request.directory), why=why, remedy=remedy)
+        tightest = min(rooms, key=lambda path: rooms[path])
+        raise BadInputError("nothing can be measured here", where=tightest, why=why, remedy=remedy)
     absent = session.writer.run.environment["engine"].get("absent", {})
     cells, lacking = without_absent(cells, absent)
     if not cells:

@@ -13,7 +13,7 @@ from bench.simulate.contrasts import Pair, ratio_coverage, ratio_pairs, stopped_
 from bench.simulate.dependent import called, changes_told
 from bench.simulate.shapes import bimodal, coverage_shapes, heavy_tailed, log_normal, normal, slowed_down
 from bench.simulate.stopping import Stop, coverage_under, ever_missed
-from strakes.analysis.evidence import REMEDIES
+from strakes.analysis.remedies import REMEDIES
 from strakes.errors import BadInputError
 from strakes.statistics.contrast import Verdict
 

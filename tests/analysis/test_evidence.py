@@ -8,6 +8,7 @@ import re
 import pytest
 
 from strakes.analysis import evidence
+from strakes.analysis.remedies import REMEDIES
 from strakes.findings.begun import Begun
 from strakes.findings.portrait import RunWarning
 from strakes.statistics.bimodality import TwoGroups
@@ -108,13 +109,13 @@ def test_a_warning_says_its_figures_and_what_to_do(check: str) -> None:
     (warning,) = RAISED[check]
     for figure in FIGURES[check]:
         assert figure in warning.text
-    assert warning.remedy == evidence.REMEDIES[warning.code]
+    assert warning.remedy == REMEDIES[warning.code]
     assert warning.text.endswith(".") and warning.remedy.endswith(".")
 
 
 def test_every_code_of_the_catalogue_can_be_raised() -> None:
-    assert {warning.code for (warning,) in RAISED.values()} == set(evidence.REMEDIES)
-    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in evidence.REMEDIES)
+    assert {warning.code for (warning,) in RAISED.values()} == set(REMEDIES)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in REMEDIES)
 
 
 def test_a_warning_names_the_cells_it_touches() -> None:

@@ -131,6 +131,35 @@ def test_work_that_was_not_met_before_a_change_is_not_named() -> None:
     assert shift.what == "create"
 
 
+def test_work_that_was_not_met_during_a_dip_is_not_named() -> None:
+    dip = results(lambda _, at_s: 0.5 if 20 <= at_s < 40 else 1.0)
+    apart = tuple(
+        replace(one, observations=tuple(run for run in one.observations if not 20 <= run.at_s - START_S < 40))
+        if one.settings["operation"] == "read"
+        else one
+        for one in dip.measured
+    )
+    (turns,) = levels_of(replace(dip, measured=apart)).turns
+    assert turns.between == pytest.approx((20, 40), abs=2)
+    assert turns.what == "create"
+
+
+def test_a_dip_of_all_metadata_operations_is_told_of_them_together() -> None:
+    dip = results(lambda what, at_s: 0.5 if what != "read" and 20 <= at_s < 40 else 1.0)
+    two_kinds = tuple(
+        replace(one, settings={"operation": "stat"}) if one.id.startswith("cell8") else one for one in dip.measured
+    )
+    (turns,) = levels_of(replace(dip, measured=two_kinds)).turns
+    assert turns.what == "all metadata operations"
+    assert "cell8:phase" in turns.cells and "cell1:phase" not in turns.cells
+
+
+def test_where_no_kind_of_work_was_met_often_enough_before_a_change_all_of_them_are_named() -> None:
+    """Three visits before the change, two of one kind and one of the other."""
+    (shift,) = levels_of(results(lambda _, at_s: 1.0 if at_s < 1.5 else 0.3)).shifts
+    assert shift.what == "all that was measured"
+
+
 def wandering(seed: int) -> Speed:
     """An autoregression of its own, of each kind of work."""
     generator = np.random.default_rng(seed)

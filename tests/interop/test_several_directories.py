@@ -60,7 +60,7 @@ def test_files_of_one_directory_are_one_place(places: list[Path]) -> None:
     ("line", "said"),
     [
         ("mdtest -n 20 -N 1 -F -u -d {a}@{b}", "another directory"),
-        ("mdtest -n 20 -d {a}@{b}@{c}", "3 directories cannot be shared out over 2 ranks"),
+        ("mdtest -n 20 -d {a}@{b}@{c}", "there are 3 directories for 2 ranks"),
         ("mdtest -n 20 -d {a}@{a}", "given twice"),
         ("ior -F -k -o {a}/x@{b}/x", "one directory only"),
         ("ior -F -o {a}/x@{a}/y@{b}/x", "given twice"),
@@ -97,8 +97,9 @@ segments = 1
 def test_a_lack_of_room_is_told_of_the_directory_that_lacks_it(
     places: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tight: str
 ) -> None:
+    # No room for files in one, and fewer bytes, but enough, in the other.
     monkeypatch.setattr(
-        choosing, "room_of", lambda _, facts: (1, 10) if Path(facts["path"]).name == tight else (1 << 40, 1 << 20)
+        choosing, "room_of", lambda _, facts: (1 << 40, 1) if Path(facts["path"]).name == tight else (1 << 30, 1 << 20)
     )
     files = "@".join(str(place / "file") for place in places[:2])
     assert strakes("-n", "2", "ior", "-F", "-b", "128k", "-t", "64k", "-o", files) == 2

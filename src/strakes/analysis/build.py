@@ -81,8 +81,9 @@ def study_portrait(run: Run) -> Portrait:
         for cell in shift.cells:
             moments.setdefault(cell, []).append(first_s + shift.after_s)
     for turns in levels.turns:
-        for cell in turns.cells:
-            moments.setdefault(cell, []).extend(first_s + moment for moment in turns.between or ())
+        if turns.between is not None:
+            for cell in turns.cells:
+                moments.setdefault(cell, []).extend(first_s + moment for moment in turns.between)
     if moments:
         results = with_dependence(results, rule_of(options), moments)
     results = _of_two_levels(results, {cell for turns in levels.turns for cell in turns.cells})

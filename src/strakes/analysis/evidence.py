@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from strakes.analysis.remedies import REMEDIES
 from strakes.findings.begun import APART_S, Begun
 from strakes.findings.portrait import RunWarning
 from strakes.findings.sample import CACHED_SHARE
@@ -35,49 +36,6 @@ CLOCK_JUMP_S = 0.5
 DEPENDENT = 0.2
 
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
-
-REMEDIES: Mapping[str, str] = {
-    "cache-suspect": "Read more data than fits into the memory of nodes and servers, use O_DIRECT, or let other "
-    "nodes read the data.",
-    "cache-unseen": "Read more data than that cache holds, or use O_DIRECT, or let other nodes read the data; "
-    "--servers lets the servers count what they read.",
-    "target-unlike": "strakes target DIR shows them. Measure again when they are like the others, or mention it with "
-    "the figures.",
-    "server-unlike": "Look at its disks, its network and what else it does; strakes study target-baseline measures "
-    "each data target by itself. Figures of files on several servers are those of the slowest one.",
-    "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
-    "service-interrupted": "Find out why the servers failed over. The figures are those of undisturbed runs, unless it "
-    "says that runs could not be repeated.",
-    "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
-    "memory-file-system": "Give a directory on the storage that you want to measure.",
-    "interval-not-reached": "Give a larger --budget, or accept the wider interval that is shown.",
-    "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
-    "background-load": "Repeat when the machine and the file system are quiet, or read the figures as those of a "
-    "shared system.",
-    "drift": "Trust only comparisons made within blocks; repeat at another time to see whether the change persists.",
-    "not-stationary": "Take no single figure of these: they depend on what was done before, or on who else was at "
-    "work. Repeat later, and in a fresh directory.",
-    "dependent-runs": "Something outside changes the speed for seconds at a time. Repeat at a quieter time, or give a "
-    "larger --budget.",
-    "bimodal": "The median may describe neither group. Look at the raw runs and find out what differs (placement, "
-    "cache, other users).",
-    "clock-jump": "Slew the clock instead of stepping it, and repeat. Rates use a clock that does not jump; times of "
-    "day do not.",
-    "stonewalled": "Give more time or less work. The rate covers only the work finished in time.",
-    "direct-refused": "All figures are buffered. Read the cache warnings with them, or measure where O_DIRECT is "
-    "supported.",
-    "node-unlike": "Leave the node out of --hosts, or read the figures as those of unlike nodes.",
-    "begun-apart": "Start no more ranks than processors, and check what else keeps them busy. Longer phases are "
-    "affected less.",
-    "held-back": "Read these rates as lower limits: without --impact or --neighbour the file system may do more.",
-    "gave-way": "Measure at a quieter time. Work that was slowed down shows neither the file system alone nor its "
-    "usual state.",
-    "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
-    "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
-    "hybrid-io": "Read these figures as those of direct I/O. strakes study hybrid-io DIR (as root) shows both; lctl "
-    "set_param llite.*.hybrid_io=0 turns it off.",
-    "budget-skipped": "Give a larger --budget, or run only this study with strakes study.",
-}
 
 
 def cached_before(resident_bytes: int, read_bytes: int, cells: Sequence[str] = ()) -> list[RunWarning]:
@@ -304,12 +262,12 @@ def for_a_time(what: str, factor: float, between: tuple[float, float], cells: Se
     """`not-stationary` where a kind of work was on another level for one stretch of time, and came back.
 
     >>> for_a_time("read", 0.5, (42.0, 76.0), [])[0].text
-    'For one stretch, 42.0 s to 76.0 s after the first run, the speed of read was 0.5 times that before and after.'
+    'From 42.0 s to 76.0 s after the first run, the speed of read was 0.5 times what it was before and after.'
     """
     since, until = (format_seconds(moment) for moment in between)
     text = (
-        f"For one stretch, {since} to {until} after the first run, the speed of {what} was {factor:.2g} times that "
-        "before and after."
+        f"From {since} to {until} after the first run, the speed of {what} was {factor:.2g} times what it was before "
+        "and after."
     )
     return [_warning("not-stationary", text, cells)]
 

@@ -20,6 +20,7 @@ from strakes.analysis.turns import (
     Run,
     Turns,
     Visit,
+    below_fast,
     comes_back,
     fast_levels,
     in_two_groups,
@@ -124,6 +125,7 @@ def levels_of(results: Results) -> Levels:
             continue
         own = max(wandering, _correlation_within(series, visits, correlation))
         if what != ALL:
+            # What one kind of work does by itself shows little in visits of all kinds, one after the other.
             own = max(own, correlation_of([visit.better for visit in series]))
         changes = list(_shifts(what, group, series, kinds, error, own))
         step = median([measured.step for measured in measures if what in (ALL, kinds[measured.id])])
@@ -207,30 +209,42 @@ def _wandering(runs: Sequence[Run], kinds: Mapping[str, str]) -> float:
 
 def _of_all(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> bool:
     """Whether every kind of work was met on both sides, and none is surely less than half as far from staying."""
-    groups = [[run for run in runs if kinds[run.measure] == kind] for kind in set(kinds.values())]
-    return all(
-        (not isinstance(change, Shift) or _on_both_sides(change, group)) and not _surely_less(change, group)
-        for group in groups
-    )
+    met = {kinds[run.measure] for run in runs}
+    groups = [[run for run in runs if kinds[run.measure] == kind] for kind in met]
+    return all(_on_both_sides(change, group) and not _surely_less(change, group) for group in groups)
 
 
-def _on_both_sides(change: Shift, runs: Sequence[Run]) -> bool:
-    late = sum(run.at_s >= change.after_s for run in runs)
-    return min(late, len(runs) - late) >= SHORTEST_LEVEL
+def _on_both_sides(change: Shift | Turns, runs: Sequence[Run]) -> bool:
+    """Whether work was met in both states; those of levels that come and go are met at any time."""
+    between = (change.after_s, math.inf) if isinstance(change, Shift) else change.between
+    if between is None:
+        return True
+    since_s, until_s = between
+    changed = sum(since_s <= run.at_s < until_s for run in runs)
+    return min(changed, len(runs) - changed) >= SHORTEST_LEVEL
 
 
 def _narrowed(change: Shift, runs: Sequence[Run], kinds: Mapping[str, str]) -> Shift:
-    """Return the change as one of the kinds of work that did change, with its size in these.
+    """Return the change as one of the kinds of work that did change, with its size in these."""
+    what, cells, group = _named(change, runs, kinds)
+    difference = _jump(group, change.after_s)
+    return replace(change, what=what, factor=change.factor if difference is None else math.exp(difference), cells=cells)
 
-    Kinds that were not met on both sides may have changed, too: their figures are marked, and not named.
+
+def _named(
+    change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]
+) -> tuple[str, tuple[str, ...], list[Run]]:
+    """Return the name of the kinds of work that changed, the measures that may have, and the runs of those kinds.
+
+    Kinds that were not met on both sides may have changed, too: their measures are marked, and not named.
     """
     shown = {kinds[cell] for cell in change.cells}
     possible = [kind for kind in _changed_kinds(change, runs, kinds) if kind in shown]
     changed = [kind for kind in possible if _on_both_sides(change, [run for run in runs if kinds[run.measure] == kind])]
     cells = tuple(cell for cell in change.cells if kinds[cell] in possible)
-    difference = _jump([run for run in runs if kinds[run.measure] in changed], change.after_s)
-    what = ", ".join(filter(None, changed)) or f"{len(cells)} of {counted(len(kinds), 'figure')}"
-    return replace(change, what=what, factor=change.factor if difference is None else math.exp(difference), cells=cells)
+    some = change.what if len(cells) == len(kinds) else f"{len(cells)} of {counted(len(kinds), 'figure')}"
+    what = ", ".join(filter(None, changed)) or some
+    return what, cells, [run for run in runs if kinds[run.measure] in changed]
 
 
 def _turns_narrowed(turns: Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> list[Turns]:
@@ -238,15 +252,14 @@ def _turns_narrowed(turns: Turns, runs: Sequence[Run], kinds: Mapping[str, str])
 
     None where the two levels of these cannot be told apart.
     """
-    changed = _changed_kinds(turns, runs, kinds)
-    group = [run for run in runs if kinds[run.measure] in changed]
-    series = _by_visit(group)
-    if turns.between is not None and changed:
+    if turns.between is not None:
+        what, cells, group = _named(turns, runs, kinds)
         within, outside = _within(group, turns.between)
         factor = math.exp(median(within)) if min(len(within), len(outside)) >= ENOUGH else turns.factor
-        cells = tuple(cell for cell in turns.cells if kinds[cell] in changed)
-        return [replace(turns, what=", ".join(filter(None, changed)), factor=factor, cells=cells)]
-    return turns_of(", ".join(filter(None, changed)), group, series, (), 0.0, shown=True) if changed else []
+        return [replace(turns, what=what, factor=factor, cells=cells)] if cells else []
+    changed = _changed_kinds(turns, runs, kinds)
+    group = [run for run in runs if kinds[run.measure] in changed]
+    return turns_of(", ".join(filter(None, changed)), group, _by_visit(group), (), 0.0, shown=True) if changed else []
 
 
 def _changed_kinds(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> list[str]:
@@ -279,8 +292,7 @@ def _surely_less(change: Shift | Turns, runs: Sequence[Run]) -> bool:
         parts = _within(runs, change.between)[::-1]
     else:
         # The middle of a measure's runs may lie on either level.
-        fast = fast_levels([(run.measure, run.better) for run in runs])
-        below = [run.better - fast[run.measure] for run in runs if run.measure in fast]
+        below = below_fast(runs)
         ordered = in_order(below) if below else []
         slow = round(change.share * len(ordered))
         parts = (ordered[slow:], ordered[:slow])
@@ -425,23 +437,20 @@ def kind_of(measured: Measured) -> str:
 
 
 def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[float, ...]:
-    """Return the measure's medians before and after each change, or of slow and fast runs where levels take turns.
+    """Return the measure's medians between changes, in order of time, or of slow and fast runs where levels take turns.
 
     One where all its runs are on one side; none where it did not change.
     """
     parts: dict[int, list[float]] = {}
     turns = next((turns for turns in levels.turns if measured.id in turns.cells), None)
-    if turns is not None and turns.between is not None:
-        moments = [start_s + moment for moment in turns.between]
-        for seen in measured.observations:
-            parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
-    elif turns is not None:
+    if turns is not None and turns.between is None:
         fast = fast_levels([(run.measure, run.better) for run in _runs(measured)]).get(measured.id, 0.0)
         slow = {run.at_s for run in _runs(measured) if run.better - fast < math.log(turns.factor) / 2}
         for seen in measured.observations:
             parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)
     else:
-        moments = sorted(start_s + shift.after_s for shift in levels.shifts if measured.id in shift.cells)
+        since_start = [shift.after_s for shift in levels.shifts if measured.id in shift.cells]
+        moments = [start_s + moment for moment in (turns and turns.between) or since_start]
         for seen in measured.observations:
             parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
     if measured.id not in levels.changed:

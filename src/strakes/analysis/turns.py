@@ -142,9 +142,8 @@ def comes_back(before: float, back: float) -> bool:
 
 def _stretch(times: Sequence[float], is_slow: Sequence[bool]) -> tuple[float, float] | None:
     """Return since and until when visits were slow, where that was one stretch with enough others on both sides."""
-    # The stretch with the most slow visits more than fast ones.
-    best, since, start, total = 0, 0, 0, 0
-    until = 0
+    # Where slow visits outnumber fast ones by most.
+    best = since = until = start = total = 0
     for place, slow in enumerate(is_slow):
         if total <= 0:
             start, total = place, 0
@@ -160,9 +159,14 @@ def _stretch(times: Sequence[float], is_slow: Sequence[bool]) -> tuple[float, fl
 
 def in_two_groups(runs: Sequence[Run]) -> bool:
     """Whether the runs of a kind of work, each held against its measure's faster level, fall into two groups."""
-    fast = fast_levels([(run.measure, run.better) for run in runs])
-    below = [run.better - fast[run.measure] for run in runs if run.measure in fast]
+    below = below_fast(runs)
     return bool(below) and two_groups([math.exp(off) for off in below]) is not None
+
+
+def below_fast(runs: Sequence[Run]) -> list[float]:
+    """Return how far runs are from the faster level of their measure; none of a measure that was run too seldom."""
+    fast = fast_levels([(run.measure, run.better) for run in runs])
+    return [run.better - fast[run.measure] for run in runs if run.measure in fast]
 
 
 def _across_visits(series: Sequence[Visit], values: Sequence[float]) -> bool:

@@ -216,6 +216,7 @@ def intervals(results: Results, wanted: float, levels: Levels, grouped: Set[str]
     """Of intervals that are wider than wanted, and of cells with too few runs; ``grouped``: cells with two groups."""
     warnings: list[RunWarning] = []
     few: dict[int, list[str]] = {}
+    grouped = grouped | levels.grouped
     for figure in _measured(results):
         cell = figure.estimate
         assert cell is not None
@@ -225,7 +226,7 @@ def intervals(results: Results, wanted: float, levels: Levels, grouped: Set[str]
             estimate = Estimate(cell.median, Interval(cell.low, cell.high, cell.confidence), cell.runs)
             stopped_by = _STOPPED_BY.get(cell.stopped_because, cell.stopped_because)
             # No number of runs makes the interval of two groups narrow.
-            foreseen = results.correlation == 0 and figure.id not in grouped | levels.grouped
+            foreseen = results.correlation == 0 and figure.id not in grouped
             warnings += evidence.interval_not_reached(estimate, wanted, stopped_by, (figure.id,), foreseen=foreseen)
     for runs, cells in sorted(few.items()):
         warnings += evidence.few_runs(runs, results.confidence, cells)

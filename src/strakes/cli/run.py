@@ -117,10 +117,13 @@ def _several(directories: Sequence[Path], ranks: int, *, keep: bool) -> dict[str
     context = click.get_current_context()
     if len({path.resolve() for path in directories}) < len(directories):
         raise click.UsageError("A directory is given twice.", context)
-    if len(directories) > max(1, ranks):
-        have = f"{len(directories)} directories cannot be shared out over {counted(ranks, 'rank')}"
-        remedy = f"Give more ranks: strakes run -n {len(directories)}."
-        raise BadInputError(have, where="strakes run", why="each rank works in one directory", remedy=remedy)
+    if len(directories) > ranks:
+        raise BadInputError(
+            f"there are {len(directories)} directories for {counted(ranks, 'rank')}",
+            where="strakes run",
+            why="each rank works in one directory",
+            remedy=f"Give more ranks, as in strakes run -n {len(directories)}, or fewer directories.",
+        )
     if beside and keep:
         raise click.UsageError("--keep takes one directory only.", context)
     return {"directory": first, "beside": tuple(beside), "keep": keep}

@@ -99,8 +99,13 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
         # Servers that do not answer tell of no parts either, and that is then the reason.
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
         remedy = "Ask for less, or give a directory that has more room or is on a file system that can do this."
-        tightest = min(rooms, key=lambda path: rooms[path])
-        raise BadInputError("nothing can be measured here", where=tightest, why=why, remedy=remedy)
+        too_small = [
+            path
+            for path, own in rooms.items()
+            if not choose_cells(request, make_context(request, facts, pilot, own, session.description))[0]
+        ]
+        where = ", ".join(too_small) or str(request.directory)
+        raise BadInputError("nothing can be measured here", where=where, why=why, remedy=remedy)
     absent = session.writer.run.environment["engine"].get("absent", {})
     cells, lacking = without_absent(cells, absent)
     if not cells:

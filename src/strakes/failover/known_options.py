@@ -153,6 +153,13 @@ def modules_known() -> tuple[str, ...]:
     return tuple(name.removeprefix("module ") for name in _tables() if name.startswith("module "))
 
 
+@cache
+def sections_known(file: str) -> tuple[str, ...]:
+    """Return the sections of a file that are known."""
+    listed = tuple(_tables().get(f"sections of {file}", "").split())
+    return listed or tuple(name.removeprefix(f"{file} ") for name in _tables() if name.startswith(f"{file} "))
+
+
 def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name that an unknown one resembles, empty where there is none."""
     alike = {other.lower().replace("_", "-"): other for other in known}

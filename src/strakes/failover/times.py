@@ -416,6 +416,10 @@ def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
         if tries.isdecimal() or tries == "queue":
             wait_s = float("inf") if tries == "queue" else int(tries[:9]) * float(every[1] if every else 5)
             yield "path-wait", Amount("", "multipath.conf", f"no_path_retry {tries}", wait_s)
+    # Older than no_path_retry, and overruled by it within one section.
+    for block in re.findall(r"\{([^{}]*)\}", multipath):
+        if re.search(r'\bfeatures\s+"[^"]*queue_if_no_path', block) and "no_path_retry" not in block:
+            yield "path-wait", Amount("", "multipath.conf", "features queue_if_no_path", float("inf"))
 
 
 def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
+from strakes.failover.rules.fencing_devices import address_of, is_bmc
+from strakes.failover.rules.heartbeat import hosts_of
 from strakes.failover.rules.layers import volume_groups
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
@@ -92,3 +94,59 @@ def in_itself(setup: Setup) -> Iterator[str]:
             clone = clones.get(resource.name, "")
             if below and clone and cib.ties.ordered_after_promotion(activation, clone) is not None:
                 yield f"cib: {activation.id} activates {group} on {resource.name}, whose disk is {below[0]}"
+
+
+@rule(
+    "target-mounted-as-another-kind",
+    "error",
+    "pacemaker",
+    reason="Targets of one kind are mounted in one way: mounted as ext4, the disk of a target is not served, and may "
+    "be harmed.",
+    remedy="fstype=lustre for every target.",
+    source="https://doc.lustre.org/lustre_manual.xhtml",
+)
+def other_kind(setup: Setup) -> Iterator[str]:
+    """Find mounts that are named as targets of Lustre are, and are mounted as something else."""
+    targets: dict[str, str] = {}
+    mounts = [one for one in setup.pacemaker.services if one.agent == "Filesystem" and one.mount_point]
+    for one in mounts:
+        if one.values.get("fstype") == "lustre":
+            targets.setdefault(_without_numbers(one.mount_point), one.id)
+    for one in mounts:
+        other = targets.get(_without_numbers(one.mount_point), "")
+        if other and one.values.get("fstype") != "lustre":
+            yield f"cib: {one.id} has fstype={one.values.get('fstype', '')}, {other} has lustre"
+
+
+def _without_numbers(path: str) -> str:
+    return re.sub(r"[0-9a-f]*\d[0-9a-f]*", "#", path.rstrip("/"))
+
+
+_CONTROLLER = re.compile(r"(bmc|ipmi|ilom?|idrac|drac|xcc|imm|cimc|irmc|mgmt|oob|sp|lom)\d?")
+
+
+@rule(
+    "controller-of-another-node",
+    "error",
+    "pacemaker",
+    "hosts",
+    reason="By its name in /etc/hosts the address is the controller of another node: the wrong node is powered off, "
+    "and the one that ought to be off goes on writing.",
+    remedy="Ask each controller whose it is (ipmitool -H ADDRESS ... fru print), and exchange the addresses.",
+    source=OWN,
+)
+def other_controller(setup: Setup) -> Iterator[str]:
+    """Find fencing devices with the address of another node's controller, by the names in /etc/hosts."""
+    owners: dict[str, tuple[str, str]] = {}
+    for name, address in hosts_of(setup).items():
+        words = re.split(r"[-._]", name)
+        for node in setup.node_names:
+            own = re.split(r"[-._]", node.partition(".")[0])
+            rest = [word for word in words if word not in own]
+            if set(own) <= set(words) and rest and _CONTROLLER.fullmatch(rest[0]):
+                owners[address] = owners[name] = (node, name)
+    for device in setup.pacemaker.devices:
+        node, name = owners.get(address_of(device), ("", ""))
+        fenced = setup.pacemaker.fences(device)
+        if node and is_bmc(device) and fenced and node not in fenced:
+            yield f"cib: {device.id} is for {', '.join(sorted(fenced))}, its address is {name}"

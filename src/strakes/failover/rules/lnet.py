@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from strakes.failover.lnet_networks import complaints, numbered, read_networks
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
@@ -30,14 +31,12 @@ def _options(setup: Setup, name: str) -> list[str]:
 )
 def networks(setup: Setup) -> Iterator[str]:
     """Find LNet networks of servers' and watched NIDs that the lnet module does not have."""
-    match = re.search(r"^\s*options\s+lnet\s.*?networks=[\"']?([^\"'\s]+)", setup.lnet, re.M)
-    if not match:
+    lists = _options(setup, "networks")
+    if not lists:
         return
-    configured = {
-        _network(name) for name in re.findall(r"([a-z0-9]+)(?:\([^)]*\))?", re.sub(r"\([^)]*\)", "", match[1]))
-    }
+    configured = {network.name for text in lists for network in read_networks(text)}
     used = {
-        _network(nid.partition("@")[2])
+        numbered(nid.partition("@")[2])
         for words in made_targets(setup)
         for node in named_words(words, "servicenode")
         for nid in node.split(",")
@@ -46,19 +45,29 @@ def networks(setup: Setup) -> Iterator[str]:
     for network in sorted(used - configured):
         yield f"modprobe.d: lnet has no {network}, the servers' NIDs have"
     described = setup.cluster.file_system.lnet if setup.cluster else ""
-    if described and _network(described) not in configured | used:
-        yield f"modprobe.d: lnet has no {_network(described)}, cluster.toml says lnet = {described}"
+    if described and numbered(described) not in configured | used:
+        yield f"modprobe.d: lnet has no {numbered(described)}, cluster.toml says lnet = {described}"
     # Another network is reached through routers.
     routed = bool(re.search(r"^\s*options\s+lnet\s.*?routes=", setup.lnet, re.M))
     for one in setup.cib.services if setup.cib and not routed else ():
         hosts = one.values.get("host_list", "").split() if one.agent == "healthLNET" else []
-        for network in sorted({_network(host.partition("@")[2]) for host in hosts if "@" in host} - configured):
+        for network in sorted({numbered(host.partition("@")[2]) for host in hosts if "@" in host} - configured):
             yield f"modprobe.d: lnet has no {network}, {one.id} watches it"
 
 
-def _network(name: str) -> str:
-    """Return the name of an LNet network with its number: "tcp" is "tcp0"."""
-    return name if name[-1:].isdecimal() and name != "o2ib" else f"{name}0"
+@rule(
+    "networks-of-lustre-refused",
+    "error",
+    "lnet",
+    reason="LNet refuses such a list, or leaves out a part of it: the node has no network for Lustre.",
+    remedy='options lnet networks="o2ib0(ib0,ib1),tcp0(eth0)": each network once, with all its cards.',
+    source=_MANUAL,
+)
+def refused(setup: Setup) -> Iterator[str]:
+    """Find lists of networks that LNet does not take."""
+    for text in dict.fromkeys(_options(setup, "networks")):
+        for complaint in complaints(text):
+            yield f"modprobe.d: networks={text}: {complaint}"
 
 
 @rule(
@@ -78,9 +87,7 @@ def contradicting(setup: Setup) -> Iterator[str]:
     if lists and _options(setup, "ip2nets"):
         yield "modprobe.d: both networks and ip2nets"
     for text in lists:
-        if any(
-            re.fullmatch(r"lo(:\d+)?", card) for group in re.findall(r"\(([^)]*)\)", text) for card in group.split(",")
-        ):
+        if any("lo" in network.cards for network in read_networks(text)):
             yield f"modprobe.d: networks={text}"
 
 
@@ -123,9 +130,9 @@ def strange_manager(setup: Setup) -> Iterator[str]:
         address, _, network = nid.partition("@")
         if address in own:
             yield f"cluster.toml: mgs has {nid}, which is {own[address]}"
-        if _network(watched.get(address, network)) != _network(network):
+        if numbered(watched.get(address, network)) != numbered(network):
             yield f"cluster.toml: mgs has {nid}, watch has {address}@{watched[address]}"
-        elif _network(network) != _network(system.lnet) and not _options(setup, "routes"):
+        elif numbered(network) != numbered(system.lnet) and not _options(setup, "routes"):
             yield f"cluster.toml: mgs has {nid}, the servers have lnet = {system.lnet}"
 
 

@@ -23,12 +23,21 @@ def _bare(setup: Setup, name: str) -> str:
     return re.sub(r"(?m)#.*$", "", setup.texts.get(name, ""))
 
 
+def _inside(text: str, name: str) -> list[str]:
+    """Return what stands in the braces of each section of that name."""
+    return re.findall(rf"\b{name}\s*\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}", text)
+
+
+def _values(text: str) -> dict[str, str]:
+    return {name: value.strip().strip('"') for name, value in re.findall(r"(?m)^\s*(\w+)[ \t]+(\S.*?)\s*$", text)}
+
+
 def _aliases(setup: Setup) -> list[tuple[str, str]]:
     """Return alias and WWID of each disk that multipath.conf names."""
     found = []
-    for block in re.findall(r"\bmultipath\s*\{([^}]*)\}", _bare(setup, "etc/multipath.conf")):
-        values = dict(re.findall(r"(?m)^\s*(alias|wwid)\s+\"?([^\s\"]+)", block))
-        if len(values) == 2:
+    for block in _inside(_bare(setup, "etc/multipath.conf"), "multipath"):
+        values = _values(block)
+        if values.get("alias") and values.get("wwid"):
             found.append((values["alias"], values["wwid"]))
     return found
 
@@ -109,10 +118,17 @@ def hidden(setup: Setup) -> Iterator[str]:
     text = _bare(setup, "etc/multipath.conf")
     known = _aliases(setup)
     excepted = re.search(r"\bblacklist_exceptions\s*\{\s*\w", text)
-    listed = re.search(r"\bblacklist\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text)
-    if not listed or not known or excepted:
+    listed = "\n".join(_inside(text, "blacklist"))
+    if not listed or excepted:
         return
-    for key, value in re.findall(r"(?m)^\s*(devnode|wwid)\s+\"?([^\"\n]+?)\"?\s*$", listed[1]):
+    configured = [_values(block) for block in _inside("\n".join(_inside(text, "devices")), "device")]
+    for block in _inside(listed, "device"):
+        names = {name: value for name, value in _values(block).items() if name in ("vendor", "product")}
+        for values in configured:
+            vendor, product = values.get("vendor", ""), values.get("product", "")
+            if names and all(name in values and _matches(names[name], values[name]) for name in names):
+                yield f"multipath.conf: the blacklist has {' '.join(names.values())}, which hides {vendor} {product}"
+    for key, value in re.findall(r"(?m)^\s*(devnode|wwid)\s+\"?([^\"\n]+?)\"?\s*$", listed if known else ""):
         pattern = value.lstrip("!")
         try:
             if key == "devnode" and not value.startswith("!") and re.match(pattern, "sdb"):
@@ -122,6 +138,30 @@ def hidden(setup: Setup) -> Iterator[str]:
                     yield f"multipath.conf: the blacklist has the disk of {alias}"
         except re.error:
             continue
+
+
+@rule(
+    "multipath-reads-it-otherwise",
+    "error",
+    reason="multipathd then does something else than the file seems to say: sections are left out, or requests go to "
+    "controllers that do not own the disk.",
+    remedy="Check with: multipath -t; for arrays with ALUA: path_grouping_policy group_by_prio, prio alua.",
+    source=_MULTIPATH,
+)
+def otherwise(setup: Setup) -> Iterator[str]:
+    """Find braces that do not match, and groups of paths that take no notice of ALUA."""
+    for name in setup.texts:
+        if not re.fullmatch(r"etc/multipath(\.conf|/conf\.d/.*)", name):
+            continue
+        text = re.sub(r'"[^"\n]*"', "", _bare(setup, name))
+        if text.count("{") != text.count("}"):
+            yield f"{name.removeprefix('etc/')}: {text.count('{')} braces are opened, {text.count('}')} are closed"
+        for kind in ("defaults", "device", "overrides", "multipath"):
+            for block in _inside(_bare(setup, name), kind):
+                values = _values(block)
+                alua = values.get("prio") == "alua" or values.get("hardware_handler", "").endswith(" alua")
+                if alua and values.get("path_grouping_policy") == "multibus":
+                    yield f"{name.removeprefix('etc/')}: {kind} has path_grouping_policy multibus, and ALUA"
 
 
 @rule(
@@ -250,5 +290,8 @@ def by_nobody(setup: Setup) -> Iterator[str]:
     if setup.membership.one("quorum").one("device").get("model") == "net" and "corosync-qdevice.service" not in enabled:
         yield "systemd: corosync-qdevice.service is not enabled, corosync.conf has a quorum device"
     watched = is_true(setup.cib.properties.get("have-watchdog", "")) if setup.cib else False
+    early = [name for name in setup.units if name.startswith("sysinit.target.wants/")]
+    if early and _aliases(setup) and "multipathd.service" not in enabled:
+        yield "systemd: multipathd.service is not enabled, multipath.conf names the disks"
     if (setup.sbd.get("SBD_DEVICE") or watched) and "sbd.service" not in enabled:
         yield "systemd: sbd.service is not enabled"

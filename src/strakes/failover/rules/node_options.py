@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from strakes.failover.known_options import modules_known, options_of, slip
+from strakes.failover.known_options import modules_known, options_of, sections_known, slip
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
 _SYSTEMD = "https://www.freedesktop.org/software/systemd/man/latest/systemd.directives.html"
+_NFS_PORT = "2049"
 # Tables of sections, with how a file is told from its name; "ini" has sections in brackets, "braces" in braces.
 _FILES = (
     (re.compile(r"etc/nfs\.conf(\.d/.*)?"), "nfs.conf", "ini"),
@@ -91,6 +92,16 @@ def _mount_options(where: str, kind: str, options: str) -> Iterator[Given]:
             yield Given(where, f"mount options {kind}", name, value)
 
 
+def _sections(setup: Setup) -> Iterator[tuple[str, str, str]]:
+    """Yield file, kind of file and name of each section of the files of the node."""
+    for file, text in setup.texts.items():
+        for pattern, table, kind in _FILES:
+            if pattern.fullmatch(file):
+                names = r"(?m)^\s*\[\s*([\w.-]+)" if kind == "ini" else r"(?m)^\s*(\w+)\s*\{"
+                for section in dict.fromkeys(re.findall(names, text)):
+                    yield file.removeprefix("etc/"), table, section
+
+
 def _known(table: str) -> tuple[str, ...]:
     """Return the tables of a section: some have a common part."""
     if table.startswith("mount options "):
@@ -115,6 +126,10 @@ def misspelt(setup: Setup) -> Iterator[str]:
         known = options_of(*_known(given.table))
         if known and given.name not in known and (other := slip(given.name, known)):
             yield f"{given.file}: {given.table} has {given.name}, which may mean {other}"
+    for file, kind, section in _sections(setup):
+        tables = sections_known(kind)
+        if section not in tables and (other := slip(section, tables)):
+            yield f"{file}: the section {section}, which may mean {other}"
 
 
 @rule(
@@ -169,7 +184,7 @@ _HARMFUL = (
         "the node serves nothing after it started",
         False,
     ),
-    ("multipath.conf defaults", "path_checker", r"none|readsector0", "a dead path is not noticed", False),
+    ("multipath.conf (defaults|device|overrides)", "path_checker", r"none", "a dead path is not noticed", False),
     ("multipath.conf defaults", "skip_kpartx|user_friendly_names", r"(?!yes|no).*", "only yes or no is known", False),
     ("nfs.conf nfsd", "threads", r"0", "no thread serves", False),
     ("nfs.conf nfsd", "vers4|tcp", r"n|no|0|false|off", "clients that mount so are refused", False),
@@ -199,7 +214,11 @@ def harmful(setup: Setup) -> Iterator[str]:
     )
     for given in settings_of_nodes(setup):
         for table, names, bad, because, conditional in _HARMFUL:
-            if given.table != table or not re.fullmatch(names, given.name) or not re.fullmatch(bad, given.value):
+            if (
+                not re.fullmatch(table, given.table)
+                or not re.fullmatch(names, given.name)
+                or not re.fullmatch(bad, given.value)
+            ):
                 continue
             unit = given.file.rpartition("system/")[2].partition(".service")[0]
             if conditional and not (setup.sbd if given.name == "RuntimeWatchdogSec" else unit in managed):
@@ -211,6 +230,93 @@ def harmful(setup: Setup) -> Iterator[str]:
     used = [one for one in setup.cib.services if one.device.startswith("/dev/mapper/")] if setup.cib else []
     if all_of_them and used and "blacklist_exceptions" not in text:
         yield f"multipath.conf: blacklist has all disks, and {used[0].id} needs {used[0].device}"
+
+
+# Table, the setting that has to be the smaller one, the larger one, and what happens otherwise.
+_ORDERED = (
+    ("module ko2iblnd", "peer_credits", "credits", "LNet lowers the smaller one without a word"),
+    ("module ksocklnd", "peer_credits", "credits", "LNet lowers the smaller one without a word"),
+    ("module ko2iblnd", "peer_credits_hiw", "peer_credits", "credits are never sent back in time"),
+    ("sysctl", "vm.dirty_background_ratio", "vm.dirty_ratio", "writers wait before anything was written behind them"),
+    ("sysctl", "vm.dirty_background_bytes", "vm.dirty_bytes", "writers wait before anything was written behind them"),
+    ("sysctl", "net.core.rmem_default", "net.core.rmem_max", "the default is above the most"),
+    ("sysctl", "net.core.wmem_default", "net.core.wmem_max", "the default is above the most"),
+    ("iscsid.conf", "node.session.queue_depth", "node.session.cmds_max", "the queue is never filled"),
+    (
+        "iscsid.conf",
+        "node.session.iscsi.FirstBurstLength",
+        "node.session.iscsi.MaxBurstLength",
+        "the target refuses it",
+    ),
+    ("multipath.conf defaults", "polling_interval", "max_polling_interval", "the first one is not kept"),
+)
+
+
+@rule(
+    "node-limits-reversed",
+    "warning",
+    reason="One is the limit of the other: as they stand, one of the two does nothing.",
+    remedy="Exchange them, or remove both; the defaults are right.",
+    source=OWN,
+)
+def reversed_limits(setup: Setup) -> Iterator[str]:
+    """Find a least that is above the most, and other numbers of one program in the wrong order."""
+    numbers: dict[tuple[str, str, str], int] = {}
+    for given in settings_of_nodes(setup):
+        value = re.sub(r"\s+.*", "", given.value)
+        if value.isdecimal():
+            numbers[given.file, given.table, given.name] = int(value)
+    for (file, table, name), number in numbers.items():
+        larger = [(row[2], row[3]) for row in _ORDERED if row[:2] == (table, name)]
+        # Names that differ only in min and max are a least and a most.
+        twin = re.sub(r"(?<![a-z])min(?![a-z])", "max", name)
+        larger += [(twin, "the least is above the most")] if twin != name else []
+        for other, because in larger:
+            # At zero most are switched off, or their default.
+            most = numbers.get((file, table, other), 0)
+            if number > most > 0:
+                yield f"{file}: {name}={number}, {other}={most}: {because}"
+
+
+@rule(
+    "port-given-twice",
+    "error",
+    reason="Two services of NFS cannot listen on one port: the second one does not start, or takes another port that "
+    "the firewall does not let through.",
+    remedy="One port for each of nfsd, mountd, statd and lockd in nfs.conf.",
+    source="https://manpages.debian.org/bookworm/nfs-common/nfs.conf.5.en.html",
+)
+def one_port(setup: Setup) -> Iterator[str]:
+    """Find ports that two sections of nfs.conf have."""
+    users: dict[str, dict[str, None]] = {}
+    for given in settings_of_nodes(setup):
+        if given.table.startswith("nfs.conf ") and given.name in ("port", "udp-port") and given.value.strip("0"):
+            users.setdefault(given.value, {})[given.table.removeprefix("nfs.conf ")] = None
+    if _NFS_PORT in users and not any("nfsd" in sections for sections in users.values()):
+        users[_NFS_PORT]["nfsd"] = None
+    for port, sections in users.items():
+        if len(sections) > 1:
+            yield f"nfs.conf: port {port} is given to {' and '.join(sections)}"
+
+
+@rule(
+    "disks-over-the-network-not-there",
+    "warning",
+    "pacemaker",
+    reason="A node that restarts does not log in by itself, or does not notice that its target is gone: its disks are "
+    "not there when the cluster needs them.",
+    remedy="node.startup = automatic, or a resource of ocf:heartbeat:iscsi; noop_out_interval and noop_out_timeout 5",
+    source="https://github.com/open-iscsi/open-iscsi/blob/master/README",
+)
+def not_logged_in(setup: Setup) -> Iterator[str]:
+    """Find iSCSI that nobody logs in to at boot, and that does not ask whether its target is there."""
+    given = setup.settings_of("etc/iscsi/iscsid.conf")
+    agents = {one.agent for one in setup.pacemaker.services}
+    if given.get("node.startup") == "manual" and not agents & {"iscsi", "iSCSITarget", "iSCSILogicalUnit"}:
+        yield "iscsi/iscsid.conf: node.startup = manual, and no resource logs in"
+    interval = next((given[name] for name in given if name.endswith("timeo.noop_out_interval")), "")
+    if interval == "0":
+        yield "iscsi/iscsid.conf: noop_out_interval = 0"
 
 
 def _bound_to_one(setup: Setup) -> Iterator[str]:

@@ -82,7 +82,13 @@ class Ties:
                 reached.append(name)
                 for member in self.members(name):
                     waiting += [member.id, member.group, member.clone]
-                waiting += [far for far, _ in self._colocated.get(name, ())]
+                for far, role in self._colocated.get(name, ()):
+                    copies = [member.id for member in self.members(far) if member.clone]
+                    if copies and role != "Promoted":
+                        # Copies run on every node: two resources that are each with one of them may be apart.
+                        reached += [far, *copies]
+                    else:
+                        waiting.append(far)
             self._together[primitive.id] = frozenset(reached)
         return self._together[primitive.id]
 

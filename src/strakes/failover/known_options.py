@@ -156,7 +156,7 @@ def modules_known() -> tuple[str, ...]:
 @cache
 def sections_known(file: str) -> tuple[str, ...]:
     """Return the sections of a file that are known."""
-    listed = tuple(_tables().get(f"sections of {file}", "").split())
+    listed = tuple(_tables().get("sections of " + file, "").split())
     return listed or tuple(name.removeprefix(f"{file} ") for name in _tables() if name.startswith(f"{file} "))
 
 

@@ -253,6 +253,7 @@ def _read_texts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
         for pattern in (
             *("modprobe.d/*.conf", "sysctl.d/*.conf", "exports.d/*.exports"),
             *("systemd/system/*.mount", "systemd/system/*.service", "systemd/system/*.service.d/*.conf"),
+            "systemd/system/*.target.d/*.conf",
             *("systemd/logind.conf.d/*.conf", "systemd/system.conf.d/*.conf", "multipath/conf.d/*.conf"),
         )
         for path in (root / "etc").glob(pattern)

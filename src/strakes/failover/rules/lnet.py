@@ -152,3 +152,30 @@ def on_a_cable(setup: Setup) -> Iterator[str]:
         for network in cluster.client_networks:
             if not network.switch:
                 yield f"cluster.toml: clients use the network {network.name}, which has no switch"
+
+
+@rule(
+    "targets-of-several-managers",
+    "error",
+    "lustre",
+    reason="All targets of a file system register with one MGS, and clients ask it by the same NIDs: who looks for it "
+    "elsewhere, or over another network, finds nobody.",
+    remedy="The same --mgsnode for every target, and its NIDs in the mount commands of clients.",
+    source=_MKFS,
+)
+def several_managers(setup: Setup) -> Iterator[str]:
+    """Find targets that name another MGS than the others, and mounts by another network than the targets name."""
+    named: dict[frozenset[str], str] = {}
+    for words in made_targets(setup):
+        nids = frozenset(nid for node in named_words(words, "mgsnode") for nid in node.split(","))
+        if nids:
+            named.setdefault(nids, words[-1])
+    for nids, target in list(named.items())[1:]:
+        first = next(iter(named))
+        strange = ", ".join(sorted(nids - first) or sorted(nids))
+        yield f"make-targets.sh: {target} has --mgsnode {strange}, others do not"
+    networks = {nid.partition("@")[0]: numbered(nid.partition("@")[2]) for nids in named for nid in nids if "@" in nid}
+    mounts = re.sub(r"(?m)^\s*#.*$", "", setup.texts.get("lustre/mount-clients.sh", ""))
+    for address, network in dict.fromkeys(re.findall(r"([\w.-]+)@(\w+)", mounts)):
+        if networks.get(address, numbered(network)) != numbered(network) and not _options(setup, "routes"):
+            yield f"mount-clients.sh: {address}@{network}, targets have {address}@{networks[address]}"

@@ -78,6 +78,22 @@ def one_server(setup: Setup) -> Iterator[str]:
 
 
 @rule(
+    "dataset-made-as-a-disk",
+    "error",
+    "lustre",
+    reason="POOL/NAME is a dataset of ZFS; mkfs.lustre takes it for the path of a disk, and fails.",
+    remedy="--backfstype=zfs, or a device below /dev.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8",
+)
+def dataset(setup: Setup) -> Iterator[str]:
+    """Find datasets of ZFS that are made without saying so."""
+    for words in made_targets(setup):
+        pool = re.fullmatch(r"[\w.:-]+/[\w./:-]+", words[-1])
+        if words[0] == "mkfs.lustre" and pool and "--backfstype=zfs" not in words:
+            yield f"make-targets.sh: {words[-1]} is made without --backfstype=zfs"
+
+
+@rule(
     "mgs-known-on-one-node",
     "error",
     "lustre",

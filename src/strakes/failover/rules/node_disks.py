@@ -16,6 +16,7 @@ _LVM = "https://manpages.debian.org/bookworm/lvm2/lvm.conf.5.en.html"
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+p?|vd[a-z]+|hd[a-z])\d*")
 _REDUNDANT = re.compile(r"mirror|raidz[123]?|draid[123]?(:\S+)?")
 _FEWEST_WITHOUT = 3
+_NO_PLACE = re.compile(r"/dev/(?!(mapper|disk/by-[a-z-]+|zvol|md|drbd|vx|dm-|sd|nvme|loop)\b)\w+/?$")
 
 
 def _bare(setup: Setup, name: str) -> str:
@@ -62,8 +63,11 @@ def volumes(setup: Setup) -> Iterator[str]:
         allowed = re.search(r"(?<!activation_)\bvolume_list\s*=\s*\[([^\]]*)\]", text)
         if allowed and "@" not in allowed[1] and not re.search(rf'"{re.escape(group)}[/"]', allowed[1]):
             yield f"lvm.conf: volume_list has no {group}, which {one.id} activates"
-        for name in re.findall(r"\b((?:global_)?filter)\s*=\s*\[\s*\"r(?:\|\.\*\||/\.\*/)\"", text):
-            yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"
+        for name, rows in re.findall(r"\b((?:global_)?filter)\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
+            # The first that matches decides: all are rejected where nothing is accepted before that.
+            earlier = re.split(r"\"r(?:\|\.\*\||/\.\*/)\"", rows)
+            if len(earlier) > 1 and '"a' not in earlier[0]:
+                yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"
         if mode == "system_id" and source and source[1] == "none":
             yield f'lvm.conf: system_id_source = "none", and {one.id} has vg_access_mode=system_id'
         if mode == "lvmlockd" and re.search(r"\buse_lvmlockd\s*=\s*0", text):
@@ -128,11 +132,14 @@ def hidden(setup: Setup) -> Iterator[str]:
             vendor, product = values.get("vendor", ""), values.get("product", "")
             if names and all(name in values and _matches(names[name], values[name]) for name in names):
                 yield f"multipath.conf: the blacklist has {' '.join(names.values())}, which hides {vendor} {product}"
-    for key, value in re.findall(r"(?m)^\s*(devnode|wwid)\s+\"?([^\"\n]+?)\"?\s*$", listed if known else ""):
+    for key, value in re.findall(
+        r"(?m)^\s*(devnode|wwid)\s+\"?([^\"\n]+?)\"?\s*$", listed if known or configured else ""
+    ):
         pattern = value.lstrip("!")
         try:
             if key == "devnode" and not value.startswith("!") and re.match(pattern, "sdb"):
-                yield f"multipath.conf: the blacklist has {value}, which hides {', '.join(one for one, _ in known[:6])}"
+                lost = [one for one, _ in known] or [values.get("vendor", "") for values in configured]
+                yield f"multipath.conf: the blacklist has {value}, which hides {', '.join(lost[:6])}"
             for alias, wwid in known if key == "wwid" else ():
                 if re.match(pattern, wwid):
                     yield f"multipath.conf: the blacklist has the disk of {alias}"
@@ -188,6 +195,14 @@ def _accepted(setup: Setup) -> list[str]:
     return [pattern for kind, _, pattern in rows if kind == "a"] if rejects_rest else []
 
 
+def _rejected_first(setup: Setup) -> list[str]:
+    """Return the patterns of disks that LVM's filter rejects before it accepts any."""
+    match = re.search(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", _bare(setup, "etc/lvm/lvm.conf"))
+    rows = re.findall(r"\"([ar])(.)(.*?)\2\"", match[1]) if match else []
+    first = next((number for number, row in enumerate(rows) if row[0] == "a"), len(rows))
+    return [pattern for kind, _, pattern in rows[:first] if kind == "r"]
+
+
 def _matches(pattern: str, device: str) -> bool:
     try:
         return bool(re.search(pattern, device))
@@ -207,6 +222,9 @@ def no_disks(setup: Setup) -> Iterator[str]:
     """Find filters of LVM that accept none of the disks with an alias, where LVM is used."""
     accepted, known = _accepted(setup), [f"/dev/mapper/{alias}" for alias, _ in _aliases(setup)]
     used = any(one.agent in ("LVM", "LVM-activate", "clvm") for one in setup.pacemaker.services)
+    for pattern in _rejected_first(setup) if used and not setup.drbd else ():
+        if setup.texts.get("etc/multipath.conf") and _matches(pattern, "/dev/mapper/mpatha"):
+            yield f"lvm.conf: the filter rejects {pattern}, and multipath.conf has disks for it"
     if used and accepted and known and not any(_matches(one, device) for one in accepted for device in known):
         yield f"lvm.conf: the filter accepts {', '.join(accepted)}; multipath.conf has {', '.join(known[:6])}"
 
@@ -240,15 +258,22 @@ def _fences(setup: Setup, device: str) -> bool:
     "pool-import-unguarded",
     "error",
     "pacemaker",
-    reason="multihost is what keeps a second node from importing a pool that is in use; off, it is off at each start.",
-    remedy="Remove -o multihost=off from importargs.",
+    reason="multihost is what keeps a second node from importing a pool that is in use; a directory without disks has "
+    "no pool; and with sync=disabled what clients were told is written is lost with the node.",
+    remedy="Remove -o multihost=off and sync=disabled; -d /dev/disk/by-id or /dev/mapper.",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolprops.7.html",
 )
 def unguarded(setup: Setup) -> Iterator[str]:
-    """Find imports that switch multihost off."""
+    """Find imports that switch multihost off or find no disk, and pools that do not write what they acknowledge."""
     for one in setup.pacemaker.services:
-        if re.search(r"multihost=off", one.values.get("importargs", "")):
-            yield f"cib: {one.id} has importargs={one.values['importargs']}"
+        arguments = one.values.get("importargs", "") if one.agent == "ZFS" else ""
+        places = re.findall(r"-d\s*(\S+)", arguments)
+        if "multihost=off" in arguments or any(_NO_PLACE.match(place) for place in places):
+            yield f"cib: {one.id} has importargs={arguments}"
+    joined = re.sub(r"\\\n", " ", setup.lustre)
+    for line in joined.splitlines():
+        if line.strip().startswith("zpool create") and re.search(r"\bsync=disabled\b", line):
+            yield "make-targets.sh: zpool create has sync=disabled"
 
 
 @rule(

@@ -12,7 +12,8 @@ from strakes.failover.setup import Setup
 
 # The units of systemd that start what an agent starts.
 _UNITS_OF = {
-    "drbd": ("drbd.service",),
+    "drbd": ("drbd.service", "drbd@{drbd_resource}.service", "drbd@{drbd_resource}.target"),
+    "iSCSITarget": ("target.service", "tgt.service", "iscsi-target.service", "rtslib-fb-targetctl.service"),
     "nfsserver": ("nfs-server.service", "nfs-kernel-server.service", "nfsserver.service"),
     "apache": ("httpd.service", "apache2.service"),
     "nginx": ("nginx.service",),
@@ -58,10 +59,13 @@ _MODULE_SETTINGS = (
     _Setting("spl spl_hostid", "0|0x0+", "multihost does not work without a host id"),
     _Setting("drbd usermode_helper", r"(?!.*drbdadm).*", "no handler is called, fence-peer neither"),
     _Setting("drbd fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
+    _Setting("lnet accept", "none", "the node takes no connection over TCP: no client reaches it"),
+    _Setting("libcfs libcfs_panic_on_lbug", "0", "after an error of Lustre's own its threads hang, and nobody fences"),
     _Setting("bonding miimon", "0", "the bond does not see that a link is gone"),
 )
 _KERNEL_SETTINGS = (
     _Setting(r"net\.ipv4\.conf\..*\.arp_ignore", "8", "nobody is told where an address of the cluster is"),
+    _Setting(r"vm\.min_free_kbytes", r"\d{9,}", "so many KiB that no memory is left for programs"),
     _Setting(r"kernel\.sched_rt_runtime_us", "0", "Corosync and sbd get no time of a processor"),
 )
 
@@ -83,6 +87,7 @@ def started(setup: Setup) -> Iterator[str]:
     for one in setup.pacemaker.services:
         named = f"{one.agent.removesuffix('.service')}.service"
         own = (named,) if one.standard in ("systemd", "service") else _UNITS_OF.get(one.agent, ())
+        own = tuple(unit.replace("{drbd_resource}", one.values.get("drbd_resource", "")) for unit in own)
         found |= {f"systemd: {unit} is enabled, and {one.id} starts it" for unit in own if unit in enabled}
     yield from sorted(found)
 
@@ -122,6 +127,10 @@ def mounted(setup: Setup) -> Iterator[str]:
 def held_back(setup: Setup) -> Iterator[str]:
     """Find drop-in files that kill or slow down the programs of the cluster."""
     for name, text in setup.units.items():
+        # Pacemaker starts after this target.
+        if name.startswith("resource-agents-deps.target.d/"):
+            for unit in re.findall(r"(?m)^\s*After\s*=.*?\b((?:pacemaker|corosync)\.service)", text):
+                yield f"systemd: resource-agents-deps.target waits for {unit}"
         program = name.partition(".service.d/")[0]
         if program not in _CLUSTER_UNITS or ".service.d/" not in name:
             continue

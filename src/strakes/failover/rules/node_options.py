@@ -186,8 +186,15 @@ _HARMFUL = (
     ),
     ("multipath.conf (defaults|device|overrides)", "path_checker", r"none", "a dead path is not noticed", False),
     ("multipath.conf defaults", "skip_kpartx|user_friendly_names", r"(?!yes|no).*", "only yes or no is known", False),
-    ("nfs.conf nfsd", "threads", r"0", "no thread serves", False),
+    ("nfs.conf nfsd", "threads", r"[01]", "no thread, or a single one, serves all clients", False),
     ("nfs.conf nfsd", "vers4|tcp", r"n|no|0|false|off", "clients that mount so are refused", False),
+    (
+        "iscsid.conf",
+        r"node\.session\.timeo\.replacement_timeout",
+        r"-\d+",
+        "requests wait for ever for a target that is gone",
+        False,
+    ),
     (
         "unit Service",
         "Restart",
@@ -276,6 +283,11 @@ def reversed_limits(setup: Setup) -> Iterator[str]:
             most = numbers.get((file, table, other), 0)
             if number > most > 0:
                 yield f"{file}: {name}={number}, {other}={most}: {because}"
+    for name, value in setup.sysctl.items():
+        # Least, default, most.
+        row = [int(word) for word in value.split() if word.isdecimal()]
+        if re.fullmatch(r"net\.ipv4\.(tcp_[rw]mem|(tcp|udp)_mem)", name) and row != sorted(row):
+            yield f"sysctl: {name}={value}: the least, the default and the most are not in this order"
 
 
 @rule(

@@ -137,14 +137,21 @@ def blocked(setup: Setup) -> Iterator[str]:
     "lun-of-no-target",
     "error",
     "pacemaker",
-    reason="A logical unit is added to a target by its name: where there is none it cannot start.",
-    remedy="target_iqn as the iqn of the iSCSITarget.",
+    reason="A logical unit is added to a target by its name and a number: where there is no such target, or the number "
+    "is taken, it cannot start.",
+    remedy="target_iqn as the iqn of the iSCSITarget, and a lun of its own for each unit.",
     source=f"{_AGENTS}/iSCSILogicalUnit",
 )
 def no_target(setup: Setup) -> Iterator[str]:
-    """Find logical units of a target that no resource makes, or that another implementation makes."""
+    """Find logical units of a target that no resource or another implementation makes, and two with one number."""
     services = setup.pacemaker.services
     targets = {one.values.get("iqn", ""): one for one in services if one.agent == "iSCSITarget"}
+    units: dict[tuple[str, str], str] = {}
+    for one in services:
+        unit = one.values.get("lun", "") if one.agent == "iSCSILogicalUnit" else ""
+        first = units.setdefault((one.values.get("target_iqn", ""), unit), one.id) if unit else one.id
+        if first != one.id:
+            yield f"cib: {one.id} and {first} are both lun {unit} of {one.values.get('target_iqn', '')}"
     for one in services if targets else ():
         given = one.values.get("target_iqn", "") if one.agent == "iSCSILogicalUnit" else ""
         if given and given not in targets:

@@ -158,6 +158,8 @@ def made(setup: Setup) -> Iterator[str]:
                 yield f"make-targets.sh: {words[-1]} has {word}"
             if name == "--mkfsoptions" and "has_journal" in value and "^has_journal" in value:
                 yield f"make-targets.sh: {words[-1]} has no journal"
+            if name == "--fsname" and not re.fullmatch(r"[A-Za-z0-9_-]{1,8}", value):
+                yield f"make-targets.sh: {words[-1]} has --fsname={value}, more than 8 letters, or strange ones"
             if name in ("--servicenode", "--mgsnode", "--failnode"):
                 for nid in re.split(r"[,:]", value):
                     # A host name without a network is of the first network.

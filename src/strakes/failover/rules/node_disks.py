@@ -258,22 +258,34 @@ def _fences(setup: Setup, device: str) -> bool:
     "pool-import-unguarded",
     "error",
     "pacemaker",
-    reason="multihost is what keeps a second node from importing a pool that is in use; a directory without disks has "
-    "no pool; and with sync=disabled what clients were told is written is lost with the node.",
-    remedy="Remove -o multihost=off and sync=disabled; -d /dev/disk/by-id or /dev/mapper.",
+    reason="multihost is what keeps a second node from importing a pool that is in use; in a directory without "
+    "disks it finds no pool.",
+    remedy="Remove -o multihost=off; -d /dev/disk/by-id or /dev/mapper.",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolprops.7.html",
 )
 def unguarded(setup: Setup) -> Iterator[str]:
-    """Find imports that switch multihost off or find no disk, and pools that do not write what they acknowledge."""
+    """Find imports that switch multihost off, or look for disks where none are."""
     for one in setup.pacemaker.services:
         arguments = one.values.get("importargs", "") if one.agent == "ZFS" else ""
         places = re.findall(r"-d\s*(\S+)", arguments)
         if "multihost=off" in arguments or any(_NO_PLACE.match(place) for place in places):
             yield f"cib: {one.id} has importargs={arguments}"
-    joined = re.sub(r"\\\n", " ", setup.lustre)
-    for line in joined.splitlines():
+
+
+@rule(
+    "pool-acknowledges-what-it-lacks",
+    "error",
+    "lustre",
+    reason="With sync=disabled a pool says that data are on its disks while they are in memory: what clients were told "
+    "is written is lost with the node.",
+    remedy="Remove -O sync=disabled.",
+    source="https://openzfs.github.io/openzfs-docs/man/master/7/zfsprops.7.html",
+)
+def acknowledged(setup: Setup) -> Iterator[str]:
+    """Find pools that do not write what they acknowledge."""
+    for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         if line.strip().startswith("zpool create") and re.search(r"\bsync=disabled\b", line):
-            yield "make-targets.sh: zpool create has sync=disabled"
+            yield f"make-targets.sh: {line.strip()[:70]} ... has sync=disabled"
 
 
 @rule(

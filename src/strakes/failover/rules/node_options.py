@@ -209,7 +209,7 @@ _HARMFUL = (
     "node-setting-harmful",
     "error",
     reason="The node then works against the cluster.",
-    remedy="Remove the line; the default is right.",
+    remedy="Remove the line, or write what does no harm: HandlePowerKey=ignore, threads=64, Restart=no.",
     source=OWN,
 )
 def harmful(setup: Setup) -> Iterator[str]:

@@ -241,11 +241,21 @@ def harmful(setup: Setup) -> Iterator[str]:
 
 # Table, the setting that has to be the smaller one, the larger one, and what happens otherwise.
 _ORDERED = (
-    ("module ko2iblnd", "peer_credits", "credits", "LNet lowers the smaller one without a word"),
-    ("module ksocklnd", "peer_credits", "credits", "LNet lowers the smaller one without a word"),
-    ("module ko2iblnd", "peer_credits_hiw", "peer_credits", "credits are never sent back in time"),
-    ("sysctl", "vm.dirty_background_ratio", "vm.dirty_ratio", "writers wait before anything was written behind them"),
-    ("sysctl", "vm.dirty_background_bytes", "vm.dirty_bytes", "writers wait before anything was written behind them"),
+    ("module ko2iblnd", "peer_credits", "credits", "the first one is lowered to the second without a word"),
+    ("module ksocklnd", "peer_credits", "credits", "the first one is lowered to the second without a word"),
+    ("module ko2iblnd", "peer_credits_hiw", "peer_credits", "the first one is lowered to the second without a word"),
+    (
+        "sysctl",
+        "vm.dirty_background_ratio",
+        "vm.dirty_ratio",
+        "the kernel takes half of the second in place of the first",
+    ),
+    (
+        "sysctl",
+        "vm.dirty_background_bytes",
+        "vm.dirty_bytes",
+        "the kernel takes half of the second in place of the first",
+    ),
     ("sysctl", "net.core.rmem_default", "net.core.rmem_max", "the default is above the most"),
     ("sysctl", "net.core.wmem_default", "net.core.wmem_max", "the default is above the most"),
     ("iscsid.conf", "node.session.queue_depth", "node.session.cmds_max", "the queue is never filled"),

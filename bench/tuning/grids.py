@@ -94,12 +94,12 @@ GRIDS = (
         app_from_text(_CHECKPOINT.format(files="shared", ranks=8), "checkpoint"),
         Abilities(8, 512 * KIB, tuple(INTERFACES)),
         {
-            "transfer_bytes": (16 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB),
+            "transfer_bytes": (16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB),
             "interface": ("posix", "posix direct", "stdio"),
         },
         0.25,
         phase_s=0.6,
-        searched=(120, 120, 120),
+        searched=(144, 144, 144),
         held_out=(24, *(12 for _ in range(7))),
     ),
 )

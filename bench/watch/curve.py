@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from bench.watch.changes import find_changes
+from bench.watch.changes import find_changes, remember_calibrations
 from bench.watch.contest import KINDS
 from bench.watch.known import GRIDS
 from bench.watch.yardstick import (
@@ -204,6 +204,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("even", "odd"), default="odd", help="ours was chosen on the even series")
     parser.add_argument("--page", action="store_true", help="write docs/watch.md")
     chosen = parser.parse_args()
+    remember_calibrations()
     series = read_series(chosen.year)[chosen.half == "odd" :: 2]
     grids = {"strakes": of_ours(len(series)), **GRIDS}
     all_points = []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.targets.description import SERVER, Observation
+from strakes.targets.description import SERVER, Interruption, Observation
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts
 from strakes.watch.alerts import AlertSender
@@ -55,6 +55,25 @@ def test_a_client_that_becomes_heavy_is_named(tmp_path: Path) -> None:
     assert begins.text.startswith("client.9 on node causes 91% of the load: 400 requests a second")
     assert 1330 <= begins.told_s <= 1400 and ends.ended_s is not None
     assert watch.top["requests of clients"][0][0] == "client.9 on node"
+
+
+def test_the_log_of_the_servers_is_asked_seldom_but_after_a_fail_over_each_time(tmp_path: Path) -> None:
+    class Remembering(Served):
+        asked = 0
+
+        def interruptions(self) -> tuple[Interruption, ...]:
+            self.asked += 1
+            return ()
+
+    target = Remembering(tmp_path)
+    source = TargetSource("/fs", target)
+    for second in range(1000, 3000, 30):
+        target.observation = {"rank 0": {SERVER: 1.0 if second < 2200 else 2.0}}
+        source.read(float(second))
+        if second == 2170:
+            before = target.asked
+    assert 10 <= before <= 15  # of 40
+    assert 8 <= target.asked - before <= 12  # of 27, four of them at once
 
 
 def fail_over(stalls: list[tuple[float, float]]) -> WatchEvent:

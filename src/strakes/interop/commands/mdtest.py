@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from strakes.interop.commands.words import (
     ForeignOption,
     GivenCommand,
     Translation,
+    check_shifts,
     given,
     noted,
     place_of,
@@ -124,6 +126,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
         remedy = "mdtest reads files, not directories: leave out -D or -E."
         raise BadInputError("this command line measures nothing", where="strakes run mdtest", remedy=remedy)
     directory, *beside = _directories(command)
+    check_shifts("mdtest", "-N", phases, ranks, (directory, *beside))
     # With -W, -n is only more than can be done in that time.
     fit = fit_amounts if "stop" in common else None
     return Translation(
@@ -230,4 +233,14 @@ def _items(command: GivenCommand, directories: int) -> int:
 
 def _directories(command: GivenCommand) -> list[Path]:
     # mdtest makes its directory, but none above it.
-    return [place_of("mdtest", path if path.exists() else path.absolute().parent) for path in command.paths("d", ".")]
+    paths = command.paths("d", ".")
+    new = [path for path in paths if not path.exists()]
+    places = [place_of("mdtest", path.absolute().parent if path in new else path) for path in paths]
+    if new and len(set(paths)) == len(paths) and len(set(places)) < len(places):
+        raise BadInputError(
+            "-d names several directories, and some do not exist yet",
+            where="strakes run mdtest",
+            why="strakes works in the parent of a directory that does not exist, which would then be used twice",
+            remedy=f"Make them first: {shlex.join(['mkdir', *map(str, new)])}",
+        )
+    return places

@@ -62,6 +62,7 @@ def test_files_of_one_directory_are_one_place(places: list[Path]) -> None:
         ("mdtest -n 20 -N 1 -F -u -d {a}@{b}", "another directory"),
         ("mdtest -n 20 -d {a}@{b}@{c}", "there are 3 directories for 2 ranks"),
         ("mdtest -n 20 -d {a}@{a}", "given twice"),
+        ("mdtest -n 20 -d {a}/new1@{a}/new2", "no such directory"),
         ("ior -F -k -o {a}/x@{b}/x", "one directory only"),
         ("ior -F -o {a}/x@{a}/y@{b}/x", "given twice"),
         ("{plan} {a} {b}", "files that ranks have in common"),

@@ -229,5 +229,10 @@ def _items(command: GivenCommand, directories: int) -> int:
 
 
 def _directories(command: GivenCommand) -> list[Path]:
-    # mdtest makes its directory, but none above it.
-    return [place_of("mdtest", path if path.exists() else path.absolute().parent) for path in command.paths("d", ".")]
+    paths = command.paths("d", ".")
+    # mdtest makes its directory, but none above it. The one above may stand for a directory, but not for two.
+    places = [place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
+    return [
+        place_of("mdtest", path) if places.count(place) > 1 else place
+        for path, place in zip(paths, places, strict=True)
+    ]

@@ -62,9 +62,9 @@ def test_files_of_one_directory_are_one_place(places: list[Path]) -> None:
         ("mdtest -n 20 -N 1 -F -u -d {a}@{b}", "-N has tasks work on what tasks of another directory made"),
         ("ior -F -C -o {a}/x@{b}/x", "-C has tasks work on what tasks of another directory made"),
         ("ior -F -Z -o {a}/x@{b}/x", "-Z has tasks work on what tasks of another directory made"),
-        ("mdtest -n 20 -d {a}/new@{a}/other", "some do not exist yet"),
         ("mdtest -n 20 -d {a}@{b}@{c}", "there are 3 directories for 2 ranks"),
         ("mdtest -n 20 -d {a}@{a}", "given twice"),
+        ("mdtest -n 20 -d {a}/new1@{a}/new2", "no such directory"),
         ("ior -F -k -o {a}/x@{b}/x", "one directory only"),
         ("ior -F -o {a}/x@{a}/y@{b}/x", "given twice"),
         ("{plan} {a} {b}", "files that ranks have in common"),
@@ -145,7 +145,7 @@ def test_directories_that_mdtest_would_make_are_to_be_made_first(
 ) -> None:
     new = [places[0] / "new one", places[0] / "other"]
     assert strakes("-n", "2", "mdtest", "-n", "20", "-d", "@".join(map(str, new))) == 2
-    assert f"mkdir '{new[0]}' {new[1]}" in capsys.readouterr().err
+    assert "no such directory" in capsys.readouterr().err
     for place in new:
         place.mkdir()
     assert strakes("-n", "2", "mdtest", "-n", "20", "-F", "-u", "-d", "@".join(map(str, new))) == 0

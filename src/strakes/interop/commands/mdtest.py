@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -232,15 +231,10 @@ def _items(command: GivenCommand, directories: int) -> int:
 
 
 def _directories(command: GivenCommand) -> list[Path]:
-    # mdtest makes its directory, but none above it.
     paths = command.paths("d", ".")
-    new = [path for path in paths if not path.exists()]
-    places = [place_of("mdtest", path.absolute().parent if path in new else path) for path in paths]
-    if new and len(set(paths)) == len(paths) and len(set(places)) < len(places):
-        raise BadInputError(
-            "-d names several directories, and some do not exist yet",
-            where="strakes run mdtest",
-            why="strakes works in the parent of a directory that does not exist, which would then be used twice",
-            remedy=f"Make them first: {shlex.join(['mkdir', *map(str, new)])}",
-        )
-    return places
+    # mdtest makes its directory, but none above it. The one above may stand for a directory, but not for two.
+    places = [place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
+    return [
+        place_of("mdtest", path) if places.count(place) > 1 else place
+        for path, place in zip(paths, places, strict=True)
+    ]

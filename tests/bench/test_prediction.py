@@ -64,6 +64,7 @@ def test_what_has_no_forecast_or_was_not_measured_counts_as_missed() -> None:
     page = render([{"limit": 15, "scores": {"4": [{**score, "factor": 1.11, "covered": False}], "8": []}}])
     assert "| 15 | 4 | 6 | 1 | 0 | 1.11 |" in page and "| 15 | 8 | 6 | 0 | 0 | - |" in page
     assert "Of 12 figures 8% are within 20 %, 0% inside" in page
+    assert not render([])
 
 
 def test_each_limit_was_judged_once() -> None:

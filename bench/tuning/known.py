@@ -239,8 +239,8 @@ def _verdict(kept: Mapping[str, Mapping[str, Any]], every: Sequence[str]) -> str
     built = better == list(every) and not _unfinished()
     return " ".join(
         (
-            f"With the cost of a portrait of 30 s counted, the aim ({AIM:.0%} of the searches) is reached on {_list(met)}",
-            f"of {_list(known)}, and more searches reach it than today on {_list(better)}.",
+            f"With the cost of a portrait of 30 s counted, the aim ({AIM:.0%} of the searches) is reached on",
+            f"{_list(met)} of {_list(known)}, and more searches reach it than today on {_list(better)}.",
             "By the rule that was fixed beforehand it is worth building in."
             if built
             else "It is not built in: that was to be so only if it were better on all, and on a third landscape too.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench.watch.changes import find_changes
+from bench.watch.changes import find_changes, remember_calibrations
 from bench.watch.contest import judge, tune
 from bench.watch.kept import keep, read_kept
 from bench.watch.known import GRIDS
@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="judge these detectors alone")
     parser.add_argument("--all", action="store_true", help="plant in every series, also those used for choosing")
     chosen = parser.parse_args()
+    remember_calibrations()
     tuned = dict(text.split(":", 1) for text in chosen.tuned)
     year = read_series(chosen.year)
     # Every second series was used to choose how our detector works: it is judged on the others.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from strakes.watch import level
+from strakes.watch.calibration import Calibration, calibrate
 from strakes.watch.level import LevelChange, LevelDetector, LevelStays
-from strakes.watch.values import ShiftedLevel, WatchedSeries
+from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 
 def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool = False) -> list[ShiftedLevel]:
@@ -28,3 +31,16 @@ def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool 
             changes[-1] = replace(changes[-1], told=places[told.confirmed_s])
             confirmed[-1] = True
     return [change for change, sure in zip(changes, confirmed, strict=True) if sure]
+
+
+def remember_calibrations() -> None:
+    """Calibrate each past once: until its plant begins, a series is the same for all plants and numbers of alarms."""
+    known: dict[tuple[bytes, float, tuple[int, ...]], Calibration] = {}
+
+    def remembered(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)) -> Calibration:
+        key = (past.tobytes(), values_a_month, tuple(begins))
+        if key not in known:
+            known[key] = calibrate(past, values_a_month, begins)
+        return known[key]
+
+    level.calibrate = remembered  # type: ignore[assignment]

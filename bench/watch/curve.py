@@ -8,6 +8,7 @@ ours has one setting, how many alarms a month are asked for.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from bench.watch.changes import find_changes
+from bench.watch.changes import find_changes, remember_calibrations
 from bench.watch.contest import KINDS
 from bench.watch.known import GRIDS
 from bench.watch.yardstick import (
@@ -30,18 +31,20 @@ from bench.watch.yardstick import (
     within,
 )
 from strakes.watch.causes import cause_of
-from strakes.watch.values import WatchedSeries
+from strakes.watch.values import Numbers, WatchedSeries
 from strakes.watch.watch import FOR_CHANCE
 
 _PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
-ASKED = (0.25, 0.5, 1.0, 2.0)
+ASKED = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 # Alarms a month of all judged series together.
 RATES = (0.45, 0.6, 1.0)
+# Of a normal distribution, on each side of a 90 % interval.
+_SIGMAS = 1.645
 
 
 @dataclass(frozen=True)
 class Point:
-    """A detector with one setting: its alarms a month, and how long after each plant it was told, if it was."""
+    """A detector with one setting: its alarms a month, and how long after each plant it was told; NaN: it was not."""
 
     name: str
     settings: str
@@ -49,10 +52,14 @@ class Point:
     planted: int
     delays_s: Mapping[tuple[str, float], tuple[float, ...]]
 
+    def hits(self, kind: tuple[str, float]) -> Numbers:
+        """Return for each plant of a kind 1 where it was found, else 0."""
+        return np.isfinite(self.delays_s[kind]).astype(np.float64)
+
     @property
     def found(self) -> float:
         """The found shares of all kinds, summed."""
-        return sum(map(len, self.delays_s.values())) / self.planted
+        return sum(float(self.hits(kind).mean()) for kind in self.delays_s)
 
 
 def points(
@@ -80,7 +87,7 @@ def _delays(series: Sequence[WatchedSeries], all_plants: Sequence[Plant], detect
             for change in detector(trial)
             if change.ratio < 1 and in_time(trial, plant, change) and not cause_of(trial, change)
         ]
-        delays += told[:1]
+        delays.append(told[0] if told else math.nan)
     return tuple(delays)
 
 
@@ -92,22 +99,57 @@ def best_at(all_points: Sequence[Point], name: str, rate: float) -> Point | None
 
 def table(all_points: Sequence[Point]) -> str:
     """Return a row for each rate and detector: found share and median delay of each kind."""
-    kinds = [f"{'a week of' if kind == 'week' else 'level'} {ratio - 1:+.0%}" for kind, ratio in KINDS]
     lines = [
-        f"| at most, a month | detector | settings | alarms a month | {' | '.join(kinds)} |",
-        "| --- |" + " --- |" * (3 + len(kinds)),
+        f"| at most, a month | detector | settings | alarms a month | {_kinds()} |",
+        "| --- |" + " --- |" * (3 + len(KINDS)),
     ]
     for rate in RATES:
         for name in dict.fromkeys(point.name for point in all_points):
             point = best_at(all_points, name, rate)
             if point is None:
-                lines.append(f"| {rate:g} | {name} | none of its settings |" + " |" * (1 + len(kinds)))
+                lines.append(f"| {rate:g} | {name} | none of its settings |" + " |" * (1 + len(KINDS)))
                 continue
-            cells = [
-                f"{len(delays) / point.planted:.0%}" + (f", {median(delays) / DAY_S:.0f} d" if delays else "")
-                for delays in (point.delays_s[kind] for kind in KINDS)
-            ]
+            cells = [_cell(point, kind) for kind in KINDS]
             lines.append(f"| {rate:g} | {name} | {point.settings} | {point.a_month:.2f} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _kinds() -> str:
+    return " | ".join(f"{'a week of' if kind == 'week' else 'level'} {ratio - 1:+.0%}" for kind, ratio in KINDS)
+
+
+def _cell(point: Point, kind: tuple[str, float]) -> str:
+    hits, found_after = point.hits(kind), [delay for delay in point.delays_s[kind] if math.isfinite(delay)]
+    low, high = share_interval(int(hits.sum()), len(hits))
+    after = f", {median(found_after) / DAY_S:.0f} d" if found_after else ""
+    return f"{hits.mean():.0%} ({100 * low:.0f}-{high:.0%}){after}"
+
+
+def share_interval(found: int, planted: int) -> tuple[float, float]:
+    """Return the 90 % interval of a share (Wilson).
+
+    >>> [round(bound, 2) for bound in share_interval(50, 100)]
+    [0.42, 0.58]
+    """
+    share, wide = found / planted, _SIGMAS**2 / planted
+    middle = (share + wide / 2) / (1 + wide)
+    half = math.sqrt(share * (1 - share) * wide + wide**2 / 4) / (1 + wide)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def differences(all_points: Sequence[Point]) -> str:
+    """Return a row for each rate: found share less that of the rival that finds most of that kind, by pairs of plants."""
+    lines = []
+    for rate in RATES:
+        best = {name: best_at(all_points, name, rate) for name in dict.fromkeys(point.name for point in all_points)}
+        ours, cells = best.pop("strakes"), []
+        rivals = [point for point in best.values() if point is not None]
+        for kind in KINDS if ours is not None and rivals else ():
+            rival = max(rivals, key=lambda point: float(point.hits(kind).sum()))
+            apart = ours.hits(kind) - rival.hits(kind)  # type: ignore[union-attr]
+            half = _SIGMAS * float(apart.std()) / math.sqrt(len(apart))
+            cells.append(f"{100 * apart.mean():+.0f} ± {100 * half:.0f} ({rival.name})")
+        lines.append(f"| {rate:g} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -125,9 +167,17 @@ series without plants: those that nothing in the columns explains, of all of the
 rival has the setting of its grid that finds most of these very plants, and strakes as many alarms as are asked for.
 Of all settings, no more than {max(RATES):g} alarm a month is looked at.
 
-Each cell: found share and median delay in days. Noise and rhythm are those of the year.
+Each cell: found share with its 90 % interval (binomial), and median delay in days. Noise and rhythm are those of the
+year.
 
 {table(all_points)}
+
+How much more strakes finds than the rival that finds most of that kind, in points of 100, with 90 % intervals (all have
+the same plants; that the rival is chosen among three by these very plants is not counted):
+
+| at most, a month | {_kinds()} |
+| --- |{" --- |" * len(KINDS)}
+{differences(all_points)}
 
 The settings of the rivals fit this year. How often they, and strakes, alarm on made-up series in which nothing changes:
 `python -m bench.watch.quiet`.
@@ -154,6 +204,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("even", "odd"), default="odd", help="ours was chosen on the even series")
     parser.add_argument("--page", action="store_true", help="write docs/watch.md")
     chosen = parser.parse_args()
+    remember_calibrations()
     series = read_series(chosen.year)[chosen.half == "odd" :: 2]
     grids = {"strakes": of_ours(len(series)), **GRIDS}
     all_points = []

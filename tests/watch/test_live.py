@@ -16,12 +16,14 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner
+from strakes.launch.messages import LoggedOperation
 from strakes.watch.alerts import AlertSender, to_alertmanager, to_command
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring
 from strakes.watch.values import WatchEvent
+from strakes.watch.watch import Watch
 
 
 class Scripted:
@@ -177,3 +179,31 @@ def test_the_watch_probes_serves_and_survives_kill_9(tmp_path: Path, strakes: St
     done = strakes("watch", "report", "--store", str(store), "--html", str(tmp_path / "page.html"))
     assert done.returncode == 0 and "probe create" in (tmp_path / "page.html").read_text()
     assert len(list(place.iterdir())) <= 1  # what kill -9 left is for strakes clean
+
+
+def test_a_probe_that_is_kept_waiting_between_two_plans_has_waited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, watch, stalls = Clock(), Watch(), list[tuple[float, float]]()
+    monkeypatch.setattr(watch, "add_stalls", stalls.extend)
+
+    class Kept:
+        def __enter__(self) -> Kept:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def take(self) -> list[LoggedOperation]:
+            # Nothing is due for half a minute: the next plan cannot make its files.
+            if 1010 < clock.now_s < 1040:
+                return []
+            return [LoggedOperation("file-read", 0, 0, clock.now_s, clock.now_s, clock.now_s + 0.001, "")]
+
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: Kept())
+    live = LiveWatch([tmp_path], [], Ring(tmp_path / "store"), AlertSender([]), watch=watch, clock=clock)
+    while clock.now_s < 1060:
+        live.step()
+        clock.now_s += 1
+    live.close()
+    assert stalls == [(1011.0, 1040.0)]

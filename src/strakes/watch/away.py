@@ -106,11 +106,12 @@ class AwayTargets:
         ended = anew if still <= anew <= away.back_s else (still + away.back_s) / 2
         low, high = max(0.0, min(still, ended) - missed), away.back_s - away.seen_s
         connected = max((ended_s for ended_s in away.waits.values()), default=away.recovered_s)
-        # What operations of the probe waited was measured; without them it follows from when clients were back.
+        # What operations of the probe waited was measured; without them it is from when the target was last seen until
+        # clients were back, at most.
         stalled = [
             (begun_s, end_s) for begun_s, end_s in self._stalls if begun_s <= connected and end_s >= away.seen_s - 1
         ]
-        waited = max(connected - began, 0.0)
+        waited = max(connected - away.seen_s, 0.0)
         if stalled:
             longest = max(stalled, key=lambda stall: stall[1] - stall[0])
             waited = longest[1] - longest[0]

@@ -21,8 +21,9 @@ import numpy as np
 
 from strakes.watch.values import Numbers
 
-# Lengths of the windows that are looked at, in values: a large change shows in few, a small one in many.
-WINDOWS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+# Lengths of the windows that are looked at, in values: a large change shows in few, a small one in many. Each costs the
+# others some power; with two or three values chance does most.
+WINDOWS = (4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64)
 LONGEST = WINDOWS[-1]
 _PATHS = 400
 _HORIZON = 2 * LONGEST

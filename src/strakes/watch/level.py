@@ -1,6 +1,6 @@
 """Whether the level of a figure has changed: online, in bounded memory, at a stated rate of false alarms.
 
-The last values are ranked within the values before them. Their scores are summed over windows of 2 to 64 values; the
+The last values are ranked within the values before them. Their scores are summed over windows of 4 to 64 values; the
 largest sum, in units of what chance makes of it, is held against the bound that calibration gives for the wanted rate.
 After a change the series is watched for its end; when it stays, its new level is learned.
 """

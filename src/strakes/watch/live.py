@@ -58,6 +58,8 @@ class _Probed:
     again_s: float = 0.0
     why: str = ""
     control: Control = field(default_factory=Control)
+    # When the last operation of each kind was due.
+    due_s: dict[str, float] = field(default_factory=dict)
 
 
 class LiveWatch:
@@ -176,6 +178,11 @@ class LiveWatch:
             took_s = operation.ended_s - operation.due_s
             if took_s > _STALL_S:
                 stalls.append((operation.due_s, operation.ended_s))
+            # Now and then the probe makes its files anew, and may be kept waiting before anything is due.
+            next_s = probed.due_s.get(operation.phase, operation.due_s) + 1 / RATE_PER_S
+            if operation.due_s - next_s > _STALL_S:
+                stalls.append((next_s, operation.due_s))
+            probed.due_s[operation.phase] = operation.due_s
             probed.control = probed.control.after(Felt(operation.phase, not operation.acknowledged or took_s > _SLOW_S))
         if stalls:
             self._watch.add_stalls(stalls)
@@ -210,6 +217,7 @@ class LiveWatch:
     @staticmethod
     def _stop(probed: _Probed) -> None:
         stack, probed.stack, probed.probe = probed.stack, None, None
+        probed.due_s.clear()
         if stack is not None:
             stack.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,9 @@ from strakes.watch.nfs import NfsSource
 from strakes.watch.reading import DATA_TARGETS, METADATA_TARGETS, CounterReading, Work
 
 _PROC = Path("/proc")
+# What clients missed is remembered by the servers, and costs most to ask for. Where counters tell who serves, it is
+# asked for each so many readings, and each time for so long after another server has begun.
+_WAITS_EACH, _WAITS_EAGER_S = 4, 120.0
 
 
 class CounterSource(Protocol):
@@ -90,6 +94,9 @@ class TargetSource:
     _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
     _asked_s: float | None = None
     _requests: dict[str, float] = field(default_factory=dict)
+    _servers: dict[str, float | None] = field(default_factory=dict)
+    _changed_s: float = -math.inf
+    _waits_s: float = -math.inf
 
     def read(self, time_s: float) -> CounterReading:
         """Ask for counters, interruptions and sizes."""
@@ -99,7 +106,8 @@ class TargetSource:
         full = {}
         try:
             observation = self.target.observe()
-            waits = self.target.interruptions()
+            if self._waits_due(time_s, observation):
+                waits = self.target.interruptions()
             self._add_requests(time_s, self.target.client_rates())
             facts = self.target.facts()
             if facts.total_bytes:
@@ -121,6 +129,20 @@ class TargetSource:
         if not reading.clients:
             lines.append("who causes the load: the servers do not tell the requests of each client")
         return tuple(lines)
+
+    def _waits_due(self, time_s: float, observation: Observation) -> bool:
+        servers = {target: counters.get(SERVER) for target, counters in observation.items()}
+        if servers != self._servers:
+            self._servers, self._changed_s = servers, time_s
+        known = any(server is not None for server in servers.values())
+        if (
+            known
+            and not 0 <= time_s - self._changed_s <= _WAITS_EAGER_S
+            and 0 <= time_s - self._waits_s < _WAITS_EACH * self.every_s
+        ):
+            return False
+        self._waits_s = time_s
+        return True
 
     def _add_requests(self, time_s: float, rates: Mapping[str, float]) -> None:
         """Add up what clients have asked for since the last time: servers tell rates alone."""

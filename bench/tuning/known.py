@@ -187,7 +187,7 @@ def section(kept: Mapping[str, Mapping[str, Any]]) -> str:
             "",
             _arithmetic(kept, places),
             "",
-            _HEAD,
+            _HEAD + (_HEAD_MADE_UP if "made up" in kept else ""),
             "",
             _table(["search", *every], rows),
             "",
@@ -307,7 +307,10 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 _HEAD = f"""\
 Searches that reach {GOOD:.0%} of the best with {SHARE:.0%} of the evaluations. The last two rows have the cost of a
-portrait of 30 s counted, all others have a portrait for nothing or none. On landscapes that are made up
+portrait of 30 s counted, all others have a portrait for nothing or none."""
+
+_HEAD_MADE_UP = f"""
+On landscapes that are made up
 ({len(_MADE_UP)}, `bench/tuning/made_up.py`), the survey is made up as well: it varies half of the factors, one at a
 time, and says what each level does with an error of {_WHOLE:.0%}, in 30 s of {_PART:.0%}. One of 30 s costs
 {_MADE_UP_COST} evaluations there."""

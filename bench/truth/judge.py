@@ -53,7 +53,8 @@ def judge(run: Run, portrait: Portrait, truth: Truth, noise: Noise) -> Verdict:
     }
     false = [*_claims(portrait, measures, truth, flagged[CACHE]), *_tones(portrait)]
     false += _warnings(measures, flagged, truth, noise)
-    false += _figures(portrait, measures, flagged[CHANGED], truth)
+    in_levels = {cell.id for cell in portrait.cells if cell.levels}
+    false += _figures(portrait, measures, flagged[CHANGED] | in_levels, truth)
     false += _absolutes(portrait, measures, truth)
     intervals = list(_intervals(portrait, measures, flagged[CHANGED], truth, noise))
     texts = [*(one.statement for one in portrait.findings if one.verdict != "inconclusive")]

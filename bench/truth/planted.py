@@ -28,7 +28,8 @@ class State:
     """What the file system has been through: seconds, bytes written, files made and removed since the survey began.
 
     ``dirty_bytes``: what was written and would not have left a write cache yet; ``spent_bytes``: what was read and written
-    and is not refilled yet, where a client may move so much at once.
+    and is not refilled yet, where a client may move so much at once. ``lot``: from 0 to 1, drawn for each visit, where it
+    matters which server its directory came to.
     """
 
     now_s: float = 0.0
@@ -37,6 +38,7 @@ class State:
     removed: float = 0.0
     dirty_bytes: float = 0.0
     spent_bytes: float = 0.0
+    lot: float = 0.0
 
     def reached(self, later: State) -> bool:
         """Whether the file system had been through as much as this."""

@@ -76,6 +76,8 @@ class SimulatedEngine(Engine):
         # Surveys of one seed and several cases would else have the same luck.
         case = zlib.crc32(f"{truth.name}, {noise.name}".encode())
         self._factors = noise.start(np.random.default_rng([seed, case]))
+        # Of its own, so that the noise is the same whether anything depends on it.
+        self._lots = np.random.default_rng([seed, case, 1])
         self.state = State()
         self._plans: dict[int, tuple[str, Plan]] = {}
         self.visited: list[Visited] = []
@@ -98,6 +100,7 @@ class SimulatedEngine(Engine):
         """Nothing runs."""
 
     def run(self, plan: Plan, directory: Path, cell_id: str, limit_s: float, *_: Any, **__: Any) -> PlanResult:
+        self.state = replace(self.state, lot=float(self._lots.random()))
         factors = self._factors(len(plan.phases), self._clock.now_s / self._budget_s, self._name_of(plan))
         samples = []
         for number, (phase, factor) in enumerate(zip(plan.phases, factors, strict=True)):

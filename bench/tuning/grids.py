@@ -87,6 +87,21 @@ GRIDS = (
         held_out=(48, *(24 for _ in range(9))),
         layout=Layout(256 * KIB, 1, object_bytes=256 * KIB),
     ),
+    Grid(
+        "gluster",
+        "GlusterFS with three bricks, each on a device of 80 reads and 80 writes a second",
+        ("gluster", "--slow-brick", "1=80", "--slow-brick", "2=80", "--slow-brick", "3=80"),
+        app_from_text(_CHECKPOINT.format(files="shared", ranks=8), "checkpoint"),
+        Abilities(8, 512 * KIB, tuple(INTERFACES)),
+        {
+            "transfer_bytes": (16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB),
+            "interface": ("posix", "posix direct", "stdio"),
+        },
+        0.25,
+        phase_s=0.6,
+        searched=(144, 144, 144),
+        held_out=(24, *(12 for _ in range(7))),
+    ),
 )
 
 

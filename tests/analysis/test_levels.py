@@ -182,7 +182,7 @@ def test_runs_of_two_groups_are_known_in_whatever_order_they_come() -> None:
     generator = np.random.default_rng(1)
     levels = levels_of(results(lambda what, _: 0.8 if what == "read" and generator.random() < 0.4 else 1.0, 0.02))
     assert {name for name in levels.grouped if int(name[4]) % 2} == {f"cell{cell}:phase" for cell in range(1, CELLS, 2)}
-    assert levels_of(results(steady)).grouped == frozenset()
+    assert levels_of(results(steady)).grouped == {}
 
 
 def test_a_neighbour_is_found_whose_rhythm_the_noise_hides_in_single_runs() -> None:

@@ -162,6 +162,7 @@ _PARTS_OF_OTHERS = {
     "modules",
     "sysctl",
     "units",
+    "nodes",
     "fstab",
     "sbd",
     "authkey",

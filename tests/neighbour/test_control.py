@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import reduce
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strakes.neighbour.control import CALM, SHARES, TOO_MANY, WINDOW, Control, Felt, controlled
+from strakes.neighbour.control import CALM, SHARES, TOO_MANY, WINDOW, Control, Felt
 
 histories = st.lists(st.builds(Felt, st.sampled_from(["file-cycle", "write-fsync"]), st.booleans()), max_size=400)
 FINE, SLOW = Felt("file-cycle", False), Felt("file-cycle", True)
+
+
+def controlled(history: list[Felt], start: Control | None = None) -> Control:
+    """The controller after the whole history."""
+    return reduce(Control.after, history, start or Control())
 
 
 def path_of(history: list[Felt]) -> list[Control]:

@@ -10,7 +10,7 @@ from strakes.analysis.amounts import amounts_of, bursts, told_of_bursts
 from strakes.analysis.collect import collect, with_dependence
 from strakes.analysis.first_work import since_pilot
 from strakes.analysis.held_back import gave_way
-from strakes.analysis.levels import levels_of, medians_of
+from strakes.analysis.levels import by_turns, levels_of, medians_of
 from strakes.analysis.own_levels import own_shifts
 from strakes.analysis.scope import scope_of
 from strakes.analysis.servers import server_counts
@@ -93,7 +93,7 @@ def study_portrait(run: Run) -> Portrait:
             figure.estimate,
             warnings=tuple(dict.fromkeys(warning.code for warning in warnings if figure.id in warning.cells)),
             levels=medians_of(figure, levels, first_s),
-            by_turns=any(figure.id in turns.cells and turns.between is None for turns in levels.turns),
+            by_turns=by_turns(figure.id, levels),
         )
         for figure in results.measured
         if figure.estimate is not None

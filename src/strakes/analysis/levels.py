@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from strakes.analysis.turns import (
@@ -23,7 +23,7 @@ from strakes.analysis.turns import (
     below_fast,
     comes_back,
     fast_levels,
-    in_two_groups,
+    groups_of,
     turns_of,
 )
 from strakes.findings.results import Measured, Observation, Results
@@ -39,6 +39,8 @@ LEVELS_SHARE = 0.2
 # Levels closer than this are not worth a word.
 _LEAST_CHANGE = 1.1
 _MOST_ALIKE = 0.95
+# Of two groups of runs farther apart no median is told as that of both.
+_ONE_FIGURE = 0.8
 # So many runs of each measure next to a change tell its size where all others make it this much smaller.
 _NEXT = 2
 _DILUTED = 1.15
@@ -75,13 +77,14 @@ class Shift:
 class Levels:
     """``correlation``: of each run with the one before it, whatever they measured; 0 where that is not shown.
 
-    ``grouped``: the measures of kinds of work whose runs fall into two groups.
+    ``grouped``: the measures of kinds of work whose runs fall into two groups, with how fast the slower one is beside
+    the faster one.
     """
 
     shifts: tuple[Shift, ...]
     correlation: float
     turns: tuple[Turns, ...] = ()
-    grouped: frozenset[str] = frozenset()
+    grouped: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def changed(self) -> Mapping[str, str]:
@@ -154,8 +157,20 @@ def levels_of(results: Results) -> Levels:
         tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts),
         correlation,
         tuple(_since_start(one, start_s) for one in turns),
-        frozenset(run.measure for kind in _KINDS if in_two_groups(groups[kind]) for run in groups[kind]),
+        _grouped(measures, groups, kinds),
     )
+
+
+def _grouped(
+    measures: Sequence[Measured], groups: Mapping[str, Sequence[Run]], kinds: Mapping[str, str]
+) -> dict[str, float]:
+    """Return the measures of kinds of work whose runs fall into two groups, with the ratio of these."""
+    found = {
+        kind: groups_of(groups[kind], median([measured.step for measured in measures if kinds[measured.id] == kind]))
+        for kind in _KINDS
+        if groups[kind]
+    }
+    return {name: two.low / two.high for name, kind in kinds.items() if (two := found.get(kind)) is not None}
 
 
 def _since_start(turns: Turns, start_s: float) -> Turns:
@@ -443,9 +458,10 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
     """
     parts: dict[int, list[float]] = {}
     turns = next((turns for turns in levels.turns if measured.id in turns.cells), None)
-    if turns is not None and turns.between is None:
+    if by_turns(measured.id, levels):
+        factor = turns.factor if turns is not None else levels.grouped[measured.id]
         fast = fast_levels([(run.measure, run.better) for run in _runs(measured)]).get(measured.id, 0.0)
-        slow = {run.at_s for run in _runs(measured) if run.better - fast < math.log(turns.factor) / 2}
+        slow = {run.at_s for run in _runs(measured) if run.better - fast < math.log(factor) / 2}
         for seen in measured.observations:
             parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)
     else:
@@ -453,8 +469,15 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
         moments = [start_s + moment for moment in (turns and turns.between) or since_start]
         for seen in measured.observations:
             parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
-    if measured.id not in levels.changed:
+    if measured.id not in levels.changed and len(parts) < 2:
         return ()
     # What the pilot met comes before all others, where that was the same work.
     fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.like_pilot]
     return (*fresh, *(median(parts[part]) for part in sorted(parts)))
+
+
+def by_turns(measure: str, levels: Levels) -> bool:
+    """Whether the runs of a measure are on two levels, in any order, so far apart that no median is of both."""
+    if measure in levels.changed:
+        return any(measure in turns.cells and turns.between is None for turns in levels.turns)
+    return levels.grouped.get(measure, 1.0) <= _ONE_FIGURE

@@ -157,10 +157,14 @@ def _stretch(times: Sequence[float], is_slow: Sequence[bool]) -> tuple[float, fl
     return (times[since], times[until]) if mostly_slow and within >= _MOSTLY * sum(is_slow) else None
 
 
-def in_two_groups(runs: Sequence[Run]) -> bool:
-    """Whether the runs of a kind of work, each held against its measure's faster level, fall into two groups."""
+def groups_of(runs: Sequence[Run], step: float) -> TwoGroups | None:
+    """Return two groups of the runs of a kind of work, each held against its measure's faster level; None without.
+
+    ``step``: of the clock, relative to a run.
+    """
     below = below_fast(runs)
-    return bool(below) and two_groups([math.exp(off) for off in below]) is not None
+    groups = two_groups([math.exp(off) for off in below]) if below else None
+    return None if groups is None or steps_apart(groups, step) else groups
 
 
 def below_fast(runs: Sequence[Run]) -> list[float]:

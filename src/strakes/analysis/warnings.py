@@ -216,7 +216,7 @@ def intervals(results: Results, wanted: float, levels: Levels, grouped: Set[str]
     """Of intervals that are wider than wanted, and of cells with too few runs; ``grouped``: cells with two groups."""
     warnings: list[RunWarning] = []
     few: dict[int, list[str]] = {}
-    grouped = grouped | levels.grouped
+    grouped = grouped | levels.grouped.keys()
     for figure in _measured(results):
         cell = figure.estimate
         assert cell is not None

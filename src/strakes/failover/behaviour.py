@@ -24,10 +24,6 @@ class Snapshot:
         """Return the nodes on which a resource runs, in this role where one is given."""
         return frozenset(node for node, own in self.places.get(resource, ()) if role in ("", own))
 
-    def done_to(self, resource: str) -> frozenset[Action]:
-        """Return the actions that were done to a resource, but for looking at it."""
-        return frozenset(action for action in self.before if action[0] == resource and action[1] != "monitor")
-
     def waits(self, later: Action, earlier: Action) -> bool:
         """Tell whether an action had to wait for another one, directly or by others between."""
         seen, waiting = set[Action](), [later]

@@ -261,9 +261,6 @@ class Cib:
         reference = element.get("id-ref")
         return self._by_id.get(reference, element) if reference else element
 
-    def _element(self, identity: str) -> Xml.Element:
-        return self._by_id.get(identity, self.root)
-
     def _values(self, block: Xml.Element) -> dict[str, str]:
         pairs = [self._resolved(pair) for pair in block.iterfind("./nvpair")]
         return {pair.get("name", ""): pair.get("value", "") for pair in pairs}

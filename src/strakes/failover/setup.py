@@ -136,6 +136,7 @@ class Setup:
             "modules": self.modules,
             "sysctl": self.sysctl,
             "units": self.units,
+            "nodes": [name for name in self.texts if name.startswith("nodes/")],
             "lnet": self.lnet,
             "booth": [name for name in self.texts if name.startswith("etc/booth/")],
         }
@@ -240,6 +241,8 @@ def _read_texts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
     found += [f"etc/ha.d/{name}" for name in ("ha.cf", "haresources", "authkeys")]
     found += ["etc/hosts", "etc/exports", "etc/sysctl.conf", "etc/multipath.conf", "etc/lvm/lvm.conf"]
     found += ["etc/nfs.conf", "etc/iscsi/iscsid.conf", "etc/systemd/logind.conf", "etc/systemd/system.conf"]
+    found += ["etc/lvm/lvmlocal.conf", "etc/default/zfs", "etc/sysconfig/zfs", "etc/kdump.conf", "etc/default/grub"]
+    found += ["etc/ldev.conf", "etc/rc.local", "etc/rc.d/rc.local", "lustre/parameters.sh"]
     found += [f"etc/{kind}/{name}" for kind in ("sysconfig", "default") for name in ("pacemaker", "corosync")]
     # Secrets are not read: they are nobody's business but the programs'.
     found += sorted(
@@ -253,18 +256,25 @@ def _read_texts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
         for pattern in (
             *("modprobe.d/*.conf", "sysctl.d/*.conf", "exports.d/*.exports"),
             *("systemd/system/*.mount", "systemd/system/*.service", "systemd/system/*.service.d/*.conf"),
-            "systemd/system/*.target.d/*.conf",
+            *("systemd/system/*.target.d/*.conf", "nfs.conf.d/*.conf"),
             *("systemd/logind.conf.d/*.conf", "systemd/system.conf.d/*.conf", "multipath/conf.d/*.conf"),
         )
         for path in (root / "etc").glob(pattern)
         if path.is_file()
     )
+    # What each node has of its own: nodes/NAME/etc/...
+    found += sorted(str(path.relative_to(root)) for path in (root / "nodes").glob("*/etc/**/*") if path.is_file())
     left = _MOST_BYTES
     # What is enabled is a link; its name says all, and it may point to what is not there.
     texts = {
         str(path.relative_to(root)): ""
         for kind in ("wants", "requires")
         for path in (root / "etc").glob(f"systemd/system/*.{kind}/*")
+    }
+    texts |= {
+        str(path.relative_to(root)): ""
+        for path in (root / "etc/systemd/system").glob("*.*")
+        if path.is_symlink() and str(path.readlink()) == "/dev/null"
     }
     for name in found:
         path = root / name

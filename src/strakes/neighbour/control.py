@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 # Of the last so many operations of one kind. Where 1 in 100 is slow, so many slow ones are there by chance in 8 of 100
@@ -27,7 +27,9 @@ class Felt:
 class Control:
     """How far the measurement gives way: ``share`` of its load, or ``stopped``.
 
-    >>> control = controlled([Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3)
+    >>> control = Control()
+    >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:
+    ...     control = control.after(felt)
     >>> control.share, control.stopped
     (0.5, False)
     """
@@ -60,11 +62,3 @@ class Control:
         if self.stopped or self.step + 1 == len(SHARES):
             return Control(len(SHARES) - 1, stopped=True, calm_wanted=wanted)
         return Control(self.step + 1, calm_wanted=wanted)
-
-
-def controlled(history: Iterable[Felt], start: Control | None = None) -> Control:
-    """Take in the whole history at once."""
-    control = start or Control()
-    for felt in history:
-        control = control.after(felt)
-    return control

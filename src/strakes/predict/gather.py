@@ -87,7 +87,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
                 operation = str(apart.get("operation", phase))
                 figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))
                 levels[figure].setdefault(level.scale, []).append(level)
-                if "clients" in measured.settings:
+                if "clients" in measured.settings or cell.plan.inside_ceph():
                     of_clients.add(figure)
                 if run.facts and not run.facts.get("remote", True):
                     local.add(figure)
@@ -104,10 +104,10 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
 
 
 def scale_of(cell: Cell, settings: Mapping[str, Setting]) -> Scale:
-    """Return the scale with which a cell was measured; clients are nodes."""
+    """Return the scale with which a cell was measured; clients are nodes, or sessions where each rank has its own."""
     ranks = max(1, cell.plan.ranks)
     return Scale(
-        clients=min(_number(settings.get("nodes")) or 1, ranks),
+        clients=ranks if cell.plan.inside_ceph() else min(_number(settings.get("nodes")) or 1, ranks),
         ranks=ranks,
         mdts=_number(settings.get("metadata_targets")) or 1,
         osts=(cell.layout.stripe_count if cell.layout is not None else None) or 1,
@@ -128,6 +128,9 @@ def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None
 def _level(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
     samples = [sample_named(visit.samples, phase) for visit in visits if visit.purpose != "pilot"]
     busy = _busy([sample for sample in samples if sample is not None], device)
+    if cell.plan.inside_ceph():
+        # Sessions share the processors of their nodes, which do not grow in number with them.
+        busy.pop("clients", None)
     return level_of(measured, scale_of(cell, measured.settings), busy)
 
 

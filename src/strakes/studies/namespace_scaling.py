@@ -72,22 +72,22 @@ class NamespaceScaling(Study):
                 "needed"
             )
             return [SkippedCell(self.name, {}, why)]
-        # Every rank has a directory of its own, and every target as many ranks: of those asked for as many as that
-        # takes.
-        each = (
-            max(1, context.most_ranks // len(targets))
-            if context.most_ranks
-            else math.ceil(max(4, context.team) / len(targets))
-        )
-        ranks = len(targets) * each
+        # Every rank has a directory of its own, and every target as many ranks, unless another number is asked for.
+        ranks = context.most_ranks or len(targets) * math.ceil(max(4, context.team) / len(targets))
         least = smallest_runs(bonferroni(0.9, 2)) + 1
-        cells = [self._cell(context, "manual", targets[:1], ranks, least, of=len(targets))]
-        for number in range(2, len(targets) + 1):
+        cells: list[Cell | SkippedCell] = [
+            self._cell(context, "manual", targets[:1], ranks, least, of=len(targets)),
+            *(
+                SkippedCell(self.name, {"metadata_targets": number}, f"needs {number} ranks, one for each target")
+                for number in range(ranks + 1, len(targets) + 1)
+            ),
+        ]
+        for number in range(2, min(ranks, len(targets)) + 1):
             cells += [
                 self._cell(context, way, targets[:number], ranks, least, of=len(targets))
                 for way in ("manual", "automatic")
             ]
-        if context.file_system == "lustre":
+        if context.file_system == "lustre" and ranks >= len(targets):
             cells += [self._cell(context, way, targets, ranks, least, of=len(targets)) for way in _OTHER_WAYS]
         return cells
 

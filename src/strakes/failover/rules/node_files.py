@@ -34,6 +34,9 @@ _UNITS_OF = {
     "dovecot": ("dovecot.service",),
     "slapd": ("slapd.service",),
     "controld": ("dlm.service",),
+    "lvmlockd": ("lvmlockd.service", "lvm2-lvmlockd.service", "lvmlocks.service", "lvm2-lvmlocks.service"),
+    "clvm": ("lvm2-clvmd.service", "lvm2-cluster-activation.service"),
+    "VirtualDomain": ("libvirt-guests.service",),
     "CTDB": ("ctdb.service", "smb.service", "nmb.service"),
 }
 _CLUSTER_UNITS = ("pacemaker", "corosync", "sbd", "corosync-qdevice", "drbd")

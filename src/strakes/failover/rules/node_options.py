@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from strakes.failover.known_options import modules_known, options_of, sections_known, slip
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.node_rows import NODE_ROWS, uses
+from strakes.failover.rules.node_sources import special_settings
+from strakes.failover.rules.rule import OWN, Severity, rule
 from strakes.failover.setup import Setup
 
 _SYSTEMD = "https://www.freedesktop.org/software/systemd/man/latest/systemd.directives.html"
@@ -74,10 +76,17 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
             yield Given("modprobe.d", f"module {module}", name, value.strip('"'))
     for name, value in setup.sysctl.items():
         yield Given("sysctl", "sysctl", re.sub(r"\.(conf|neigh)\.[^.]+\.", r".\1.all.", name), value)
+    for row in special_settings(setup):
+        yield Given(*row)
+    yield from _mounts(setup)
+
+
+def _mounts(setup: Setup) -> Iterator[Given]:
+    """Yield the mount options of file systems whose options are known."""
     for one in setup.cib.services if setup.cib else ():
         options = one.values.get("options", "") if one.agent == "Filesystem" else ""
         kind = one.values.get("fstype", "")
-        if options_of(f"mount options {kind}"):
+        if options_of(f"mount options {kind}") or kind == "lustre":
             yield from _mount_options(f"cib: {one.id}", kind, options)
     for line in setup.fstab.splitlines():
         words = line.partition("#")[0].split()
@@ -147,62 +156,31 @@ def not_taken(setup: Setup) -> Iterator[str]:
             yield f"{given.file}: {given.name}={given.value}, which ought to be {complaint}"
 
 
-# Table, name, values that do harm (a regular expression), and what then happens.
-_HARMFUL = (
-    (
-        "logind.conf Login",
-        "HandlePowerKey",
-        r"poweroff|reboot|suspend|hibernate",
-        "a BMC that presses the button shuts the node down in minutes, and does not cut its power",
-        False,
-    ),
-    (
-        "system.conf Manager",
-        "RuntimeWatchdogSec",
-        r"[1-9].*|default",
-        "systemd holds the watchdog that sbd needs",
-        True,
-    ),
-    (
-        "system.conf Manager",
-        "DefaultTimeoutStopSec",
-        r"[1-9]s?|1\ds?",
-        "what has no time of its own is killed while it still writes",
-        False,
-    ),
-    (
-        "pacemaker settings",
-        "PCMK_panic_action",
-        r"(?!reboot|crash|sync-).*",
-        "the node does not go down when it has to",
-        False,
-    ),
-    (
-        "pacemaker settings",
-        "PCMK_node_start_state",
-        r"standby|member.*",
-        "the node serves nothing after it started",
-        False,
-    ),
-    ("multipath.conf (defaults|device|overrides)", "path_checker", r"none", "a dead path is not noticed", False),
-    ("multipath.conf defaults", "skip_kpartx|user_friendly_names", r"(?!yes|no).*", "only yes or no is known", False),
-    ("nfs.conf nfsd", "threads", r"[01]", "no thread, or a single one, serves all clients", False),
-    ("nfs.conf nfsd", "vers4|tcp", r"n|no|0|false|off", "clients that mount so are refused", False),
-    (
-        "iscsid.conf",
-        r"node\.session\.timeo\.replacement_timeout",
-        r"-\d+",
-        "requests wait for ever for a target that is gone",
-        False,
-    ),
-    (
-        "unit Service",
-        "Restart",
-        r"always|on-failure|on-abnormal",
-        "systemd restarts what Pacemaker stopped or fenced",
-        True,
-    ),
+def _harm(setup: Setup, severity: Severity) -> Iterator[str]:
+    """Yield what the rows of a severity find."""
+    settings = list(settings_of_nodes(setup))
+    for row in NODE_ROWS:
+        if row.severity != severity or not uses(setup, row.only_with):
+            continue
+        for given in settings:
+            if (
+                re.fullmatch(row.table, given.table)
+                and re.fullmatch(row.names, given.name)
+                and re.fullmatch(row.bad, given.value)
+            ):
+                yield f"{given.file}: {given.name}={given.value}: {row.because}"
+
+
+@rule(
+    "node-setting-doubtful",
+    "warning",
+    reason="The node then does less for the cluster than it could, or recovers later.",
+    remedy="Remove the line; the default is right.",
+    source=OWN,
 )
+def doubtful(setup: Setup) -> Iterator[str]:
+    """Find settings of a node that are seldom meant in a cluster."""
+    yield from _harm(setup, "warning")
 
 
 @rule(
@@ -214,23 +192,17 @@ _HARMFUL = (
 )
 def harmful(setup: Setup) -> Iterator[str]:
     """Find settings of a node that work against the cluster."""
+    yield from _harm(setup, "error")
     managed = (
         {one.agent.removesuffix(".service") for one in setup.cib.services if one.standard == "systemd"}
         if setup.cib
         else set()
     )
     for given in settings_of_nodes(setup):
-        for table, names, bad, because, conditional in _HARMFUL:
-            if (
-                not re.fullmatch(table, given.table)
-                or not re.fullmatch(names, given.name)
-                or not re.fullmatch(bad, given.value)
-            ):
-                continue
-            unit = given.file.rpartition("system/")[2].partition(".service")[0]
-            if conditional and not (setup.sbd if given.name == "RuntimeWatchdogSec" else unit in managed):
-                continue
-            yield f"{given.file}: {given.name}={given.value}: {because}"
+        unit = given.file.rpartition("system/")[2].partition(".service")[0]
+        restarts = given.name == "Restart" and given.value in ("always", "on-failure", "on-abnormal")
+        if given.table == "unit Service" and restarts and unit in managed:
+            yield f"{given.file}: {given.name}={given.value}: systemd restarts what Pacemaker stopped or fenced"
     yield from _bound_to_one(setup)
     text = re.sub(r"(?m)[#!].*$", "", setup.texts.get("etc/multipath.conf", ""))
     all_of_them = re.search(r'\bblacklist\s*\{[^}]*\b(devnode|wwid)\s+"?(\.\*|\*|\^?\.\*\$?)"?\s*$', text, re.M)

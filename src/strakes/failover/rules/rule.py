@@ -50,6 +50,7 @@ _MODULES = (
     "node_disks",
     "lnet",
     "node_options",
+    "node_starts",
     "behaviour",
     "inventory",
     "mentions",

@@ -1,0 +1,102 @@
+"""Settings in the files of a node that have forms of their own: LVM, ZFS, Lustre, kdump, the kernel."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+
+from strakes.failover.setup import Setup
+
+# File, table, name and value.
+Row = tuple[str, str, str, str]
+_SCRIPTS = re.compile(r"lustre/.*\.sh|etc/(rc\.d/)?rc\.local")
+_CLUSTER_UNIT = re.compile(r"etc/systemd/system/([\w-]+)\.service(\.d/.*\.conf)?")
+
+
+def commands_of(setup: Setup) -> Iterator[tuple[str, list[str]]]:
+    """Yield the file and the words of each command in the scripts."""
+    for file, text in setup.texts.items():
+        if not _SCRIPTS.fullmatch(file):
+            continue
+        for line in re.sub(r"\\\n", " ", text).splitlines():
+            try:
+                words = shlex.split(line, comments=True)
+            except ValueError:
+                continue
+            if words:
+                yield file, words
+
+
+def special_settings(setup: Setup) -> Iterator[Row]:
+    """Yield the settings of these files."""
+    for file in ("etc/lvm/lvm.conf", "etc/lvm/lvmlocal.conf"):
+        yield from _lvm(file.removeprefix("etc/"), setup.texts.get(file, ""))
+    for name in ("etc/default/zfs", "etc/sysconfig/zfs"):
+        for key, value in setup.settings_of(name).items() if name in setup.texts else ():
+            yield name.removeprefix("etc/"), "zfs settings", key, value
+    for line in setup.texts.get("etc/kdump.conf", "").splitlines():
+        key, _, value = line.partition("#")[0].strip().partition(" ")
+        if key:
+            yield "kdump.conf", "kdump", key, value.strip()
+    grub = setup.settings_of("etc/default/grub")
+    for word in f"{grub.get('GRUB_CMDLINE_LINUX', '')} {grub.get('GRUB_CMDLINE_LINUX_DEFAULT', '')}".split():
+        key, _, value = word.partition("=")
+        yield "default/grub", "kernel command line", key, value
+    yield from _of_commands(setup)
+    yield from _of_cluster_units(setup)
+    for one in setup.cib.services if setup.cib else ():
+        words = one.values.get("importargs", "").split() if one.agent == "ZFS" else []
+        yield from _pairs(f"cib: {one.id}", "pool", words)
+
+
+def _lvm(file: str, text: str) -> Iterator[Row]:
+    section = ""
+    for line in text.splitlines():
+        plain = line.partition("#")[0].strip()
+        if head := re.match(r"(\w+)\s*\{", plain):
+            section = head[1]
+            plain = plain[head.end() :]
+        for name, value in re.findall(r"(\w+)\s*=\s*(\"[^\"]*\"|\[[^\]]*\]?|[^\s}]+)", plain):
+            yield file, f"lvm.conf {section}", name, value.strip('"')
+
+
+def _pairs(where: str, table: str, words: list[str]) -> Iterator[Row]:
+    for before, word in pairwise(words):
+        name, equal, value = word.partition("=")
+        if equal and before in ("-o", "-O"):
+            yield where, "dataset" if before == "-O" else table, name, value
+
+
+def _of_commands(setup: Setup) -> Iterator[Row]:
+    for file, words in commands_of(setup):
+        where = file.rpartition("/")[2]
+        if words[0] in ("zpool", "zfs") and len(words) > 2:
+            kind = "pool" if words[0] == "zpool" else "dataset"
+            if words[1] == "set":
+                yield from ((where, kind, *word.split("=", 1)) for word in words[2:] if "=" in word)  # type: ignore[misc]
+            else:
+                yield from _pairs(f"{where}: {words[0]} {words[1]}", kind, words)
+        if words[0] == "lctl" and len(words) > 2 and words[1] in ("set_param", "conf_param"):
+            for word in words[2:]:
+                name, equal, value = word.partition("=")
+                if equal:
+                    yield where, "lctl", name, value
+        if words[0] in ("mkfs.lustre", "tunefs.lustre"):
+            for word in words[1:]:
+                match = re.fullmatch(r"--param=([\w.*-]+)=(.*)", word)
+                if match:
+                    yield f"{where}: {words[-1]}", "lctl", match[1], match[2]
+
+
+def _of_cluster_units(setup: Setup) -> Iterator[Row]:
+    for file, text in setup.texts.items():
+        unit = _CLUSTER_UNIT.fullmatch(file)
+        section = ""
+        for line in text.splitlines() if unit else ():
+            if head := re.match(r"\s*\[(\w+)\]", line):
+                section = head[1]
+            name, equal, value = line.partition("=")
+            if unit and equal and not line.lstrip().startswith(("#", ";")):
+                yield file.removeprefix("etc/"), f"unit {section} of {unit[1]}", name.strip(), value.strip()

@@ -1,0 +1,371 @@
+"""Rules about what starts on a node, where its disks come from, and files that must agree with the cluster's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.rules.lustre import made_targets
+from strakes.failover.rules.node_sources import commands_of
+from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.setup import Setup
+
+_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
+_ALWAYS_NEEDED = ("pacemaker", "corosync", "sbd", "corosync-qdevice", "multipathd", "iscsid", "resource-agents-deps")
+# What agents start by systemctl.
+_NEEDED_BY = {"nfsserver": ("nfs-server", "rpc-statd", "rpcbind", "nfs-mountd", "nfs-idmapd"), "controld": ("dlm",)}
+_OTHER_MANAGERS = ("heartbeat", "cman", "rgmanager", "openais", "keepalived", "pacemaker_remote")
+_LOCAL = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|vd[a-z]+|hd[a-z])p?\d*")
+# Options of zpool import that take what another node has written, or what is not there.
+_IMPORT = {
+    "-F": "goes back to an older state of the pool",
+    "-X": "goes back to an older state of the pool",
+    "-D": "imports pools that were destroyed",
+    "-a": "imports every pool that it finds",
+    "-m": "imports a pool without its log, and what that has acknowledged",
+    "-c": "believes a file in place of the disks",
+}
+
+
+def enabled_units(setup: Setup) -> set[str]:
+    """Return the names of the units that start at boot."""
+    return {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+
+
+@rule(
+    "unit-masked",
+    "error",
+    "units",
+    reason="A unit that is a link to /dev/null, or empty, cannot be started by anybody, Pacemaker and its agents "
+    "included.",
+    remedy="systemctl unmask UNIT; disable is enough to keep systemd from starting it.",
+    source="https://www.freedesktop.org/software/systemd/man/latest/systemctl.html",
+)
+def masked(setup: Setup) -> Iterator[str]:
+    """Find masked units that the cluster needs."""
+    services = setup.cib.services if setup.cib else ()
+    needed = set(_ALWAYS_NEEDED)
+    for one in services:
+        needed |= {one.agent.removesuffix(".service")} if one.standard in ("systemd", "service") else set()
+        needed |= set(_NEEDED_BY.get(one.agent, ()))
+    for name, text in setup.units.items():
+        if "/" not in name and not text.strip() and name.rpartition(".")[0] in needed:
+            yield f"systemd: {name} is masked"
+
+
+@rule(
+    "another-manager-started",
+    "error",
+    "units",
+    "pacemaker",
+    reason="Two programs then manage one node, or hold one watchdog: the second one fails, or works against the first.",
+    remedy="systemctl disable the other one on all nodes.",
+    source=OWN,
+)
+def another(setup: Setup) -> Iterator[str]:
+    """Find cluster managers and watchdog daemons that are enabled beside Pacemaker and sbd."""
+    enabled = enabled_units(setup)
+    for name in _OTHER_MANAGERS:
+        if f"{name}.service" in enabled and (name != "pacemaker_remote" or "pacemaker.service" in enabled):
+            yield f"systemd: {name}.service is enabled beside Pacemaker"
+    if "watchdog.service" in enabled and setup.sbd:
+        yield "systemd: watchdog.service is enabled, and sbd holds the watchdog"
+
+
+@rule(
+    "start-waits-for-the-cluster",
+    "error",
+    "units",
+    "pacemaker",
+    reason="What Pacemaker mounts or starts is not there at boot: a unit that requires it pulls it in behind "
+    "Pacemaker's back, or waits until it fails.",
+    remedy="Remove the line; for a service of Pacemaker use its constraints.",
+    source="https://www.freedesktop.org/software/systemd/man/latest/systemd.unit.html",
+)
+def waits(setup: Setup) -> Iterator[str]:
+    """Find units that start at boot and require what Pacemaker mounts or starts."""
+    cib, enabled = setup.pacemaker, enabled_units(setup)
+    mounts = {one.mount_point for one in cib.services if one.is_mount and one.mount_point}
+    units = {f"{place.strip('/').replace('/', '-')}.mount": place for place in mounts}
+    managed = {
+        f"{one.agent.removesuffix('.service')}.service"
+        for one in cib.services
+        if one.standard in ("systemd", "service")
+    }
+    managed |= {"drbd.service"} if any(one.is_drbd for one in cib.primitives) else set()
+    for name, text in setup.units.items():
+        unit = name.partition(".d/")[0]
+        if unit in managed or not (unit in enabled or unit.partition(".")[0] in _ALWAYS_NEEDED or ".d/" in name):
+            continue
+        for key, value in re.findall(r"(?m)^\s*(Requires|Wants|BindsTo|Requisite|RequiresMountsFor)\s*=\s*(.*)$", text):
+            for word in value.split():
+                below = key == "RequiresMountsFor" and any(f"{word}/".startswith(f"{place}/") for place in mounts)
+                if below or word in units or word in managed:
+                    yield f"systemd: {unit} has {key}={word}, which is Pacemaker's"
+
+
+@rule(
+    "started-by-a-script",
+    "error",
+    reason="A script at boot mounts, imports or promotes on every node that starts, whoever has it at that moment.",
+    remedy="Remove the command from rc.local; Pacemaker does it.",
+    source=OWN,
+)
+def scripted(setup: Setup) -> Iterator[str]:
+    """Find commands of rc.local that do what Pacemaker does."""
+    for file, words in commands_of(setup):
+        text = " ".join(words)
+        if "rc.local" in file and re.match(
+            r"(\S*/)?(drbdadm\s+(primary|up|adjust|secondary)|zpool\s+import|vgchange\s+.*-a|mount\s+-t\s+lustre|"
+            r"exportfs|ip\s+addr\s+add|mdadm\s+(-A|--assemble)|mount\s+/dev/(drbd|mapper))",
+            text,
+        ):
+            yield f"rc.local: {text[:80]}"
+
+
+@rule(
+    "volumes-owned-by-both",
+    "error",
+    "pacemaker",
+    reason="vg_access_mode is kept by lvm.conf alone: without it, or with the other node's name allowed, both nodes "
+    "may activate the group.",
+    remedy='system_id: system_id_source = "uname", no extra_system_ids. tagging: volume_list with the own groups.',
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+)
+def owned(setup: Setup) -> Iterator[str]:
+    """Find files of LVM that do not keep what LVM-activate counts on."""
+    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvm.conf", ""))
+    own = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvmlocal.conf", ""))
+    for one in setup.pacemaker.services if text else ():
+        mode = one.values.get("vg_access_mode", "") if one.agent == "LVM-activate" else ""
+        source = re.search(r"\bsystem_id_source\s*=\s*\"?(\w+)", text)
+        if mode == "system_id" and not source:
+            yield f"lvm.conf: no system_id_source, and {one.id} has vg_access_mode=system_id"
+        elif (
+            mode == "system_id"
+            and source
+            and source[1] not in ("none", "uname", "lvmlocal", "machineid", "appmachineid", "file")
+        ):
+            yield f"lvm.conf: system_id_source is {source[1]}"
+        elif (
+            mode == "system_id"
+            and source
+            and source[1] == "lvmlocal"
+            and own
+            and not re.search(r"\bsystem_id\s*=", own)
+        ):
+            yield f"lvmlocal.conf: no system_id, and {one.id} has vg_access_mode=system_id"
+        if mode == "lvmlockd" and not re.search(r"\buse_lvmlockd\s*=\s*1", text):
+            yield f"lvm.conf: no use_lvmlockd = 1, and {one.id} has vg_access_mode=lvmlockd"
+        if mode == "tagging" and not re.search(r"(?<!activation_)\bvolume_list\s*=", text):
+            yield f"lvm.conf: no volume_list, and {one.id} has vg_access_mode=tagging"
+    given = re.search(r"\bextra_system_ids\s*=\s*\[([^\]]*)\]", own)
+    for name in re.findall(r"\"([^\"]+)\"", given[1]) if given else ():
+        if name in setup.node_names:
+            yield f"lvmlocal.conf: extra_system_ids has {name}"
+
+
+@rule(
+    "pool-import-dangerous",
+    "error",
+    "pacemaker",
+    reason="An import that is told so does not bring back what clients were told is written, or takes more than "
+    "its pool.",
+    remedy="Remove the option from importargs; -d with the directory of the disks is enough.",
+    source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-import.8.html",
+)
+def imported(setup: Setup) -> Iterator[str]:
+    """Find options of zpool import that lose data, or import others' pools."""
+    for one in setup.pacemaker.services:
+        for word in one.values.get("importargs", "").split() if one.agent == "ZFS" else ():
+            for option, because in _IMPORT.items():
+                if re.fullmatch(rf"-[fN]*{option[1]}", word):
+                    yield f"cib: {one.id} has importargs={one.values['importargs']}: {option} {because}"
+
+
+@rule(
+    "part-of-a-target-on-one-node",
+    "error",
+    "lustre",
+    reason="A log, or a journal, on a disk inside one node is not there when the other node takes over: the pool or "
+    "the target is not imported, or loses what the log has acknowledged.",
+    remedy="A shared disk for it, as for the data: /dev/mapper/..., /dev/disk/by-id/...",
+    source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolconcepts.7.html",
+)
+def local_part(setup: Setup) -> Iterator[str]:
+    """Find logs of pools and journals of targets on a node's own disks."""
+    for _, words in commands_of(setup):
+        if words[:2] in (["zpool", "create"], ["zpool", "add"]) and "log" in words:
+            after = words[words.index("log") + 1 :]
+            local = [word for word in after if _LOCAL.fullmatch(word)]
+            shared = [
+                word for word in words[: words.index("log")] if word.startswith("/dev/") and not _LOCAL.fullmatch(word)
+            ]
+            yield from (f"make-targets.sh: the log of a pool is {word}" for word in local if shared)
+        if words[0] == "mkfs.lustre":
+            for device in re.findall(r"\bdevice=(/dev/\S+)", " ".join(words)):
+                if _LOCAL.fullmatch(device) or device == words[-1]:
+                    yield f"make-targets.sh: the journal of {words[-1]} is {device}"
+
+
+@rule(
+    "target-made-as-it-cannot-be",
+    "error",
+    "lustre",
+    reason="mkfs.lustre refuses the combination, or makes a target that lacks what Lustre needs.",
+    remedy="One of --mdt and --ost; --mgsnode where there is no --mgs; the features that mkfs.lustre chooses by "
+    "itself.",
+    source=_MKFS,
+)
+def impossible(setup: Setup) -> Iterator[str]:
+    """Find options that exclude each other, kinds of disks that are none, and features that are taken away."""
+    for words in made_targets(setup):
+        given = {word.partition("=")[0]: word.partition("=")[2] for word in words if word.startswith("--")}
+        if "--mdt" in given and "--ost" in given:
+            yield f"make-targets.sh: {words[-1]} is made as --mdt and as --ost"
+        if "--mgs" in given and "--mgsnode" in given:
+            yield f"make-targets.sh: {words[-1]} has --mgs and --mgsnode"
+        if words[0] == "mkfs.lustre" and not {"--mgs", "--mdt", "--ost"} & set(given):
+            yield f"make-targets.sh: {words[-1]} is neither --mgs nor --mdt nor --ost"
+        if given.get("--backfstype", "ldiskfs") not in ("ldiskfs", "zfs", "wbcfs"):
+            yield f"make-targets.sh: {words[-1]} has --backfstype={given['--backfstype']}"
+        options = given.get("--mkfsoptions", "")
+        for feature in re.findall(r"\^(dirdata|extents?|quota|ea_inode|large_dir|dir_index|sparse_super)\b", options):
+            yield f"make-targets.sh: {words[-1]} is made with ^{feature}"
+        size = re.search(r"-I\s*(\d+)", options)
+        if size and "--mdt" in given and int(size[1]) < 512:
+            yield f"make-targets.sh: {words[-1]} has inodes of {size[1]} bytes, too small for its attributes"
+        mounted = given.get("--mountfsoptions", "").split(",")
+        for word in ("ro", "data=writeback", "journal_async_commit", "nouser_xattr", "commit=0"):
+            if word in mounted:
+                yield f"make-targets.sh: {words[-1]} has --mountfsoptions with {word}"
+
+
+@rule(
+    "list-of-targets-contradicts",
+    "error",
+    reason="ldev.conf says which node has which target: a node that is none, or a target or disk that stands twice, is "
+    "mounted on the wrong node or on both.",
+    remedy="LOCAL FOREIGN LABEL DEVICE: the two nodes of the pair, and each label and device once.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/ldev.conf.5",
+)
+def listed(setup: Setup) -> Iterator[str]:
+    """Find lines of ldev.conf that contradict each other, or name nodes that are none."""
+    seen: set[str] = set()
+    known = {part for full in setup.node_names for part in (full, full.partition(".")[0])}
+    for line in setup.texts.get("etc/ldev.conf", "").splitlines():
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) < 4:
+            yield f"ldev.conf: {' '.join(words)} has fewer than four words"
+            continue
+        local, foreign, label, device = words[:4]
+        if local == foreign:
+            yield f"ldev.conf: {label} has {local} twice"
+        for name in {local, foreign} - {"-"}:
+            if known and name not in known:
+                yield f"ldev.conf: {label} is on {name}, which is no node"
+        for thing in (label, re.sub(r"^(zfs|md|lustre):", "", device)):
+            if thing in seen:
+                yield f"ldev.conf: {thing} stands twice"
+            seen.add(thing)
+
+
+@rule(
+    "dump-that-nobody-announces",
+    "error",
+    "pacemaker",
+    reason="fence_kdump waits for messages of the node that dumps: kdump sends them only to the nodes that it is told, "
+    "and only where memory is kept for it.",
+    remedy="fence_kdump_nodes with all other nodes in kdump.conf; crashkernel=auto or a size on the kernel's line.",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/kdump/fence_kdump.c",
+)
+def unannounced(setup: Setup) -> Iterator[str]:
+    """Find fencing by kdump without its nodes, or without memory for it."""
+    if not any(device.agent == "fence_kdump" for device in setup.pacemaker.devices):
+        return
+    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/kdump.conf", ""))
+    if text.strip() and not re.search(r"(?m)^\s*fence_kdump_nodes\s+\S", text):
+        yield "kdump.conf: no fence_kdump_nodes"
+    grub = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/default/grub", ""))
+    if grub and "crashkernel=" not in grub:
+        yield "default/grub: no crashkernel"
+    enabled = enabled_units(setup)
+    if {"pacemaker.service", "corosync.service"} & enabled and not {"kdump.service", "kdump-tools.service"} & enabled:
+        yield "systemd: kdump.service is not enabled"
+
+
+@rule(
+    "features-miscounted",
+    "error",
+    reason="The number before the features says how many words follow: with another one the kernel refuses the table, "
+    "and the disk does not appear.",
+    remedy='no_path_retry in place of features; or features "1 queue_if_no_path".',
+    source="https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html",
+)
+def miscounted(setup: Setup) -> Iterator[str]:
+    """Find features and handlers of multipath with the wrong number before them."""
+    for name, value in re.findall(
+        r"(?m)^\s*(features|hardware_handler)\s+\"([^\"]*)\"", setup.texts.get("etc/multipath.conf", "")
+    ):
+        words = value.split()
+        if words and (not words[0].isdecimal() or int(words[0]) != len(words) - 1):
+            yield f'multipath.conf: {name} "{value}"'
+
+
+# Lines of these may differ: each node has its own.
+_OWN_LINES = re.compile(
+    r"^\s*(#.*|system_id\s*=.*|PCMK_remote_address=.*|reservation_key\s.*|bindnetaddr:.*|InitiatorName=.*|host\s*=.*|name\s*=.*)?$"
+)
+_OWN_FILES = re.compile(
+    r"etc/(hostid|hostname|fstab|lvm/lvmlocal\.conf|iscsi/initiatorname\.iscsi|default/grub|machine-id)"
+)
+_MUST_DIFFER = re.compile(r"etc/(hostid|hostname|machine-id|iscsi/initiatorname\.iscsi)")
+
+
+@rule(
+    "files-of-nodes-differ",
+    "error",
+    "nodes",
+    reason="After a take-over the other node serves with its own files: what differs is found out then, if not by "
+    "chance before. What names a node, as its hostid, has to differ.",
+    remedy="Copy the file to all nodes (csync2, pcs, ansible); give each node its own hostid, host name and initiator.",
+    source=OWN,
+)
+def differing(setup: Setup) -> Iterator[str]:
+    """Find files below nodes/NAME that differ and should not, that are on one node only, or that have to differ."""
+    nodes: dict[str, dict[str, str]] = {}
+    for name, text in setup.texts.items():
+        if name.startswith("nodes/"):
+            _, node, file = name.split("/", 2)
+            nodes.setdefault(node, {})[file] = text
+    if len(nodes) < 2:
+        return
+    first = next(iter(nodes))
+    for file in dict.fromkeys(file for files in nodes.values() for file in files):
+        without = [node for node, files in nodes.items() if file not in files]
+        if without:
+            yield f"{file} is not on {', '.join(without)}"
+            continue
+        texts = {node: _compared(file, files[file]) for node, files in nodes.items()}
+        for node, lines in texts.items():
+            if node == first:
+                continue
+            if _MUST_DIFFER.fullmatch(file) and lines == texts[first]:
+                yield f"{file} is the same on {first} and {node}"
+            elif not _OWN_FILES.fullmatch(file) and lines != texts[first]:
+                line = next(
+                    iter(
+                        [one for one in lines if one not in texts[first]]
+                        or [one for one in texts[first] if one not in lines]
+                        or ["(order)"]
+                    )
+                )
+                yield f"{file} differs between {first} and {node}: {line.strip()[:80]}"
+
+
+def _compared(file: str, text: str) -> list[str]:
+    if _MUST_DIFFER.fullmatch(file):
+        return text.split()
+    return [re.sub(r"\s+", " ", line).strip() for line in text.splitlines() if not _OWN_LINES.fullmatch(line)]

@@ -162,3 +162,18 @@ def test_a_directory_for_each_file_has_no_effect_on_a_shared_one(
 ) -> None:
     assert strakes("-n", "2", "ior", "-u", "-b", "128k", "-t", "64k", "-o", f"{places[0]}/x") == 0
     assert "-u has no effect without -F, as in IOR" in capsys.readouterr().err
+
+
+def test_later_commands_name_all_directories(places: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    both = f"{places[0]}@{places[1]}"
+    for where in (both, str(places[0])):
+        assert strakes("-n", "2", "mdtest", "-n", "20", "-F", "-u", "-d", where) == 0
+    capsys.readouterr()
+    all_of_them = f"{places[0]}, {places[1]}"
+    run(["compare", "latest~1", "latest"])
+    # Paths that are longer than the screen are broken.
+    assert f"target:{places[0]},{places[1]}inA,{places[0]}inB" in "".join(capsys.readouterr().out.split())
+    assert run(["export", "latest~1", "--format", "openmetrics"]) == 0
+    assert f'target="{all_of_them}"' in capsys.readouterr().out
+    assert run(["runs", "--json"]) == 0
+    assert [listed["target"] for listed in json.loads(capsys.readouterr().out)][-2:] == [all_of_them, str(places[0])]

@@ -238,8 +238,8 @@ def _cleared(a: Sequence[Visit], b: Sequence[Visit]) -> bool:
 
 def facts_of(run: Run) -> dict[str, Any]:
     """Return what the comparison tells of a run."""
-    keys = ("id", "kind", "name", "target", "created", "status")
-    return {key: run.manifest[key] for key in keys if key in run.manifest}
+    keys = ("id", "kind", "name", "created", "status")
+    return {**{key: run.manifest[key] for key in keys if key in run.manifest}, "target": run.directories}
 
 
 def differences(a: Run, b: Run) -> list[str]:
@@ -247,7 +247,7 @@ def differences(a: Run, b: Run) -> list[str]:
     lines = []
     places = [_places(run) for run in (a, b)]
     if all(places) and not set(places[0]) & set(places[1]):
-        lines.append(f"target: {a.manifest['target']} in A, {b.manifest['target']} in B")
+        lines.append(f"target: {a.directories} in A, {b.directories} in B")
     around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
     # Other tools tell little of the machine, and what one of the two does not tell is no difference.
@@ -257,9 +257,9 @@ def differences(a: Run, b: Run) -> list[str]:
 
 def _places(run: Run) -> list[str]:
     """Return where a run may have measured: other tools name a file, or a directory that they make in that place."""
-    target = PurePath(run.manifest["target"])
     if run.manifest["kind"] != "import":
-        return [str(target)]
+        return [run.directories]
+    target = PurePath(run.manifest["target"])
     return [str(target), str(target.parent)] if target.is_absolute() else []
 
 

@@ -165,7 +165,7 @@ def _read_summary(path: Path) -> RunSummary:
         id=run.id,
         kind=str(manifest.get("kind", "")),
         name=str(manifest.get("name", "")),
-        target=str(manifest.get("target", "")),
+        target=run.directories,
         file_system=str(mount.get("file_system", "")),
         status=cast("Status", str(manifest.get("status", "damaged"))),
         created=str(manifest.get("created", "")),

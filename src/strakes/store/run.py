@@ -83,6 +83,12 @@ class Run:
             raise self.damaged(f"{'created'!r} is of another type", "run.json") from error
         return manifest
 
+    @property
+    def directories(self) -> str:
+        """Return where it measured: one directory, or all that its ranks took in turn."""
+        beside = self.manifest.get("options", {}).get("beside", ())
+        return ", ".join([str(self.manifest.get("target", "")), *beside])
+
     @cached_property
     def environment(self) -> dict[str, Any]:
         """Where it is measured."""

@@ -86,7 +86,7 @@ def to_openmetrics(run: Run) -> str:
 def labels_of_run(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
     """Return the labels that all metrics of a run have; ``facts`` are those of its file system."""
     return {
-        "target": str(run.manifest["target"]),
+        "target": run.directories,
         "file_system": str(facts.get("file_system", "")),
         "host": str(run.environment.get("host", "")),
         "name": str(run.manifest["name"]),

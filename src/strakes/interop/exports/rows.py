@@ -68,7 +68,7 @@ def rows(run: Run) -> Iterator[dict[str, object]]:
         "kind": manifest["kind"],
         "name": manifest["name"],
         "created": manifest["created"],
-        "target": manifest["target"],
+        "target": run.directories,
         "file_system": results.facts.get("file_system"),
         "host": run.environment.get("host"),
         "imported": manifest["kind"] == "import",

@@ -259,6 +259,29 @@ TEST_CASE("find goes over all of the plan's directory where it is asked to") {
     }
 }
 
+TEST_CASE("find goes over what other kinds of phases left, too, and over trees whose items are gone") {
+    for (const int ranks : {1, 3}) {
+        const Json items{{"files", "items"}, {"items", 12}, {"depth", 1}, {"branch", 2}};
+        const Json gone{{"files", "gone"}, {"items", 8}, {"depth", 1}, {"branch", 2}};
+        Stage stage(
+            plan_of({transfer("data", "write", {{"own_directory", true}}), metadata("items", "file-create", items),
+                     metadata("gone", "file-create", gone), metadata("remove", "file-remove", gone),
+                     metadata("find", "find", with(items, {{"find_all", true}}))},
+                    ranks));
+        for (const std::size_t phase : {0U, 1U, 2U, 3U}) run_well(stage, phase);
+        fs::create_directories(stage.path() / "beside/b0/within");
+        std::ofstream(stage.path() / "beside/b0/within/file").close();
+        std::uint64_t entries = 0, directories = 1;
+        for (const auto& entry : fs::recursive_directory_iterator(stage.path())) {
+            ++entries;
+            if (entry.is_directory()) ++directories;
+        }
+        const auto found = run_well(stage, 4);
+        CHECK(operations(found) == entries);
+        CHECK(listed(found).directories == directories);
+    }
+}
+
 TEST_CASE("a directory that cannot be listed is named, and a sample says what was listed") {
     const Json tree{{"items", 10}};
     Stage stage(plan_of({metadata("create", "file-create", tree), metadata("list", "list", tree)}, 1));

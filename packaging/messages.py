@@ -41,7 +41,7 @@ _NAMED = re.compile(r"\{\w*(?::[^}]*)?\}")
 _PLACE = re.compile(r"\{\d+\}")
 _CODE = re.compile(
     r"^(bold|dict\[|default-src|system-ui|strakes advise --|SELECT|INSERT|CREATE|PRAGMA|UPDATE|DELETE)\b"
-    r"|^<html|^dict\[|^strakes 0$|^[\w./*-]+$|^\S+=|^[a-z][-\w]* --?\w|^\W*$|</|[\\^$]\w*[\[(]"
+    r"|^<html|^dict\[|^strakes 0$|^[\w./*-]+$|^\S+=|^(?!without )[a-z][-\w]* --?\w|^\W*$|</|[\\^$]\w*[\[(]"
 )
 
 

@@ -1,4 +1,4 @@
-"""The three yardsticks as a page."""
+"""The four yardsticks as a page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.prediction import io500, made_up, series
+from bench.prediction import io500, made_up, real, series
 from bench.prediction.ideal import find_bound
 from bench.prediction.model import Judged, judge_made_up, judge_series, learn_io500
 from bench.prediction.simple import RULES
@@ -74,7 +74,9 @@ there is to do.
 
 def make_page(data: Path, systems: int) -> str:
     """Judge everything; ``data``: the directory with the data of others."""
-    return "\n".join([_INTRODUCTION, *_io500(data), *_series(data), *_made_up(systems), _MODEL])
+    return "\n".join(
+        [_INTRODUCTION, *_io500(data), *_series(data), *_made_up(systems), real.render(real.read_results()), _MODEL]
+    )
 
 
 def _io500(data: Path) -> Iterator[str]:

@@ -16,6 +16,7 @@ from bench.truth.newest import every_truth, newest_truths, truth_named
 from bench.truth.noise import five, later_noises, log_normal, more_noises, noise_named
 from bench.truth.results import Case, Results
 from bench.truth.simulated import portrait_of, survey
+from bench.truth.unforeseen import unforeseen
 from strakes.studies.registry import SURVEY
 
 EQUAL = "all cells equal"
@@ -53,6 +54,12 @@ def newest_cases() -> tuple[list[Case], list[Case]]:
     return pairs, passing
 
 
+def unforeseen_cases() -> tuple[list[Case], list[Case]]:
+    """Return all cells equal, and planted truths, of :mod:`bench.truth.unforeseen`."""
+    every = [Case(truth.name, noise.name) for truth, noise in unforeseen()]
+    return [case for case in every if case.truth == EQUAL], [case for case in every if case.truth != EQUAL]
+
+
 def line(case: Case, verdicts: Sequence[Verdict]) -> str:
     """One row of the table."""
     surveys = len(verdicts)
@@ -81,19 +88,21 @@ def main() -> None:
     parser.add_argument(
         "--newest", action="store_true", help="make the table of the newest truths, each under five noises"
     )
+    parser.add_argument("--unforeseen", action="store_true", help="make the table of what nobody had seen before")
     parser.add_argument("--tell", action="store_true", help="name the false sentences")
     arguments = parser.parse_args()
     table = partial(_table, arguments)
+    block = "unforeseen" if arguments.unforeseen else "newest" if arguments.newest else "truth"
     if arguments.document is None:
         sys.stdout.write(f"{table()}\n")
     else:
         text = arguments.document.read_text(encoding="utf-8")
-        arguments.document.write_text(placed(text, "newest" if arguments.newest else "truth", table), encoding="utf-8")
+        arguments.document.write_text(placed(text, block, table), encoding="utf-8")
 
 
 def _table(arguments: argparse.Namespace) -> str:
     results = Results(arguments.results)
-    equal, planted = newest_cases() if arguments.newest else cases()
+    equal, planted = (unforeseen_cases if arguments.unforeseen else newest_cases if arguments.newest else cases)()
     wanted = [
         (case, count)
         for group, count in ((equal, arguments.surveys), (planted, arguments.planted))

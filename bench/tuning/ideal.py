@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.tuning.grids import Grid
 from bench.tuning.landscape import Landscape
-from bench.tuning.worth import Worth, scatter
+from bench.tuning.worth import Worth
 from strakes.tune.surrogate import Array
 
 
@@ -38,7 +38,7 @@ def truth(grid: Grid, landscape: Landscape) -> Array:
 
 
 def observe(values: Array, noise: float, error: float, budget: int, good: float, tries: int, seed: int = 0) -> Reached:
-    """``tries`` searches of an ideal observer whose guesses are wrong by ``error`` (standard deviation of logarithms).
+    """Return what ``tries`` searches come to, with guesses that are wrong by ``error`` (standard deviation).
 
     ``error`` infinite: no guesses at all.
     """
@@ -71,11 +71,6 @@ def observe(values: Array, noise: float, error: float, budget: int, good: float,
             sums[number], probable[number] = np.cumsum(share), float((share @ enough)[0])
         reached += bool(enough[int(np.argmax(probable + 1e-9 * chance.random(len(values))))])
     return Reached(reached / tries, possible / tries, float(np.mean(correlations)))
-
-
-def noise_of(landscape: Landscape) -> float:
-    """Scatter of one repetition, as the observer knows it."""
-    return scatter(landscape)
 
 
 def _drawn(values: Array, sums: Array, chance: np.random.Generator) -> int:

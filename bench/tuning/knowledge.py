@@ -29,16 +29,16 @@ _BELIEVED = 0.7
 SHORT_CONFIRMATION = {"explore_until": 0.8, "race_until": 0.95}
 
 
-def portrait_of(grid: Grid) -> Sequence[Mapping[str, Any]]:
-    """Cells of writing of the survey that was kept; none where there is no survey."""
-    kept = json.loads(PORTRAITS.read_text(encoding="utf-8"))
-    cells: Sequence[Mapping[str, Any]] = kept[grid.name]["cells"] if grid.name in kept else ()
+def portrait_of(grid: Grid, *, part: bool = False) -> Sequence[Mapping[str, Any]]:
+    """Cells of writing of the survey that was kept; ``part``: what it had after 30 s, where that was kept."""
+    kept = json.loads(PORTRAITS.read_text(encoding="utf-8"))[grid.name]
+    cells: Sequence[Mapping[str, Any]] = kept["cells_30s"] if part and "cells_30s" in kept else kept["cells"]
     return cells
 
 
 def evaluation_s(grid: Grid, landscape: Landscape) -> float:
     """Seconds of one evaluation: of the blocks that have neither cheap runs nor only some settings."""
-    return sum(landscape.facts["block_s"][1:3]) / (2 * len(grid.space.points))
+    return float(sum(landscape.facts["block_s"][1:3]) / (2 * len(grid.space.points)))
 
 
 def prior(grid: Grid, cells: Sequence[Mapping[str, Any]]) -> Array:

@@ -145,6 +145,13 @@ def save(landscape: Landscape, path: Path) -> None:
         file.write(json.dumps(document, separators=(",", ":")).encode())
 
 
+def is_whole(grid: Grid) -> bool:
+    """Whether every block of it was measured."""
+    path = PLACE / f"{grid.name}.json.gz"
+    blocks = len(grid.searched) + len(grid.held_out)
+    return path.exists() and len(load(grid.name).facts["block_s"]) == blocks
+
+
 def load(name: str, place: Path = PLACE) -> Landscape:
     """Read it. Raises ValueError where the settings are not those of the grid any more."""
     document = json.loads(gzip.decompress((place / f"{name}.json.gz").read_bytes()))

@@ -11,8 +11,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.tuning import known
 from bench.tuning.grids import GRIDS, SHARE, Grid
-from bench.tuning.landscape import PLACE, Landscape, foremost, load
+from bench.tuning.landscape import Landscape, foremost, is_whole, load
 from bench.tuning.live import KEPT
 from bench.tuning.made_up import MadeUpSampler, made_up
 from bench.tuning.resampled import METHODS, Found, Sampler, searches
@@ -71,11 +72,13 @@ everything and with other searches.
 
 def write(times: int, tries: int, say: Callable[[str], None]) -> None:
     """Return the whole document."""
-    grids = [grid for grid in GRIDS if (PLACE / f"{grid.name}.json.gz").exists()]
+    grids = [grid for grid in GRIDS if is_whole(grid)]
     parts = [_PREAMBLE, *(_landscape(grid, load(grid.name), times, say) for grid in grids)]
     parts.append(_made_up(times, say))
     say("no effect ...")
     parts.append(_no_effect(tries))
+    if known.KEPT.exists():
+        parts.append(known.section(json.loads(known.KEPT.read_text(encoding="utf-8"))))
     if KEPT.exists():
         parts.append(_live(json.loads(KEPT.read_text(encoding="utf-8"))))
     DOCUMENT.write_text("\n".join(parts), encoding="utf-8")

@@ -43,4 +43,4 @@ def remember_calibrations() -> None:
             known[key] = calibrate(past, values_a_month, begins)
         return known[key]
 
-    level.calibrate = remembered  # type: ignore[assignment]
+    level.calibrate = remembered  # type: ignore[attr-defined,assignment]

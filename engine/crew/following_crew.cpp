@@ -20,8 +20,8 @@ constexpr milliseconds kLookEvery{500};  // all ranks of a node do while they ar
 // A rank that speaks to the leader of its node.
 class LocalCrew final : public FollowingCrew {
   public:
-    LocalCrew(World& world, int news, Descriptor connection)
-        : FollowingCrew(world, news), wire_(std::move(connection)) {}
+    LocalCrew(World& world, int news, Descriptor connection, milliseconds gone_after)
+        : FollowingCrew(world, news, gone_after), wire_(std::move(connection)) {}
 
     [[nodiscard]] int descriptor() const override { return wire_.descriptor(); }
     void say_goodbye() override {
@@ -31,7 +31,7 @@ class LocalCrew final : public FollowingCrew {
 
   protected:
     void hear() override {
-        wire_.hear([this](const Order& order) { order_ = order; });
+        wire_.hear([this](const Order& order) { take(order); });
     }
     void say(const Beat& own) override {
         const auto now = Time::now();
@@ -55,7 +55,7 @@ class LocalCrew final : public FollowingCrew {
 class NodeCrew final : public FollowingCrew {
   public:
     NodeCrew(World& world, int news, Connections connections, milliseconds gone_after)
-        : FollowingCrew(world, news),
+        : FollowingCrew(world, news, gone_after),
           wire_(std::move(connections.up)),
           local_(world.crowd.node_of(world.post.rank()).ranks, std::move(connections.local), gone_after),
           ready_(::epoll_create1(EPOLL_CLOEXEC)) {
@@ -81,7 +81,7 @@ class NodeCrew final : public FollowingCrew {
   protected:
     void hear() override {
         wire_.hear([this](const Order& order) {
-            order_ = order;
+            take(order);
             local_.say(order);
         });
         local_.hear();
@@ -114,7 +114,7 @@ std::unique_ptr<FollowingCrew> make_following_crew(World& world, int news, Conne
                                                    milliseconds gone_after) {
     if (world.crowd.leader_of(world.post.rank()) == world.post.rank())
         return std::make_unique<NodeCrew>(world, news, std::move(connections), gone_after);
-    return std::make_unique<LocalCrew>(world, news, std::move(connections.up));
+    return std::make_unique<LocalCrew>(world, news, std::move(connections.up), gone_after);
 }
 
 Beat FollowingCrew::own_beat(const PlanWatch* plan) const {
@@ -128,6 +128,7 @@ Beat FollowingCrew::own_beat(const PlanWatch* plan) const {
 
 void FollowingCrew::attend(PlanWatch* plan) {
     hear();
+    silence_.look(Time::now());
     if (plan != nullptr && order_.plan == number_) plan->hear(order_);
     say(own_beat(plan));
 }
@@ -135,10 +136,13 @@ void FollowingCrew::attend(PlanWatch* plan) {
 // One of them: several may have come by now, since a plan of other ranks does not wait for this one.
 std::string FollowingCrew::take_call() {
     std::string line;
+    silence_.begin(Time::now());
+    silence_.hear(0, true);
     world_.performer.perform([&] { line = world_.everybody().from_first({}); });
     world_.performer.wait(kLookEvery, [this] {
         hear();
-        if (lost() || told_to_abandon()) ::_exit(1);
+        silence_.look(Time::now());
+        if (lost() || told_to_abandon() || hears_nothing()) ::_exit(1);
         say(own_beat(nullptr));
     });
     ++number_;

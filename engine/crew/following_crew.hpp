@@ -8,12 +8,14 @@
 #include "crew/connections.hpp"
 #include "crew/local_ranks.hpp"
 #include "crew/process_crew.hpp"
+#include "crew/silence.hpp"
 
 namespace strakes {
 
 class FollowingCrew : public ProcessCrew {
   public:
-    using ProcessCrew::ProcessCrew;
+    FollowingCrew(World& world, int news, std::chrono::milliseconds gone_after)
+        : ProcessCrew(world, news), silence_(1, gone_after + kLonger, Time::now()) {}
 
     void attend(PlanWatch* plan) override;
     // Null where this process takes no part.
@@ -31,9 +33,16 @@ class FollowingCrew : public ProcessCrew {
     [[nodiscard]] bool told_to_abandon() const noexcept { return order_.abandon != 0; }
     // Who says what to do has gone.
     [[nodiscard]] bool lost() const noexcept { return !is_open() && !told_to_leave(); }
+    // Nothing was heard from whoever says what to do, for longer than it would allow this process: where only the way
+    // between them is broken, it is the first to speak.
+    [[nodiscard]] bool hears_nothing() const { return silence_.is_gone(0); }
 
   protected:
     virtual void hear() = 0;
+    void take(const Order& order) {
+        order_ = order;
+        silence_.hear(0, true);
+    }
     // At once where others must know, else once a second.
     virtual void say(const Beat& own) = 0;
     [[nodiscard]] virtual bool is_open() const noexcept = 0;
@@ -41,8 +50,11 @@ class FollowingCrew : public ProcessCrew {
     Order order_;
 
   private:
+    static constexpr std::chrono::milliseconds kLonger{2000};
+
     [[nodiscard]] Beat own_beat(const PlanWatch* plan) const;
 
+    Silence silence_;
     bool signalled_ = false;
 };
 

@@ -47,11 +47,21 @@ LeadingCrew::LeadingCrew(World& world, int news, Connections connections, millis
     }
 }
 
+LeadingCrew::~LeadingCrew() {
+    {
+        const std::lock_guard lock(telling_);
+        over_ = true;
+    }
+    told_all_.notify_all();
+    if (teller_.joinable()) teller_.join();
+}
+
 std::unique_ptr<Team> LeadingCrew::team_for(const PlanRequest& request) {
     if (lacks(request.plan)) return make_team({.seed = 0, .ranks = 1, .ranks_per_node = {}, .phases = {}});
     ++number_;
     silence_.begin(Time::now());
     say_to_all({.plan = number_});
+    if (!teller_.joinable()) teller_ = std::thread([this] { tell_again(); });
     world_.performer.perform([&] { static_cast<void>(world_.everybody().from_first(request.line)); });
     wait_for_call();
     std::unique_ptr<Team> team = make_team(request.plan);
@@ -118,11 +128,7 @@ void LeadingCrew::attend(PlanWatch* plan) {
     if (now - looked_at_ >= kListenEvery) look_for_silence(*plan, now);
     Order order = plan->order();
     order.plan = number_;
-    const bool changed = std::memcmp(&order, &told_, sizeof order) != 0;
-    if (!changed && now - told_at_ < kTellEvery) return;
-    told_ = order;
-    told_at_ = now;
-    say_to_all(order);
+    if (std::memcmp(&order, &told_, sizeof order) != 0) say_to_all(order);
 }
 
 bool LeadingCrew::is_silent(std::size_t node) const { return part_of(node).count > 0 && silence_.is_silent(node); }
@@ -182,9 +188,21 @@ void LeadingCrew::abandon() {
 }
 
 void LeadingCrew::say_to_all(const Order& order) {
-    local_.say(order);
+    const std::lock_guard lock(telling_);
+    told_ = order;
+    say_told();
+}
+
+void LeadingCrew::say_told() {
+    local_.say(told_);
     for (const auto& node : nodes_)
-        if (node) node->wire.say(order);
+        if (node) node->wire.say(told_);
+}
+
+// In a thread of its own: a process that waits for the reader of its output is not silent.
+void LeadingCrew::tell_again() {
+    std::unique_lock lock(telling_);
+    while (!told_all_.wait_for(lock, kTellEvery, [this] { return over_; })) say_told();
 }
 
 void LeadingCrew::say_heartbeat(Output& output, const std::string& plan_id) {

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "crew/connections.hpp"
@@ -20,6 +23,9 @@ class LeadingCrew final : public ProcessCrew {
     // A process or a node of which nothing is heard for so long has gone: links that fail over need more than the usual
     // time.
     LeadingCrew(World& world, int news, Connections connections, std::chrono::milliseconds gone_after = kGoneAfter);
+    ~LeadingCrew() override;
+    LeadingCrew(const LeadingCrew&) = delete;
+    LeadingCrew& operator=(const LeadingCrew&) = delete;
 
     std::unique_ptr<Team> team_for(const PlanRequest& request) override;
     [[nodiscard]] int descriptor() const override { return ready_.get(); }
@@ -44,6 +50,8 @@ class LeadingCrew final : public ProcessCrew {
     void look_for_silence(PlanWatch& plan, Time::time_point now);
     [[nodiscard]] bool is_silent(std::size_t node) const;
     void say_to_all(const Order& order);
+    void say_told();
+    void tell_again();
     void take_loss(const NodeBeat& beat);
     void lose(Crowd::Rank rank, Loss loss, std::string_view why);
 
@@ -51,7 +59,11 @@ class LeadingCrew final : public ProcessCrew {
     LocalRanks local_;
     Descriptor ready_;  // an epoll of their connections
     Order told_;
-    Time::time_point told_at_, looked_at_;
+    std::mutex telling_;  // what holds, and the connections' way out
+    std::condition_variable told_all_;
+    bool over_ = false;
+    std::thread teller_;
+    Time::time_point looked_at_;
     std::chrono::milliseconds gone_after_;
     Silence silence_;  // of other nodes
     std::optional<Gone> gone_;

@@ -2,7 +2,6 @@
 #include "session/run.hpp"
 
 #include <mpi.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include "mpi/witness.hpp"
 #include "protocol/output.hpp"
 #include "session/together.hpp"
+#include "system/own_table.hpp"
 
 namespace strakes {
 
@@ -87,8 +87,7 @@ int join(int signals, const Launched& launched) {
             },
         .before_plans =
             [] {
-                // A table that two threads share costs on every open and close.
-                static_cast<void>(::unshare(CLONE_FILES));
+                take_own_table();
                 // Naps between looks are as short as they are meant; the kernel would gather wake-ups within 50 us.
                 ::prctl(PR_SET_TIMERSLACK, 1UL);
             },

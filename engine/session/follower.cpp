@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -19,15 +21,16 @@ namespace {
 
 constexpr int kSayEveryMilliseconds = 1000;
 constexpr int kFollowerFailed = 1;
+// Silence is noticed within a second, but not by all at a time, and launchers end everybody when one has ended.
+constexpr std::chrono::seconds kLetOneSpeak{2};
 
 }  // namespace
 
-Follower::Follower(int signals, int news, Output& output, FollowingCrew& crew, bool speaks)
+Follower::Follower(int signals, int news, Output& output, FollowingCrew& crew)
     : signals_(signals),
       news_(news),
       output_(output),
       crew_(crew),
-      speaks_(speaks),
       nowhere_(::open("/dev/null", O_WRONLY | O_CLOEXEC)),
       unheard_(nowhere_.get()) {}
 
@@ -35,7 +38,7 @@ int Follower::run() {
     while (plan_ || !crew_.told_to_leave()) {
         wait();
         if (crew_.told_to_abandon()) ::_exit(kFollowerFailed);
-        if (crew_.lost()) end_without_leader();
+        if (crew_.lost() || (plan_ && crew_.hears_nothing())) end_without_leader();
         if (plan_) plan_->watch().look_here();
         if (plan_ && plan_->watch().finished()) {
             plan_->finish();
@@ -84,7 +87,8 @@ void Follower::begin() {
 
 // The leader's output may be lost with it, and nobody but the others can say what has happened.
 void Follower::end_without_leader() {
-    if (speaks_ && plan_) plan_->watch().give_up_without_leader(output_);
+    if (plan_ && !plan_->watch().give_up_without_leader(output_, crew_.lost()))
+        std::this_thread::sleep_for(crew_.lost() ? std::chrono::seconds(0) : kLetOneSpeak);
     ::_exit(kFollowerFailed);
 }
 

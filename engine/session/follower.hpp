@@ -13,7 +13,7 @@ namespace strakes {
 class Follower {
   public:
     // As Session; `output` is for the last words about a leader that has gone, in case this process is to say them.
-    Follower(int signals, int news, Output& output, FollowingCrew& crew, bool speaks);
+    Follower(int signals, int news, Output& output, FollowingCrew& crew);
 
     int run();
 
@@ -25,7 +25,6 @@ class Follower {
     int signals_, news_;
     Output& output_;
     FollowingCrew& crew_;
-    bool speaks_;
     Descriptor nowhere_;
     Output unheard_;  // of its plans: what there is to say the leader says
     std::unique_ptr<PlanRun> plan_;

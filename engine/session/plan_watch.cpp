@@ -228,17 +228,22 @@ void PlanWatch::give_up(const Crew::Gone& gone) {
     report_.done(PlanStatus::failed, false, {request_.id});
 }
 
-void PlanWatch::give_up_without_leader(Output& output) const {
+bool PlanWatch::give_up_without_leader(Output& output, bool ended) const {
+    if (team_.first() != 1) return false;
     const Phase& phase = request_.plan.phases[phase_.load()];
-    const Failure failure{.what = "a rank is gone",
-                          .path = {},
-                          .operation = {},
-                          .why = "rank 0 ended without a message: it was killed, or it crashed",
-                          .error_name = {},
-                          .remedy =
-                              "Find out on that node what ended it (the kernel log says when memory ran out), "
-                              "and then run it again."};
+    const Failure failure{
+        .what = ended ? "a rank is gone" : "a rank does not answer",
+        .path = {},
+        .operation = {},
+        .why = ended ? "rank 0 ended without a message: it was killed, or it crashed"
+                     : "rank 1 heard nothing from rank 0 for longer than is allowed (STRAKES_SILENCE_S): it was "
+                       "stopped, or its node hangs or cannot be reached",
+        .error_name = {},
+        .remedy =
+            "Find out on that node what ended or stopped it (the kernel log says when memory ran out), and then "
+            "run it again."};
     Report(output, request_.id).error(failure, {.rank = 0, .phase = &phase, .key = {}, .host = crew_.host_of(0)});
+    return true;
 }
 
 Beat PlanWatch::beat() const {

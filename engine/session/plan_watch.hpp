@@ -73,8 +73,9 @@ class PlanWatch {
     void give_up();
     // As give_up, because another process has gone.
     void give_up(const Crew::Gone& gone);
-    // Of a rank that is a process, when the one that would say so has gone: says that, on an output that is heard.
-    void give_up_without_leader(Output& output) const;
+    // Of a rank that is a process, when the one that would say so has gone, or does not answer: says that, on an output
+    // that is heard. Only rank 1 does; false for the others.
+    [[nodiscard]] bool give_up_without_leader(Output& output, bool ended) const;
 
     // What other processes have to know of the ranks here, and what they have said.
     [[nodiscard]] Beat beat() const;

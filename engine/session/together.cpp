@@ -35,7 +35,7 @@ int follow(World& world, const Joining& joining, int news, Connections connectio
     const std::unique_ptr<FollowingCrew> crew =
         make_following_crew(world, news, std::move(connections), joining.gone_after);
     joining.with_crew(crew.get());
-    const int status = Follower(joining.signals, news, joining.output, *crew, world.post.rank() == 1).run();
+    const int status = Follower(joining.signals, news, joining.output, *crew).run();
     joining.with_crew(nullptr);
     return status;
 }

@@ -74,8 +74,11 @@ const Known* find(int error) noexcept {
 }  // namespace
 
 std::string errno_name(int error) {
-    const Known* known = find(error);
-    return known != nullptr ? std::string(known->name) : "E" + std::to_string(error);
+    if (const Known* known = find(error)) return std::string(known->name);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+    if (const char* name = strerrorname_np(error)) return name;
+#endif
+    return "E" + std::to_string(error);
 }
 
 Failure call_failure(std::string_view operation, std::string path, int error) {

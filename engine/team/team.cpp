@@ -2,11 +2,12 @@
 // barrier more.
 #include "team/team.hpp"
 
-#include <sched.h>
 #include <sys/prctl.h>
 
 #include <cerrno>
 #include <utility>
+
+#include "system/own_table.hpp"
 
 namespace strakes {
 
@@ -18,12 +19,11 @@ constexpr std::size_t kStackBytes = std::size_t{2} * 1024 * 1024;  // sanitizers
 constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
 #endif
 
-// Of a shared descriptor table the kernel counts references on every call (25-30 % of create and open-close), of shared
-// credentials on every open and close (a third of what two ranks reach together). Refused (a sandbox): slower, not
-// wrong.
+// Of shared credentials the kernel counts references on every open and close (a third of what two ranks reach
+// together).
 void share_nothing() noexcept {
 #if !defined(__SANITIZE_THREAD__)  // it takes equal numbers in two tables for one descriptor
-    static_cast<void>(::unshare(CLONE_FILES));
+    take_own_table();
 #endif
     // Setting the flag to what it is changes nothing, but in a copy of the credentials that is this thread's alone.
     const int keeps = ::prctl(PR_GET_KEEPCAPS);

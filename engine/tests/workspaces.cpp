@@ -149,3 +149,16 @@ TEST_CASE("without a marker in each, or with a directory of that id, nothing is 
     CHECK(answers.last("error")["where"]["key"] == "directory");
     CHECK(one.entries().empty());
 }
+
+TEST_CASE("what is wrong with a further directory before the first phase names that directory") {
+    const TestDirectory one, two;
+    const Json plan = plan_of({transfer("write", "write")}, 2);
+    fs::create_directory(two.path() / "p");
+    Json where = run_session(plan_message(one.path(), plan, beside({&two}))).last("error")["where"];
+    CHECK(where["path"] == (two.path() / "p").string());
+    CHECK(names_in(one.path()) == std::vector<std::string>{".strakes-marker"});
+    fs::remove(two.path() / ".strakes-marker");
+    where = run_session(plan_message(one.path(), plan, beside({&two}))).last("error")["where"];
+    CHECK(where["path"] == (two.path() / ".strakes-marker").string());
+    CHECK(where["key"] == "beside");
+}

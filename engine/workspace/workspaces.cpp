@@ -18,6 +18,7 @@ std::optional<Workspaces::Fault> Workspaces::make(bool prepared) {
     for (std::size_t made = 0; made < all_.size(); ++made) {
         std::optional<Fault> fault = all_[made].make(directories_[made], id_, prepared);
         if (!fault) continue;
+        fault = named(made, std::move(fault));
         while (made-- > 0) static_cast<void>(all_[made].remove());
         return fault;
     }
@@ -26,8 +27,17 @@ std::optional<Workspaces::Fault> Workspaces::make(bool prepared) {
 
 std::optional<Workspaces::Fault> Workspaces::join() {
     for (std::size_t i = 0; i < all_.size(); ++i)
-        if (auto fault = all_[i].join(directories_[i], id_)) return fault;
+        if (auto fault = named(i, all_[i].join(directories_[i], id_))) return fault;
     return std::nullopt;
+}
+
+// Which of the directories is meant: the first one is the request's, of the others paths are absolute.
+std::optional<Workspaces::Fault> Workspaces::named(std::size_t number, std::optional<Fault> fault) const {
+    if (!fault || number == 0) return fault;
+    std::string& path = fault->failure.path;
+    if (!path.starts_with('/')) path = directories_[number] + "/" + path;
+    if (fault->key == "directory") fault->key = "beside";
+    return fault;
 }
 
 void Workspaces::close() {

@@ -34,6 +34,8 @@ class Workspaces {
     [[nodiscard]] const std::string& name(std::uint32_t rank) const noexcept { return names_[rank % names_.size()]; }
 
   private:
+    [[nodiscard]] std::optional<Fault> named(std::size_t number, std::optional<Fault> fault) const;
+
     std::vector<std::string> directories_;
     std::string id_;
     std::vector<Workspace> all_;

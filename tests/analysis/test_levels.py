@@ -112,6 +112,24 @@ def test_a_dip_that_comes_back_is_told_as_one_stretch(only: str) -> None:
         assert after / before == pytest.approx(1.0, rel=0.2)
 
 
+@pytest.mark.parametrize("only", ["", "create"])
+def test_a_dip_too_short_for_a_change_and_one_back_is_told(only: str) -> None:
+    for seed in range(5):
+        (turns,) = levels_of(results(lambda what, s: 0.4 if 20 <= s < 28 and only in what else 1.0, seed=seed)).turns
+        assert turns.between == pytest.approx((20, 28), abs=2)
+        assert turns.factor == pytest.approx(0.4, rel=0.1)
+        assert turns.what == (only or "all that was measured")
+
+
+def test_levels_that_come_in_any_order_are_both_shown_where_no_median_is_of_both() -> None:
+    generator = np.random.default_rng(5)
+    for slow, shown in ((0.55, 2), (1.0, 0)):
+        found = results(lambda *_, slow=slow: slow if generator.random() < 0.5 else 1.0)
+        levels = levels_of(found)
+        assert {len(medians_of(one, levels, START_S)) for one in found.measured} == {shown}
+        assert not levels.changed
+
+
 def test_two_dips_are_no_one_stretch() -> None:
     levels = levels_of(results(lambda _, at_s: 0.5 if 12 <= at_s < 24 or 40 <= at_s < 52 else 1.0))
     assert all(turns.between is None for turns in levels.turns)

@@ -9,6 +9,7 @@ import pytest
 from bench.prediction.ideal import find_bound
 from bench.prediction.io500 import find_pairs, judge, read_submissions, summarise
 from bench.prediction.made_up import make_tasks
+from bench.prediction.real import read_results, render
 from bench.prediction.simple import RULES
 
 
@@ -56,3 +57,16 @@ def test_each_rule_is_exact_on_systems_that_follow_it(name: str, growth: float, 
 def test_who_knows_how_systems_were_drawn_names_most_of_them_rightly() -> None:
     bound = find_bound(make_tasks(8, seed=12))
     assert bound.right >= 0.5 and bound.wrong <= 0.05
+
+
+def test_what_has_no_forecast_or_was_not_measured_counts_as_missed() -> None:
+    score = {"figure": "file create, manual (x)", "forecast": 90.0, "low": 80.0, "high": 99.0, "measured": 100.0}
+    page = render([{"limit": 15, "scores": {"4": [{**score, "factor": 1.11, "covered": False}], "8": []}}])
+    assert "| 15 | 4 | 6 | 1 | 0 | 1.11 |" in page and "| 15 | 8 | 6 | 0 | 0 | - |" in page
+    assert "Of 12 figures 8% are within 20 %, 0% inside" in page
+    assert not render([])
+
+
+def test_each_limit_was_judged_once() -> None:
+    limits = [result["limit"] for result in read_results()]
+    assert len(limits) == len(set(limits))

@@ -105,7 +105,7 @@ API =
 transferSize = 1m
 blockSize = 64m
 filePerProc = FALSE
-uniqueDir = FALSE
+uniqueDir = TRUE
 run = TRUE
 verbosity =
 [ior-easy-write]
@@ -144,6 +144,8 @@ def test_a_configuration_with_every_section_is_taken_and_says_what_has_no_effect
     assert isinstance(easy, TransferPhase)
     assert isinstance(random, TransferPhase)
     assert (easy.layout, easy.block_bytes, easy.stop.seconds) == ("shared-file", 64 * MIB, 30)
+    # As IOR, which passes over it where tasks share a file.
+    assert not easy.own_directory
     assert (random.access, random.transfer_bytes, random.block_bytes) == ("random", 4096, 64 * MIB)
     assert any("stonewall of 30 s" in note and "INVALID" in note for note in translated.notes)
     assert any("[find-easy] is of the extended mode" in note for note in translated.notes)

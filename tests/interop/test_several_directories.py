@@ -59,9 +59,12 @@ def test_files_of_one_directory_are_one_place(places: list[Path]) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("mdtest -n 20 -N 1 -F -u -d {a}@{b}", "another directory"),
+        ("mdtest -n 20 -N 1 -F -u -d {a}@{b}", "-N has tasks work on what tasks of another directory made"),
+        ("ior -F -C -o {a}/x@{b}/x", "-C has tasks work on what tasks of another directory made"),
+        ("ior -F -Z -o {a}/x@{b}/x", "-Z has tasks work on what tasks of another directory made"),
         ("mdtest -n 20 -d {a}@{b}@{c}", "there are 3 directories for 2 ranks"),
         ("mdtest -n 20 -d {a}@{a}", "given twice"),
+        ("mdtest -n 20 -d {a}/new1@{a}/new2", "no such directory"),
         ("ior -F -k -o {a}/x@{b}/x", "one directory only"),
         ("ior -F -o {a}/x@{a}/y@{b}/x", "given twice"),
         ("{plan} {a} {b}", "files that ranks have in common"),
@@ -135,3 +138,27 @@ def test_what_a_dead_engine_left_is_swept_from_all_directories(places: list[Path
         assert result.cleaned
         assert not any(space.path.joinpath("v0").exists() for space in (one, two))
     assert holds_only_theirs(places)
+
+
+def test_directories_that_mdtest_would_make_are_to_be_made_first(
+    places: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = [places[0] / "new one", places[0] / "other"]
+    assert strakes("-n", "2", "mdtest", "-n", "20", "-d", "@".join(map(str, new))) == 2
+    assert "no such directory" in capsys.readouterr().err
+    for place in new:
+        place.mkdir()
+    assert strakes("-n", "2", "mdtest", "-n", "20", "-F", "-u", "-d", "@".join(map(str, new))) == 0
+
+
+def test_the_screen_names_all_directories(places: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert strakes("-n", "2", "mdtest", "-n", "20", "-F", "-u", "-d", f"{places[0]}@{places[1]}") == 0
+    # Paths that are longer than the screen are broken.
+    assert f"Rankstakeinturn:{places[0]},{places[1]}(" in "".join(capsys.readouterr().out.split())
+
+
+def test_a_directory_for_each_file_has_no_effect_on_a_shared_one(
+    places: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert strakes("-n", "2", "ior", "-u", "-b", "128k", "-t", "64k", "-o", f"{places[0]}/x") == 0
+    assert "-u has no effect without -F, as in IOR" in capsys.readouterr().err

@@ -1,5 +1,5 @@
 // Preloaded into an engine as what sits between programs and the C library: counts the calls ($PRELOADED_COUNTS, a file
-// that gets a line of their number at the end), and with $PRELOADED_OWN=1 hands out descriptors of its own, which only its
+// that gets a line of their number at the end, the last one how often a descriptor was handed out that another file had), and with $PRELOADED_OWN=1 hands out descriptors of its own, which only its
 // own calls understand. $PRELOADED_FAIL=drop: this process may not drop caches. $PRELOADED_FAIL=isend: its messages of
 // phases are refused by MPI. Both for the rank $PRELOADED_RANK alone. Also counted: naps of a thread that has messages of
 // a phase under way.
@@ -19,7 +19,8 @@
 
 enum { OWN = 1 << 20 };
 
-static atomic_long reads, writes, opens, others, naps;
+static atomic_long reads, writes, opens, others, naps, clashes;
+static atomic_int taken[4096];  // descriptors that were handed out
 static _Thread_local int gathers;
 
 static int hands_out(void) { return getenv("PRELOADED_OWN") != NULL; }
@@ -37,7 +38,7 @@ __attribute__((destructor)) static void say(void) {
     if (!path || !(reads + writes + opens + others)) return;
     FILE* file = fopen(path, "a");
     if (!file) return;
-    fprintf(file, "%ld %ld %ld %ld %ld\n", reads, writes, opens, others, naps);
+    fprintf(file, "%ld %ld %ld %ld %ld %ld\n", reads, writes, opens, others, naps, clashes);
     fclose(file);
 }
 
@@ -47,9 +48,15 @@ int openat(int directory, const char* path, int flags, ...) {
     const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
     va_end(more);
     ++opens;
-    return own(NEXT(openat)(real(directory), path, flags, mode));
+    const int opened = NEXT(openat)(real(directory), path, flags, mode);
+    if (opened >= 0 && opened < 4096 && atomic_exchange(&taken[opened], 1)) ++clashes;
+    return own(opened);
 }
-int close(int descriptor) { return NEXT(close)(real(descriptor)); }
+static int give_back(int descriptor) {
+    if (real(descriptor) >= 0 && real(descriptor) < 4096) taken[real(descriptor)] = 0;
+    return real(descriptor);
+}
+int close(int descriptor) { return NEXT(close)(give_back(descriptor)); }
 ssize_t pread(int descriptor, void* to, size_t bytes, off_t offset) {
     ++reads;
     return NEXT(pread)(real(descriptor), to, bytes, offset);
@@ -84,7 +91,7 @@ int posix_fadvise(int descriptor, off_t offset, off_t bytes, int advice) {
 }
 int syncfs(int descriptor) { return NEXT(syncfs)(real(descriptor)); }
 int dup(int descriptor) { return own(NEXT(dup)(real(descriptor))); }
-DIR* fdopendir(int descriptor) { return NEXT(fdopendir)(real(descriptor)); }
+DIR* fdopendir(int descriptor) { return NEXT(fdopendir)(give_back(descriptor)); }
 
 int access(const char* path, int mode) {
     if (fails("drop") && !strcmp(path, "/proc/sys/vm/drop_caches")) return errno = EACCES, -1;

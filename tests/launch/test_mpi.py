@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import platform
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -194,6 +197,52 @@ def test_the_first_process_may_be_silent_as_long_as_is_set_and_the_file_system_i
     (error,) = result.errors
     assert error.what == "the engine sent nothing for 3.00 s"
     assert "file system" not in error.why + error.remedy
+
+
+@needs_mpi
+@pytest.mark.parametrize(("ranks", "started"), [(4, 4), (2, 3)])
+def test_an_engine_that_nobody_supervises_ends_when_its_first_process_is_silent_and_names_it(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, ranks: int, started: int
+) -> None:
+    monkeypatch.setenv("STRAKES_SILENCE_S", "3")
+    plan = Plan(ranks, ENDLESS.phases)
+    request = {
+        "type": "plan",
+        "version": 1,
+        "id": "alone",
+        "directory": str(workspace.path),
+        "limit_s": 3600,
+        "plan": plan.to_json(),
+    }
+    with subprocess.Popen(
+        MpiEngine(ranks=started).command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as launcher:
+        assert launcher.stdin is not None and launcher.stdout is not None
+        late = threading.Timer(30, launcher.kill)
+        late.start()
+        launcher.stdin.write(json.dumps(request) + "\n")
+        launcher.stdin.flush()
+        errors: list[dict[str, Any]] = []
+        hello: dict[str, Any] = {}
+        stopped_at = 0.0
+        for line in launcher.stdout:
+            message = json.loads(line) if line.startswith("{") else {"type": "of the launcher"}
+            if message["type"] == "hello":
+                hello = message
+            elif message["type"] == "progress" and stopped_at == 0:
+                stopped_at = time.monotonic()
+                os.kill(hello["pid"], signal.SIGSTOP)
+            elif message["type"] == "error":
+                errors.append(message)
+        assert launcher.wait(20) != 0
+        late.cancel()
+        took_s = time.monotonic() - stopped_at
+    assert [(error["what"], error["where"]["rank"]) for error in errors] == [("a rank does not answer", 0)]
+    assert 3 < took_s < 15
+    while Path(f"/proc/{hello['pid']}").exists() and took_s < 15:
+        time.sleep(0.02)
+        took_s = time.monotonic() - stopped_at
+    assert took_s < 15
 
 
 @contextmanager

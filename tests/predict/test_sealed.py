@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from click.testing import CliRunner
@@ -14,10 +16,15 @@ from hypothesis import strategies as st
 
 from strakes.cli.predict import command
 from strakes.errors import BadInputError
+from strakes.findings.cell import Cell
+from strakes.plan import MetadataPhase, Plan
 from strakes.predict.asked import parse_asked, read_stated
-from strakes.predict.gather import figures_of
+from strakes.predict.gather import figures_of, level_in, scale_of
+from strakes.predict.scale import Scale
 from strakes.predict.sealed import open_sealed, record_so_far
 from strakes.store import Run, Store
+from strakes.studies.namespace_scaling import NamespaceScaling
+from studies.world import context, results_of, stored, visits_of
 
 RUNS = Path(__file__).parent.parent / "store" / "runs"
 
@@ -53,6 +60,27 @@ def test_figures_of_a_run_have_a_level_for_each_number_of_ranks(small_files: Run
 def test_more_clients_of_a_local_file_system_are_ranks_of_its_node(small_files: Run) -> None:
     assert all(figure.local for figure in figures_of([small_files]))
     assert "with 1 client, " in call(small_files.id, "--at", "clients=100")
+
+
+def test_every_session_of_libcephfs_is_a_client() -> None:
+    def cell(backend: Literal["posix", "cephfs"]) -> Cell:
+        phase = MetadataPhase("make", "file-create", "unique", 8, backend=backend)
+        return Cell("namespace-scaling", "key", {"metadata_targets": 2}, Plan(4, (phase,), 1), ())
+
+    sessions, mount = (scale_of(each, each.settings) for each in (cell("cephfs"), cell("posix")))
+    assert sessions == Scale(clients=4, ranks=4, mdts=2)
+    assert mount == Scale(clients=1, ranks=4, mdts=2)
+
+
+@pytest.mark.parametrize(("backend", "told"), [("posix", True), ("cephfs", False)])
+def test_the_processors_of_a_node_are_not_those_of_each_session_on_it(backend: str, told: bool) -> None:
+    (whole, *_) = (cell for cell in NamespaceScaling().cells(context()) if isinstance(cell, Cell))
+    phases = tuple(replace(phase, backend=backend) for phase in whole.plan.phases if isinstance(phase, MetadataPhase))
+    cell = replace(whole, plan=replace(whole.plan, phases=phases))
+    visits = visits_of([cell], lambda phase, ranks: 1000.0, 6, 0.01)
+    measured = results_of([cell], visits).measured[0]
+    level = level_in(measured, cell, measured.id.rpartition(":")[2], stored(visits), "")
+    assert level is not None and ("clients" in level.busy) is told
 
 
 def test_a_sealed_forecast_is_scored_by_a_run_of_that_size(small_files: Run, tmp_path: Path) -> None:

@@ -129,6 +129,16 @@ def test_a_single_target_is_held_against_nothing() -> None:
     assert finding.verdict == "unknown"
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_directories_on_targets_are_of_as_many_ranks_as_were_asked_for(ranks: int) -> None:
+    cells = NamespaceScaling().cells(context(most_ranks=ranks))
+    measured = [cell for cell in cells if isinstance(cell, Cell)]
+    assert {cell.plan.ranks for cell in measured} == {ranks}
+    assert {cell.settings["metadata_targets"] for cell in measured} == set(range(1, min(ranks, 3) + 1))
+    skipped = [cell for cell in cells if isinstance(cell, SkippedCell)]
+    assert {cell.settings["metadata_targets"] for cell in skipped} == set(range(ranks + 1, 4))
+
+
 def scaling(automatic: float) -> Callable[[Cell, int], float]:
     """By hand as good as linear; automatic reaches this share of that."""
 

@@ -9,7 +9,7 @@ in which a change shows that no cell of a dozen runs could show by itself: one t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -22,6 +22,7 @@ from strakes.analysis.turns import (
     Visit,
     below_fast,
     comes_back,
+    dip_in,
     fast_levels,
     groups_of,
     turns_of,
@@ -51,6 +52,7 @@ _CELLS_TO_PART = 3
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
 _KINDS = ("create", "remove", "rename", "stat", "open", "write", "read")
 _DATA = {"write", "read"}
+_NAMES = set(_KINDS) - _DATA
 _METADATA, _ALL_DATA = "all metadata operations", "all reads and writes"
 
 
@@ -134,6 +136,8 @@ def levels_of(results: Results) -> Levels:
         step = median([measured.step for measured in measures if what in (ALL, kinds[measured.id])])
         taking_turns = turns_of(what, group, series, [shift.after_s for shift in changes], step)
         taking_turns = _for_a_time(changes, series) or taking_turns
+        if not taking_turns and not changes:
+            taking_turns = dip_in(what, group, series)
         if what == ALL and not all(_of_all(found, runs, kinds) for found in taking_turns or changes):
             # What all runs showed holds for those kinds of work that may have changed so; the others tell their own.
             taking_turns = [told for found in taking_turns for told in _turns_narrowed(found, runs, kinds)]
@@ -151,6 +155,10 @@ def levels_of(results: Results) -> Levels:
         shifts += [] if taking_turns else changes
         if what == ALL and (taking_turns or changes):
             break
+        if what == ALL:
+            dips = [told for each in ((_METADATA, _NAMES), (_ALL_DATA, _DATA)) for told in _dips(*each, runs, kinds)]
+            turns += dips
+            settled = {kinds[cell] for dip in dips for cell in dip.cells}
     turns = _with_turns_of_phases(turns, runs, kinds, measures, {kinds[cell] for one in shifts for cell in one.cells})
     start_s = runs[0].at_s
     return Levels(
@@ -171,6 +179,17 @@ def _grouped(
         if groups[kind]
     }
     return {name: two.low / two.high for name, kind in kinds.items() if (two := found.get(kind)) is not None}
+
+
+def _dips(what: str, names: Collection[str], runs: Sequence[Run], kinds: Mapping[str, str]) -> list[Turns]:
+    """Return the one slow stretch of several kinds of work, each of which was hardly met in it."""
+    group = [run for run in runs if kinds[run.measure] in names]
+    if len({kinds[run.measure] for run in group}) < 2:
+        return []
+    found = dip_in(what, group, _by_visit(group))
+    if all(_of_all(dip, group, kinds) for dip in found):
+        return found
+    return [told for dip in found for told in _turns_narrowed(dip, group, kinds)]
 
 
 def _since_start(turns: Turns, start_s: float) -> Turns:

@@ -36,6 +36,10 @@ _FAST_SHARE = 0.8
 _SPELLS = 3
 # Levels that were met in one stretch of time: nearly all runs within it are slow, and nearly all others fast.
 _MOSTLY = 0.9
+# A stretch too short for a change of level and one back: visits this far below the middle of their cell, and beyond so
+# many standard deviations, which no wandering is.
+_DIPPED, _BEYOND = 0.75, 5.0
+_OF_A_DISTANCE = 1.4826
 # A change and the one back are alike where what is left of both is less than this part of them.
 _COMES_BACK = 0.3
 ALL = "all that was measured"
@@ -155,6 +159,19 @@ def _stretch(times: Sequence[float], is_slow: Sequence[bool]) -> tuple[float, fl
         return None
     mostly_slow = within >= _MOSTLY * (until - since)
     return (times[since], times[until]) if mostly_slow and within >= _MOSTLY * sum(is_slow) else None
+
+
+def dip_in(what: str, group: Sequence[Run], series: Sequence[Visit]) -> list[Turns]:
+    """Return the one stretch of time in which visits were far slower than all others; nothing where there is none."""
+    middle = median([visit.better for visit in series])
+    scatter = _OF_A_DISTANCE * median([abs(visit.better - middle) for visit in series])
+    border = middle + min(math.log(_DIPPED), -_BEYOND * scatter)
+    slow = [visit.better - middle for visit in series if visit.better < border]
+    between = _stretch([visit.at_s for visit in series], [visit.better < border for visit in series])
+    if between is None:
+        return []
+    cells = tuple(dict.fromkeys(run.measure for run in group))
+    return [Turns(what, math.exp(median(slow)), len(slow) / len(series), cells, between)]
 
 
 def groups_of(runs: Sequence[Run], step: float) -> TwoGroups | None:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 
-_TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
+_TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "lvm", "by_hand")
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f")
 _SCORE = re.compile(r"[+-]?(\d+|INFINITY)", re.IGNORECASE)
 _TIME = re.compile(r"\+?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)

@@ -80,7 +80,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
                 cell = cells.get(key)
                 if measured.is_side or cell is None or cell.imported or not measured.observations:
                     continue
-                level = _level(measured, cell, phase, visits[key], device)
+                level = level_in(measured, cell, phase, visits[key], device)
                 if level is None:
                     continue
                 apart = {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
@@ -125,7 +125,8 @@ def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None
     return MeasuredLevel(scale, middle, max(_LEAST_ERROR, spread / math.sqrt(len(logs))), busy or {})
 
 
-def _level(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
+def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
+    """Return what a cell's visits tell of one figure, with what counters told; None with fewer than two runs."""
     samples = [sample_named(visit.samples, phase) for visit in visits if visit.purpose != "pilot"]
     busy = _busy([sample for sample in samples if sample is not None], device)
     if cell.plan.inside_ceph():

@@ -74,17 +74,22 @@ def begun_together(portrait: Portrait) -> str:
     return f"within {usual} of each other (median of {begun['phases']:,}, at worst {worst})"
 
 
+def taken_in_turn(portrait: Portrait) -> str:
+    """Name the directories that ranks took in turn, where there were several."""
+    beside = [f"{further['path']} ({further['file_system']})" for further in portrait.target.get("beside", ())]
+    return ", ".join([str(portrait.target.get("path")), *beside]) if beside else ""
+
+
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     """Rows of name and value; what is not known is left out."""
     target, machine = portrait.target, portrait.environment
     other = target.get("against")
-    beside = [f"{further['path']} ({further['file_system']})" for further in target.get("beside", ())]
     rows = (
         (
             "A against B",
             f"A: {target.get('path')}, B: {other.get('path')} ({other.get('file_system')})" if other else "",
         ),
-        ("Ranks take in turn", ", ".join([str(target.get("path")), *beside]) if beside else ""),
+        ("Ranks take in turn", taken_in_turn(portrait)),
         ("File system", target.get("file_system")),
         ("Device", target.get("device")),
         ("Mounted at", target.get("mount_point")),

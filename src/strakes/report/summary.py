@@ -13,7 +13,16 @@ from strakes.findings.portrait import CellEstimate, Finding, Portrait, Recommend
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.language.width import columns, padded, shortened, wrapped
-from strakes.report.facts import created, ended_early, felt_by_others, headlines_of, no_headline, size_of, title_of
+from strakes.report.facts import (
+    created,
+    ended_early,
+    felt_by_others,
+    headlines_of,
+    no_headline,
+    size_of,
+    taken_in_turn,
+    title_of,
+)
 from strakes.report.notices import Notice, notices
 from strakes.report.numbers import figures_of, percent, show_bounds, show_interval_of, show_width
 from strakes.report.words import title_of_warning
@@ -146,6 +155,8 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     )
     yield (("strakes  ", "bold"), (cut(for_terminal(title_of(portrait)), width - 9), "bold cyan"))
     yield _plain(cut(for_terminal(what), width))
+    if several := taken_in_turn(portrait):
+        yield from (_plain(line) for line in wrap(f"{translate('Ranks take in turn')}: {for_terminal(several)}", width))
     yield from (_plain(line) for line in wrap(portrait.scope, width, most=_MOST_OF_SCOPE))
     if felt := felt_by_others(portrait):
         yield _plain(cut(f"other users: {felt}", width))

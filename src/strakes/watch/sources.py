@@ -133,7 +133,8 @@ class TargetSource:
     def _waits_due(self, time_s: float, observation: Observation) -> bool:
         servers = {target: counters.get(SERVER) for target, counters in observation.items()}
         if servers != self._servers:
-            self._servers, self._changed_s = servers, time_s
+            self._changed_s = time_s if self._servers else self._changed_s
+            self._servers = servers
         known = any(server is not None for server in servers.values())
         if (
             known

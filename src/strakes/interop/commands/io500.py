@@ -311,7 +311,8 @@ class _Work:
             "transfer_bytes": transfer,
             "block_bytes": block,
             "segments": 1,
-            **({"own_directory": True} if apart else {}),
+            # IOR passes over it where tasks share the file.
+            **({"own_directory": True} if apart and each else {}),
         }
 
     def _hard(self) -> dict[str, object]:

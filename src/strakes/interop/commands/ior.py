@@ -12,6 +12,7 @@ from strakes.interop.commands.words import (
     ForeignOption,
     GivenCommand,
     Translation,
+    check_shifts,
     given,
     noted,
     place_of,
@@ -187,6 +188,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     fit = fit_amounts if "stop" in common else None
     measured_phases = tuple(measured) or ("write-check",)
     directory, *beside = _directories(command)
+    check_shifts("ior", "-Z" if command.flag("Z") else "-C", phases, ranks, (directory, *beside))
     return Translation(
         "ior",
         plan,
@@ -241,8 +243,10 @@ def _common(command: GivenCommand) -> dict[str, object]:
         "segments": segments,
         "direct": direct,
     }
-    if command.flag("u"):
+    if command.flag("u") and per_process:
         common["own_directory"] = True
+    elif command.flag("u"):
+        command.note("-u has no effect without -F, as in IOR")
     if command.flag("c") or command.flag("collective"):
         common["collective"] = True
     if seconds := command.whole("D", 0):

@@ -11,6 +11,7 @@ from strakes.interop.commands.words import (
     ForeignOption,
     GivenCommand,
     Translation,
+    check_shifts,
     given,
     noted,
     place_of,
@@ -124,6 +125,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
         remedy = "mdtest reads files, not directories: leave out -D or -E."
         raise BadInputError("this command line measures nothing", where="strakes run mdtest", remedy=remedy)
     directory, *beside = _directories(command)
+    check_shifts("mdtest", "-N", phases, ranks, (directory, *beside))
     # With -W, -n is only more than can be done in that time.
     fit = fit_amounts if "stop" in common else None
     return Translation(
@@ -229,5 +231,10 @@ def _items(command: GivenCommand, directories: int) -> int:
 
 
 def _directories(command: GivenCommand) -> list[Path]:
-    # mdtest makes its directory, but none above it.
-    return [place_of("mdtest", path if path.exists() else path.absolute().parent) for path in command.paths("d", ".")]
+    paths = command.paths("d", ".")
+    # mdtest makes its directory, but none above it. The one above may stand for a directory, but not for two.
+    places = [place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
+    return [
+        place_of("mdtest", path) if places.count(place) > 1 else place
+        for path, place in zip(paths, places, strict=True)
+    ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from strakes.errors import BadInputError, nearest_word
 from strakes.plan.model import Plan, plan_from_json
@@ -257,6 +257,20 @@ def place_of(tool: str, path: Path) -> Path:
         remedy = f"Give a directory that exists, or make it: mkdir -p {shlex.quote(str(place))}"
         raise BadInputError(what, where=f"strakes run {tool}: {place}", remedy=remedy)
     return place
+
+
+def check_shifts(
+    tool: str, option: str, phases: Iterable[Mapping[str, Any]], ranks: int, directories: Sequence[Path]
+) -> None:
+    """Raise BadInputError where ``option`` has ranks work on what was made in another one of several directories."""
+    shifts = {phase.get("rank_shift", 0) for phase in phases}
+    turns = len(directories)
+    if any(shift % ranks and (ranks % turns or shift % turns) for shift in shifts):
+        raise BadInputError(
+            f"{option} has tasks work on what tasks of another directory made",
+            where=f"strakes run {tool}",
+            remedy=f"Leave out {option}, or give one directory.",
+        )
 
 
 def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, object]], **team: int) -> Plan:

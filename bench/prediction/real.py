@@ -116,6 +116,7 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
     within, inside = sum(map(_is_close, every)), sum(each["covered"] for each in every)
     shares = f"{within / number:.0%} are within 20 %, {inside / number:.0%} inside their intervals"
     lines.append(f"\nOf {number} figures {shares} (aims: 75 %).\n")
+    lines += [f"Limit {result['limit']}: {result['remark']}\n" for result in results if result.get("remark")]
     for result in results:
         for clients, scores in result["scores"].items():
             lines += [

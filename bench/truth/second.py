@@ -1,4 +1,7 @@
-"""A second set of truths and noises, committed before a survey of any of them was made."""
+"""A second set of truths and noises, committed before a survey of any of them was made.
+
+It is unseen no longer: the rule for what goes steadily was made with surveys of two of its truths in view.
+"""
 
 from __future__ import annotations
 

@@ -64,6 +64,17 @@ def test_steady_work_hardly_ever_changes() -> None:
     assert sum(bool(levels.changed) for levels in found) <= 5
 
 
+def test_work_that_gets_slower_steadily_does_not_only_wander() -> None:
+    """What goes steadily resembles the run before, as what wanders does."""
+
+    def slower(what: str, at_s: float) -> float:
+        return 1 - 0.6 * at_s / 100 if what == "read" and at_s < 100 else 1.0
+
+    for seed in range(10):
+        changed = levels_of(results(slower, seed=seed, blocks=24)).changed
+        assert set(changed) == {f"cell{cell}:phase" for cell in range(1, CELLS, 2)}
+
+
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_a_step_of_all_work_is_found_with_its_moment_and_size(factor: float) -> None:
     levels = levels_of(results(lambda _, at_s: factor if at_s >= 20 else 1.0))

@@ -31,6 +31,7 @@ from strakes.findings.results import Measured, Observation, Results
 from strakes.statistics.change_points import change_points, correlation_of
 from strakes.statistics.contrast import independent_ratio
 from strakes.statistics.dependence import pooled_correlation
+from strakes.statistics.gradual import rest_of_lines
 from strakes.statistics.interval import in_order, median
 from strakes.studies.registry import study_named
 from strakes.units import counted
@@ -129,9 +130,6 @@ def levels_of(results: Results) -> Levels:
         if len(series) < 2 * SHORTEST_LEVEL or what in settled:
             continue
         own = max(wandering, _correlation_within(series, visits, correlation))
-        if what != ALL:
-            # What one kind of work does by itself shows little in visits of all kinds, one after the other.
-            own = max(own, correlation_of([visit.better for visit in series]))
         changes = list(_shifts(what, group, series, kinds, error, own))
         step = median([measured.step for measured in measures if what in (ALL, kinds[measured.id])])
         taking_turns = turns_of(what, group, series, [shift.after_s for shift in changes], step)
@@ -213,14 +211,18 @@ def _for_a_time(changes: Sequence[Shift], series: Sequence[Visit]) -> list[Turns
 def _correlation_within(series: Sequence[Visit], visits: Sequence[Visit], correlation: float) -> float:
     """Return how much runs of a group depend on each other: the less, the more visits to others lie between them.
 
-    On the safe side by a standard error: too small a correlation would make changes of what only wanders.
+    On the safe side by a standard error: too small a correlation would make changes of what only wanders. What one kind
+    of work does by itself shows little in visits of all kinds, one after the other; where it went steadily up or down,
+    what that leaves tells.
     """
-    if correlation == 0:
-        return 0.0
+    better = [visit.better for visit in series]
+    alone = correlation_of(better) if len(series) < len(visits) else 0.0
+    if correlation == 0 or (len(series) < len(visits) and rest_of_lines(better) is not None):
+        return alone
     places = {visit.at_s: place for place, visit in enumerate(visits)}
     steps = [places[late.at_s] - places[early.at_s] for early, late in pairwise(series)]
     by_distance = sum(correlation**step for step in steps) / len(steps)
-    return min(_MOST_ALIKE, by_distance + 1 / math.sqrt(len(series)))
+    return max(alone, min(_MOST_ALIKE, by_distance + 1 / math.sqrt(len(series))))
 
 
 def _wandering(runs: Sequence[Run], kinds: Mapping[str, str]) -> float:

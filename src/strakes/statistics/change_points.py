@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from strakes.statistics.autoregression import p_value_of_change
+from strakes.statistics.gradual import centred_ranks, rest_of_lines
 from strakes.statistics.interval import in_order, median
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def change_points(
 
 
 def correlation_of(values: Sequence[float]) -> float:
-    """Return how much each value resembles the one before it, beyond one change of level; 0 where not shown.
+    """Return how much each value resembles the one before it, beyond one change or a steady one; 0 if not shown.
 
     The correlation of neighbours in ranks, with its bias of -(1 + 3 r) / n put right (Marriott and Pope, Biometrika 41
     (1954) 390); below 1.645 standard errors of independent values it counts as none.
@@ -102,9 +103,13 @@ def correlation_of(values: Sequence[float]) -> float:
 
     if len(values) < 2 * SHORTEST:
         return 0.0
-    ranks = _centred_ranks(np.asarray(values, dtype=float))
-    split = int(_contrasts(ranks[None, :], SHORTEST)[0].argmax()) + SHORTEST
-    rest = np.concatenate([part - part.mean() for part in (ranks[:split], ranks[split:])])
+    ranks = centred_ranks(np.asarray(values, dtype=float))
+    steady = rest_of_lines(values)
+    if steady is None:
+        split = int(_contrasts(ranks[None, :], SHORTEST)[0].argmax()) + SHORTEST
+        rest = np.concatenate([part - part.mean() for part in (ranks[:split], ranks[split:])])
+    else:
+        rest = steady
     power = float((rest**2).sum())
     if power == 0:
         return 0.0
@@ -183,7 +188,7 @@ def _scores(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) ->
     import numpy as np
 
     if len(members) == 1:
-        return _centred_ranks(series)
+        return centred_ranks(series)
     off = np.zeros(len(series))
     for places in members:
         off[places] = series[places] - np.median(series[places])
@@ -192,14 +197,6 @@ def _scores(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) ->
     for places in members:
         scores[places] -= scores[places].mean()
     return np.asarray(scores)
-
-
-def _centred_ranks(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
-    ordered = np.sort(series)
-    ranks = (np.searchsorted(ordered, series, "left") + np.searchsorted(ordered, series, "right")) / 2
-    return np.asarray(ranks - ranks.mean())
 
 
 def _contrasts(ranks: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:

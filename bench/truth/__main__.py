@@ -13,8 +13,10 @@ from pathlib import Path
 from bench.simulate.document import placed
 from bench.truth.judge import Verdict, judge
 from bench.truth.newest import every_truth, newest_truths, truth_named
-from bench.truth.noise import five, later_noises, log_normal, more_noises, noise_named
+from bench.truth.noise import Noise, five, later_noises, log_normal, more_noises, noise_named
+from bench.truth.planted import Truth
 from bench.truth.results import Case, Results
+from bench.truth.second import second
 from bench.truth.simulated import portrait_of, survey
 from bench.truth.unforeseen import unforeseen
 from strakes.studies.registry import SURVEY
@@ -56,7 +58,16 @@ def newest_cases() -> tuple[list[Case], list[Case]]:
 
 def unforeseen_cases() -> tuple[list[Case], list[Case]]:
     """Return all cells equal, and planted truths, of :mod:`bench.truth.unforeseen`."""
-    every = [Case(truth.name, noise.name) for truth, noise in unforeseen()]
+    return _cases_of(unforeseen())
+
+
+def second_cases() -> tuple[list[Case], list[Case]]:
+    """Return all cells equal, and planted truths, of :mod:`bench.truth.second`."""
+    return _cases_of(second())
+
+
+def _cases_of(pairs: Sequence[tuple[Truth, Noise]]) -> tuple[list[Case], list[Case]]:
+    every = [Case(truth.name, noise.name) for truth, noise in pairs]
     return [case for case in every if case.truth == EQUAL], [case for case in every if case.truth != EQUAL]
 
 
@@ -88,11 +99,12 @@ def main() -> None:
     parser.add_argument(
         "--newest", action="store_true", help="make the table of the newest truths, each under five noises"
     )
-    parser.add_argument("--unforeseen", action="store_true", help="make the table of what nobody had seen before")
+    parser.add_argument("--unforeseen", action="store_true", help="make the table of what was once unseen")
+    parser.add_argument("--second", action="store_true", help="make the table of the second set of unseen truths")
     parser.add_argument("--tell", action="store_true", help="name the false sentences")
     arguments = parser.parse_args()
     table = partial(_table, arguments)
-    block = "unforeseen" if arguments.unforeseen else "newest" if arguments.newest else "truth"
+    block = next((name for name in ("unforeseen", "second", "newest") if getattr(arguments, name)), "truth")
     if arguments.document is None:
         sys.stdout.write(f"{table()}\n")
     else:
@@ -102,7 +114,8 @@ def main() -> None:
 
 def _table(arguments: argparse.Namespace) -> str:
     results = Results(arguments.results)
-    equal, planted = (unforeseen_cases if arguments.unforeseen else newest_cases if arguments.newest else cases)()
+    sets = {"unforeseen": unforeseen_cases, "second": second_cases, "newest": newest_cases}
+    equal, planted = next((made for name, made in sets.items() if getattr(arguments, name)), cases)()
     wanted = [
         (case, count)
         for group, count in ((equal, arguments.surveys), (planted, arguments.planted))

@@ -6,6 +6,7 @@ import math
 from functools import partial
 
 from bench.truth.planted import REFILL, State, Truth, equal, known_truths
+from bench.truth.second import second
 from bench.truth.unforeseen import unforeseen
 from strakes.plan import MetadataPhase, Phase, TransferPhase
 from strakes.units import GIB, MIB
@@ -88,7 +89,8 @@ def every_truth() -> tuple[Truth, ...]:
 
 def truth_named(name: str) -> Truth:
     """Raises StopIteration for a name that none has."""
-    return next(truth for truth in (*every_truth(), *(truth for truth, _ in unforeseen())) if truth.name == name)
+    later = (truth for truth, _ in (*unforeseen(), *second()))
+    return next(truth for truth in (*every_truth(), *later) if truth.name == name)
 
 
 def _moves(phase: Phase, operation: str) -> bool:

@@ -29,7 +29,7 @@ class State:
 
     ``dirty_bytes``: what was written and would not have left a write cache yet; ``spent_bytes``: what was read and written
     and is not refilled yet, where a client may move so much at once. ``lot``: from 0 to 1, drawn for each visit, where it
-    matters which server its directory came to.
+    matters which server its directory came to. ``memory``: what a truth remembers, in its own unit.
     """
 
     now_s: float = 0.0
@@ -39,6 +39,7 @@ class State:
     dirty_bytes: float = 0.0
     spent_bytes: float = 0.0
     lot: float = 0.0
+    memory: float = 0.0
 
     def reached(self, later: State) -> bool:
         """Whether the file system had been through as much as this."""
@@ -71,6 +72,7 @@ class Truth:
     ``from_cache``: the share of a read that no device had to answer. ``servers``: what each server had to do of a phase's time; none
     where no server counts. ``resident``: whether the client's kernel knows what its cache holds. ``passing``: states come and go
     within seconds, and a phase that is as long meets both. ``found``: of the phases that a survey made, the mean rates without noise.
+    ``remember``: what becomes of the memory of a state by a phase, or by none, that did so much in so many seconds.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Truth:
     servers: Callable[[State], Mapping[str, float]] = lambda _: {"server 0": 0.5}
     resident: bool = True
     passing: bool = False
+    remember: Callable[[State, Phase | None, float, float], float] = lambda state, *_: state.memory
     found: Mapping[tuple[Phase, int], tuple[float, ...]] = field(default_factory=dict)
 
     def value(self, phase: Phase, ranks: int, state: State, unit: str) -> float:

@@ -100,13 +100,14 @@ class SimulatedEngine(Engine):
         """Nothing runs."""
 
     def run(self, plan: Plan, directory: Path, cell_id: str, limit_s: float, *_: Any, **__: Any) -> PlanResult:
-        self.state = replace(self.state, lot=float(self._lots.random()))
+        idle_s = max(0.0, self._clock.now_s - self.state.now_s)
+        memory = self._truth.remember(self.state, None, 0.0, idle_s)
+        self.state = replace(self.state, now_s=self.state.now_s + idle_s, lot=float(self._lots.random()), memory=memory)
         factors = self._factors(len(plan.phases), self._clock.now_s / self._budget_s, self._name_of(plan))
         samples = []
         for number, (phase, factor) in enumerate(zip(plan.phases, factors, strict=True)):
             samples.append(sample_from_message(self._perform(number, phase, plan.ranks, factor, cell_id)))
         self._clock.now_s += OVERHEAD_S
-        self.state = replace(self.state, now_s=self._clock.now_s)
         return PlanResult("ok", tuple(samples), (), True, ())
 
     def _name_of(self, plan: Plan) -> str:
@@ -120,7 +121,8 @@ class SimulatedEngine(Engine):
         amount = float(asked * size)
         seconds = phase.stop.seconds if phase.stop.rule != "amount" else None
         limit_s = math.inf if seconds is None else seconds
-        (elapsed_s, done), stopped_by, operations = self._work(phase, ranks, factor, amount, limit_s), "amount", asked
+        elapsed_s, done, memory = self._work(phase, ranks, factor, amount, limit_s)
+        stopped_by, operations = "amount", asked
         if done < amount:
             # What was begun is finished.
             operations, stopped_by = min(asked, max(ranks, math.ceil(done / size))), "seconds"
@@ -130,7 +132,7 @@ class SimulatedEngine(Engine):
             elapsed_s = max(1, round(elapsed_s / self._tick_s)) * self._tick_s
         amount = float(operations * size)
         self._clock.now_s += elapsed_s
-        self.state = replace(moved(self.state, phase, amount, elapsed_s), now_s=self._clock.now_s)
+        self.state = replace(moved(self.state, phase, amount, elapsed_s), now_s=self._clock.now_s, memory=memory)
         moves = isinstance(phase, TransferPhase)
         reads = moves and phase.operation == "read"
         by_device = amount * (1 - self._truth.from_cache(phase)) if moves else 0.0
@@ -172,17 +174,20 @@ class SimulatedEngine(Engine):
             },
         }
 
-    def _work(self, phase: Phase, ranks: int, factor: float, amount: float, limit_s: float) -> tuple[float, float]:
-        """Return how long an amount takes, and how much of it is done when the time is up."""
+    def _work(
+        self, phase: Phase, ranks: int, factor: float, amount: float, limit_s: float
+    ) -> tuple[float, float, float]:
+        """Return how long an amount takes, how much of it is done when the time is up, and what the truth remembers then."""
         step_s = STEP_S if len(self._truth.states) > 1 else math.inf
         state, elapsed_s, left = self.state, 0.0, amount
         while True:
             rate = self._truth.rate(phase, ranks, state) * factor
             part_s = min(step_s, left / rate, limit_s - elapsed_s)
             elapsed_s, left = elapsed_s + part_s, left - part_s * rate
+            memory = self._truth.remember(state, phase, part_s * rate, part_s)
             if left <= 1e-9 * amount or elapsed_s >= limit_s:
-                return elapsed_s, amount if left <= 1e-9 * amount else amount - left
-            state = moved(state, phase, part_s * rate, part_s)
+                return elapsed_s, amount if left <= 1e-9 * amount else amount - left, memory
+            state = replace(moved(state, phase, part_s * rate, part_s), memory=memory)
 
     def _serve(self, amount: float, reads: bool, elapsed_s: float) -> None:
         shares = self._truth.servers(self.state)

@@ -1,4 +1,7 @@
-"""Truths and noises that were written down before anybody looked at what the rules say of them; no rule was changed for them since."""
+"""Truths and noises that were written down before anybody looked at what the rules say of them.
+
+They are unseen no longer: rules were made with surveys of several of them in view, up to two of some.
+"""
 
 from __future__ import annotations
 

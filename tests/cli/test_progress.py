@@ -94,17 +94,33 @@ def test_a_log_file_gets_the_cells_that_are_done(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
     stream = io.StringIO()
     narrowing(LiveProgress(stream=stream))
-    assert "1 of 3 cells done" in stream.getvalue()
+    assert "1 run made, 1 of 3 cells precise enough" in stream.getvalue()
     assert len(stream.getvalue().splitlines()) == 1
 
 
 def test_a_terminal_shows_how_intervals_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     shown = on_terminal(narrowing)
-    assert "1 of 3 cells done, 1 with too few runs for an interval" in shown
+    assert "1 run made, 1 of 3 cells precise enough, 1 with too few runs for an interval" in shown
     assert "±40 %" in shown
     assert "±12 %" in shown
     assert "c/3" not in shown
+
+
+def test_fresh_runs_are_not_told_with_what_was_known_of_the_cells_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
+    stream = io.StringIO()
+    with LiveProgress(stream=stream) as progress:
+        progress.start(total_s=120.0)
+        for done in range(3):
+            progress.cells(done, 3, {"a/1": 0.4})
+            progress.update("a/1", 0.25)
+        progress.update("confirming: a/1", 0.75)
+    *blocks, fresh = stream.getvalue().splitlines()
+    assert [line.partition("a/1  ")[2] for line in blocks] == [
+        f"{done} run{'' if done == 1 else 's'} made, {done} of 3 cells precise enough" for done in range(3)
+    ]
+    assert "cells" not in fresh
 
 
 def test_progress_is_told_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,5 +135,5 @@ def test_progress_is_told_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         choose("en")
     (line,) = stream.getvalue().splitlines()
-    assert "left" not in line and "cells done" not in line
-    assert all(figure in line for figure in ("25 %", "0:00", "2:00", "3", "9"))
+    assert not any(word in line for word in ("left", "made", "precise"))
+    assert all(figure in line for figure in ("25 %", "0:0", "2:00", "3", "9"))

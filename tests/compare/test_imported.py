@@ -117,3 +117,21 @@ def test_two_surveys_of_one_directory_are_alike_with_like(tmp_path: Path, capsys
 def test_like_takes_no_amounts_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["survey", str(tmp_path), "--like", "latest", "--phase", "1s"]) == 2
     assert "--like cannot be used with amounts" in capsys.readouterr().err
+
+
+def test_a_comparison_is_written_as_a_page_and_a_figure_as_a_drawing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = ["study", "transfer-size", str(tmp_path), "--budget", "2s", "-q"]
+    assert strakes(study) == 0
+    first = Store().open("latest").id
+    assert strakes([*study, "--like", first]) == 0
+    page = tmp_path / "comparison.html"
+    capsys.readouterr()
+    assert strakes(["compare", first, "latest", "--html", str(page)]) == 0
+    assert "transfer-size/" in capsys.readouterr().out
+    written = page.read_text()
+    assert first in written and "transfer-size/" in written and "<svg" in written
+    for name, begin in (("figure.svg", b"<?xml"), ("figure.png", b"\x89PNG")):
+        assert strakes(["figure", first, "transfer-size", "-o", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).read_bytes().startswith(begin)

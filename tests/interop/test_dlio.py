@@ -196,6 +196,18 @@ def test_what_is_not_supported_is_refused_by_name_with_its_line(tmp_path: Path, 
     assert not list((tmp_path / "data").iterdir())
 
 
+@pytest.mark.parametrize("folder", ["/nowhere/mounted/data", "${model.name}/data"])
+def test_a_folder_that_could_be_of_another_file_system_is_refused(tmp_path: Path, folder: str) -> None:
+    for text in (SMALL.replace("DATA", folder), f"{UNET3D.replace('DATA/checkpoints', folder)}"):
+        with pytest.raises(BadInputError, match="folder"):
+            translation(tmp_path, text)
+    translation(tmp_path, SMALL.replace("DATA", "DATA/new"))
+
+
+def test_debug_of_the_workflow_has_no_effect(tmp_path: Path) -> None:
+    assert translation(tmp_path, SMALL.replace("train: True}", "train: True, debug: True}")).measured
+
+
 @pytest.mark.parametrize("text", ["[1, 2", "- a\n- b", "", "train: 5", "train: {epochs: 1, epochs: 2}", "\tx: 1"])
 def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInputError):

@@ -234,6 +234,7 @@ def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_on
         ("ior", "-o a@b", "several files"),
         ("ior", "-F -o a@@b", "-o is empty"),
         ("ior", "-O checkRead", "not KEY=VALUE"),
+        ("ior", "-w -o /no/such/place/f", "no such directory"),
         ("mdtest", "", "no item"),
         ("mdtest", "-n 10 -F -D", "nothing to do"),
         ("mdtest", "-n 10 -w 10 -e 20", "-e must equal -w"),

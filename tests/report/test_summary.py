@@ -13,6 +13,8 @@ from report.golden import assert_golden
 from strakes.findings.portrait import Finding, Headline, Recommendation, RunWarning
 from strakes.portraits.build import build_portrait
 from strakes.report import summary
+from strakes.report.guide import render_guide
+from strakes.report.html import render_html
 from strakes.report.summary import MOST_LINES, render_summary
 from strakes.store.published import PublishedRun
 
@@ -195,3 +197,52 @@ def test_where_no_warning_has_room_they_are_named_as_far_as_the_room_goes() -> N
     assert "warning-0, warning-1" in screen
     (told,) = re.findall(r"^Warnings  (\d+) more, explained in the report$", screen, flags=re.MULTILINE)
     assert int(told) + len(re.findall(r"warning-\d+", screen)) == len(many)
+
+
+def test_names_of_warnings_have_a_few_words_each_where_there_is_room() -> None:
+    portrait = example_portrait()
+    text = "It says what it says at such a length that no terminal of one screen has room for two of its kind. " * 9
+    codes = ("drift", "few-runs", "bimodal", "stonewalled", "begun-apart")
+    some = replace(
+        portrait,
+        findings=(),
+        warnings=tuple(RunWarning(code, text, text) for code in codes),
+        # So many that no warning has room in full.
+        recommendations=portrait.recommendations[:1] * 8,
+    )
+    lines = render_summary(some, width=80, colour=False).splitlines()
+    first = lines.index("Warnings  explained in the report") + 1
+    assert lines[first] == "  drift: Everything became faster or slower during the run"
+    assert lines[first + 1] == "  few-runs, bimodal, stonewalled, begun-apart"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [(172.0, 1858.0, "varied 11-fold"), (100.0, 250.0, "varied 2.5-fold"), (100.0, 199.0, ""), (0.0, 9.0, "")],
+)
+def test_an_interval_that_is_too_wide_to_be_passed_over_says_so_in_words(low: float, high: float, told: str) -> None:
+    portrait = example_portrait()
+    shown = portrait.headlines[0].cell
+    cells = tuple(
+        replace(cell, low=low * 2**20, median=high * 2**20, high=high * 2**20) if cell.id == shown else cell
+        for cell in portrait.cells
+    )
+    wide = replace(portrait, cells=cells)
+    for width in (100, 60):
+        screen = render_summary(wide, width=width, colour=False)
+        assert re.findall(r"varied [\d.]+-fold", screen) == ([told] if told else [])
+    assert render_html(wide).count("varied ") == render_guide(wide).count("varied ") == bool(told)
+
+
+def test_one_wide_interval_does_not_take_the_room_of_all_labels() -> None:
+    portrait = example_portrait()
+    label = "a headline that says at length what was measured, and how"
+    shown = portrait.headlines[0].cell
+    cells = tuple(
+        replace(cell, levels=(cell.median, cell.median / 3, cell.median / 9)) if cell.id == shown else cell
+        for cell in portrait.cells
+    )
+    long = replace(portrait, cells=cells, headlines=tuple(replace(line, label=label) for line in portrait.headlines))
+    lines = render_summary(long, width=100, colour=False).splitlines()
+    beside = [line for line in lines if line.startswith(f"  {label}  ")]
+    assert len(beside) == len(portrait.headlines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from strakes.findings.cell import Cell
@@ -77,6 +79,9 @@ def test_open_close_states_how_the_cost_grows() -> None:
     study = OpenClose()
     results = measured(study, lambda phase, ranks: 10_000.0)  # one queue for everybody: 16 ranks take 16 times as long
     found = finding(study, results, "open-close-create")
+    assert re.fullmatch(
+        r"16 ranks take 1\d\.\d\d times as long as 1 to create and close one file each\.", found.statement
+    )
     assert found.interval is not None
     assert found.interval.low < 16 < found.interval.high or abs(found.interval.low - 16) < 0.5
 

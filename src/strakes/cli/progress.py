@@ -44,6 +44,9 @@ class LiveProgress:
         self._detail = ""
         self._fraction = 0.0
         self._cells = ""
+        # What is known of cells is news once: what is measured after them, such as fresh runs, is not of them.
+        self._cells_are_new = False
+        self._runs = 0
         self._first_widths: dict[str, float] = {}
         self._widths: dict[str, float] = {}
         self._without = 0
@@ -73,6 +76,9 @@ class LiveProgress:
         """Show what is measured now, how much is done (0 to 1), and what is known so far. Cheap: call it often."""
         self._text, self._detail = translate(text), translate(detail)
         self._fraction = min(max(fraction, 0.0), 1.0)
+        if not self._cells_are_new:
+            self._cells, self._widths = "", {}
+        self._cells_are_new = False
         now = time.monotonic()
         if not self._quiet and self._live is None and now - self._last_line >= PLAIN_LINE_EVERY_S:
             self._last_line = now
@@ -80,11 +86,15 @@ class LiveProgress:
             self._print(plain_line(self._text, self._fraction, told, now - self._started, self._total_s))
 
     def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None:
-        """Show how many cells are done, and of those that are open how wide their intervals are.
+        """Show how many runs were made, how many cells need no more, and how wide the intervals of the others are.
 
-        ``widths``: relative half-widths, None where there are too few runs for an interval.
+        It is called before each run. ``widths``: relative half-widths, None where there are too few runs for an
+        interval.
         """
-        self._cells = translate(f"{done} of {counted(total, 'cell')} done")
+        need_none = f"{done} of {counted(total, 'cell')} precise enough"
+        self._cells = ", ".join(map(translate, (f"{counted(self._runs, 'run')} made", need_none)))
+        self._runs += 1
+        self._cells_are_new = True
         for key, width in widths.items():
             if width is not None:
                 self._first_widths.setdefault(key, width)

@@ -9,7 +9,7 @@ from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
-from strakes.report.numbers import figures_of, percent, show_interval_of
+from strakes.report.numbers import figures_of, percent, show_interval_of, show_width
 from strakes.report.sections import VERDICTS
 from strakes.units import counted, format_bytes
 
@@ -80,7 +80,8 @@ def _expect(portrait: Portrait) -> Iterator[str]:
     rows = [
         (
             label,
-            *figures_of(cell),
+            figures_of(cell)[0],
+            ", ".join(filter(None, (figures_of(cell)[1], show_width(cell)))),
             str(cell.runs),
         )
         for label, cell in standing

@@ -22,6 +22,7 @@ from strakes.report.numbers import (
     level_of,
     percent,
     show_interval_of,
+    show_width,
 )
 from strakes.report.published import published
 from strakes.report.sections import Section, Statement, foremost, sections, statement
@@ -45,6 +46,7 @@ class HeadlineRow:
     settings: str
     median: str
     interval: str
+    width: str
     runs: int
     warnings: tuple[str, ...]
 
@@ -117,7 +119,7 @@ def _headline(label: str, cell: CellEstimate) -> HeadlineRow:
     settings = ", ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in cell.settings.items())
     # One that changed its level has no single figure.
     median, interval = figures_of(cell)
-    return HeadlineRow(label, settings, median, interval, cell.runs, cell.warnings)
+    return HeadlineRow(label, settings, median, interval, show_width(cell), cell.runs, cell.warnings)
 
 
 def _recommendation(recommendation: Recommendation, cells: Mapping[str, CellEstimate]) -> RecommendationCard:

@@ -56,6 +56,18 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 
+# An interval whose bounds are further apart than so many times says so in words, where a figure stands foremost.
+_WIDE = 2.0
+
+
+def show_width(cell: CellEstimate) -> str:
+    """Return in words how far apart the bounds of a wide interval are; nothing for a narrow one."""
+    if cell.levels or not cell.low or cell.high is None or cell.high <= _WIDE * cell.low:
+        return ""
+    ratio = cell.high / cell.low
+    return f"varied {ratio:,.0f}-fold" if ratio >= 9.95 else f"varied {ratio:.1f}-fold"
+
+
 # Of so many levels at most is told.
 _MOST_LEVELS = 3
 

@@ -24,7 +24,8 @@ from strakes.report.facts import (
     title_of,
 )
 from strakes.report.notices import Notice, notices
-from strakes.report.numbers import figures_of, percent, show_bounds, show_interval_of
+from strakes.report.numbers import figures_of, percent, show_bounds, show_interval_of, show_width
+from strakes.report.words import title_of_warning
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -111,7 +112,7 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
     room = max(later, MOST_LINES - len(head) - len(advice) - 1 - len(headlines) - len(foot))
     for index, (title, levels) in enumerate(blocks):
         kept = sum(_KEPT for _, others in blocks[index + 1 :] if others[0])
-        names = [warning.code for warning in warnings] if title == "Warnings" else ()
+        names = list(dict.fromkeys(warning.code for warning in warnings)) if title == "Warnings" else ()
         body += _block(title, levels, room - len(body) - kept, names, width)
     return [*head, *advice, (), *headlines, *body, *foot]
 
@@ -137,7 +138,7 @@ def _block(
     left = len(items) - count
     more = (translate(f"  {left} more in the report"), "dim") if left else ("", "")
     if not chosen:
-        lines, left = _names(names, width, room - 2)
+        lines, left = _brief(names, width, room - 2)
         chosen = [_plain(line) for line in lines]
         told = f"  {left} more, explained in the report" if left else "  explained in the report"
         more = (translate(told if names else f"  {left or len(items)} in the report"), "dim")
@@ -171,7 +172,7 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
         (
             translate(for_terminal(label)),
             translate(figures_of(cell)[0]),
-            f"[{translate(_interval(cell))}]",
+            ", ".join(filter(None, (f"[{translate(_interval(cell))}]", translate(show_width(cell))))),
             str(cell.runs),
         )
         for label, cell in standing[:MOST_HEADLINES]
@@ -179,9 +180,9 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     confidence = percent(standing[0][1].confidence)
     header = tuple(map(translate, ("Headlines", "median", f"{confidence} interval", "runs")))
     widths = [max(columns(row[column]) for row in (header, *rows)) for column in range(4)]
-    room = width - widths[1] - widths[3] - _LEAST_LABEL - 4
-    widths[2] = max(columns(row[2]) for row in (header, *rows) if row is header or columns(row[2]) <= room)
-    label_width = max(_LEAST_LABEL, min(widths[0] + 4, width - sum(widths[1:]) - 4))
+    room = width - widths[1] - widths[3] - 4
+    widths[2] = _interval_width(rows, columns(header[2]), room)
+    label_width = max(_LEAST_LABEL, min(widths[0] + 4, room - widths[2]))
     lines: list[_Line] = []
     for row, style in ((header, "dim"), *((row, "") for row in rows)):
         # What does not fit into its column, with a blank at least before the median, stands on lines of its own.
@@ -204,6 +205,22 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     if len(standing) > MOST_HEADLINES:
         lines.append(((translate(f"  {len(standing) - MOST_HEADLINES} more in the report"), "dim"),))
     return lines
+
+
+def _interval_width(rows: Sequence[tuple[str, ...]], least: int, room: int) -> int:
+    """Return how wide the column of intervals is where fewest labels and intervals need lines of their own.
+
+    >>> long = ("a label of some length", "1", "[1 - 2]", "9")
+    >>> rows = [long, long, ("short", "1", "[1 then 20 then 300]", "9")]
+    >>> _interval_width(rows, 5, 40), _interval_width(rows, 5, 60)
+    (7, 20)
+    """
+
+    def lines(chosen: int) -> int:
+        return sum((columns(row[0]) + 2 >= room - chosen) + (columns(row[2]) > chosen) for row in rows)
+
+    widths = {least, *(width for row in rows if least < (width := columns(row[2])) <= room - _LEAST_LABEL)}
+    return min(sorted(widths, reverse=True), key=lines)
 
 
 def _interval(cell: CellEstimate) -> str:
@@ -241,6 +258,22 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     lines: list[_Line] = [((f"  {first[:split]}", ""), (first[split:], style))]
     lines += [((f"    {line}", style),) for line in rest]
     return lines + [((f"    {line}", "dim"),) for line in _lines_of(gain, width - 4, most=99)]
+
+
+def _brief(names: Sequence[str], width: int, most: int) -> tuple[list[str], int]:
+    """At most ``most`` lines: the first names in a few words, as many as leave room for the others, and how many are
+    left.
+
+    >>> _brief(["drift", "stonewalled", "few-runs"], 60, 2)
+    (['  drift: Everything became faster or slower during the run', '  stonewalled, few-runs'], 0)
+    """
+    told = [_lines_of(f"{name}: {translate(title_of_warning(name))}", width - 2, most=9) for name in names]
+    for count in range(len(names), 0, -1):
+        lines = [f"  {line}" for text in told[:count] for line in text]
+        others, left = _names(names[count:], width, max(0, most - len(lines)))
+        if len(lines) <= most and not left:
+            return [*lines, *others], 0
+    return _names(names, width, most)
 
 
 def _names(names: Sequence[str], width: int, most: int) -> tuple[list[str], int]:

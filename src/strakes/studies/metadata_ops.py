@@ -17,7 +17,7 @@ from strakes.findings.portrait import (
     Setting,
     SkippedCell,
 )
-from strakes.findings.results import Measured, Results
+from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Plan, Stop
 from strakes.plan.metadata import MetadataOperation
 from strakes.statistics.interval import smallest_runs
@@ -360,17 +360,14 @@ class MetadataOps(Study):
         return [Advice(setting, "one shared directory is fine", reason, chosen, rival, SATURATED, evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return creates, stats and removes with most ranks, a directory each."""
+        """Return creates, stats and removes with most ranks, a directory each, unless this node's memory answered."""
         ranks = results.levels("ranks")
         return [
-            Headline(f"{operation} ({counted(float(ranks[-1]), 'rank')}{_answered(cell, results)})", cell.id)
+            Headline(f"{operation} ({counted(float(ranks[-1]), 'rank')})", cell.id)
             for operation in ("file-create", "file-stat", "file-remove")
             for cell in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
+            if not from_memory(cell, results.facts)
         ]
-
-
-def _answered(cell: Measured, results: Results) -> str:
-    return ", from this node's memory" if from_memory(cell, results.facts) else ""
 
 
 def _which_device(results: Results) -> str:

@@ -92,7 +92,7 @@ class OpenClose(Study):
             if len(cells) >= 2:
                 first, last = cells[0], cells[-1]
                 few, many = first.settings["ranks"], last.settings["ranks"]
-                statement = f"To {operation} one file each takes {many} ranks {{ratio}} times as long as {few}."
+                statement = f"{many} ranks take {{ratio}} times as long as {few} to {operation} one file each."
                 # In one queue for everybody, so many times the ranks take so many times as long: no fault of the file
                 # system's.
                 queue = float(last.settings["ranks"]) / float(first.settings["ranks"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,20 +79,30 @@ class _Work:
 
     def directory(self) -> Path:
         """Return where the samples go: data_folder, or what is there above it. Raises BadInputError."""
-        configuration = self.configuration
-        wanted = Path(str(configuration.get("dataset", "data_folder", "./data/"))).absolute()
-        place = _nearest(wanted)
+        wanted, place = self._folder("dataset", "data_folder", "./data/")
         if place != wanted:
             self.command.note(f"dataset.data_folder: there is no {wanted} yet, so {place} is measured")
         if self._checkpoints():
-            other = _nearest(
-                Path(str(configuration.get("checkpoint", "checkpoint_folder", "./checkpoints/"))).absolute()
-            )
+            _, other = self._folder("checkpoint", "checkpoint_folder", "./checkpoints/")
             if os.stat(other).st_dev != os.stat(place).st_dev:
                 problem = f"{other} is on another file system than {place}"
                 remedy = "Run training and checkpoints apart: strakes measures one file system at a time."
-                raise configuration.fault("checkpoint", "checkpoint_folder", problem, remedy)
+                raise self.configuration.fault("checkpoint", "checkpoint_folder", problem, remedy)
         return place
+
+    def _folder(self, section: str, key: str, default: str) -> tuple[Path, Path]:
+        """Return a folder and what is there of it. Of a path from the root all but the last part must be there: what
+        is above may be another file system.
+        """
+        text = str(self.configuration.get(section, key, default))
+        wanted = Path(text).absolute()
+        place = _nearest(wanted)
+        if "${" in text:
+            raise self.configuration.fault(section, key, f"{text} refers to another value", "Give a path.")
+        if text.startswith("/") and place not in (wanted, wanted.parent):
+            remedy = f"Give a directory that exists, or make it: mkdir -p {shlex.quote(str(wanted))}"
+            raise self.configuration.fault(section, key, f"there is no directory {wanted.parent}", remedy)
+        return wanted, place
 
     def seconds(self) -> float:
         """Return how long one run takes at least, and half as much again."""

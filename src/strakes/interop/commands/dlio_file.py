@@ -39,7 +39,14 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "transformer": "",
     },
     "framework": {"": _OWN},
-    "workflow": {"generate_data": "", "train": "", "checkpoint": "", "evaluation": "", "profiling": QUIET},
+    "workflow": {
+        "generate_data": "",
+        "train": "",
+        "checkpoint": "",
+        "evaluation": "",
+        "profiling": QUIET,
+        "debug": QUIET,
+    },
     "dataset": {
         "data_folder": "",
         "format": "",

@@ -76,6 +76,49 @@ def test_the_log_of_the_servers_is_asked_seldom_but_after_a_fail_over_each_time(
     assert 8 <= target.asked - before <= 12  # of 27, four of them at once
 
 
+def test_what_costs_much_to_ask_is_asked_less_often(tmp_path: Path) -> None:
+    spent = [0.0]
+
+    def took(seconds: float, readings: int) -> float:
+        for _ in range(readings):
+            target.costs = seconds
+            source.read(1000.0)
+        return source.every_s
+
+    class Costly(Served):
+        costs = 0.0
+
+        def observe(self) -> Observation:
+            spent[0] += self.costs
+            return {}
+
+    target = Costly(tmp_path)
+    source = TargetSource("/fs", target, spent_s=lambda: spent[0])
+    assert took(0.1, 20) == 30
+    assert took(1.4, 40) == pytest.approx(200, rel=0.01)
+    assert took(9.0, 20) == 300
+    assert took(0.1, 40) == 30
+
+
+def test_a_source_that_is_asked_less_often_is_not_due_sooner(tmp_path: Path) -> None:
+    class Slower(TargetSource):
+        asked = 0
+
+        def read(self, time_s: float) -> CounterReading:
+            self.asked += 1
+            self.every_s = 30.0 if self.asked % 2 else 200.0
+            return CounterReading(self.name, time_s)
+
+    source, now = Slower("/fs", Served(tmp_path)), [1000.0]
+    live = LiveWatch([], [source], Ring(tmp_path / "store"), AlertSender([]), clock=lambda: now[0])
+    for _ in range(230):
+        live.step()
+        now[0] += 1
+    assert source.asked == 2
+    live.step()
+    assert source.asked == 3
+
+
 def fail_over(stalls: list[tuple[float, float]]) -> WatchEvent:
     """Of a metadata rank that another server has, seen half a minute later."""
     watch, events = Watch(), list[WatchEvent]()

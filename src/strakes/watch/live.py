@@ -119,8 +119,9 @@ class LiveWatch:
             due_s = self._due_s[source.name]
             # A clock that was set back makes everything due.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
-                self._due_s[source.name] = now_s + source.every_s
                 events += self._read(source, now_s)
+                # A source may have found out that asking costs too much.
+                self._due_s[source.name] = now_s + source.every_s
         for probed in self._probes:
             events += self._felt(probed, now_s)
         began_s = self._minute[0]

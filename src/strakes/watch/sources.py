@@ -25,8 +25,16 @@ from strakes.watch.reading import DATA_TARGETS, METADATA_TARGETS, CounterReading
 
 _PROC = Path("/proc")
 # What clients missed is remembered by the servers, and costs most to ask for. Where counters tell who serves, it is
-# asked for each so many readings, and each time for so long after another server has begun.
-_WAITS_EACH, _WAITS_EAGER_S = 4, 120.0
+# asked for each so many readings, and in each of so many after another server has begun.
+_WAITS_EACH = 4
+# Asking, with the programs that it starts, takes no more than this share of a processor, the mean of about so many
+# readings: else it is done less often, but at least each _SELDOM_S.
+_EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
+
+
+def _spent_s() -> float:
+    """Return what this process, and programs of it that have ended, took of the processors."""
+    return sum(os.times()[:4])
 
 
 class CounterSource(Protocol):
@@ -88,9 +96,11 @@ class TargetSource:
 
     name: str
     target: Target
-    every_s: float = 30.0
+    every_s: float = _EVERY_S
     # Another source tells when clients were not served.
     waits_elsewhere: bool = False
+    spent_s: Callable[[], float] = _spent_s
+    _cost_s: float = 0.0
     _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
     _asked_s: float | None = None
     _requests: dict[str, float] = field(default_factory=dict)
@@ -100,6 +110,13 @@ class TargetSource:
 
     def read(self, time_s: float) -> CounterReading:
         """Ask for counters, interruptions and sizes."""
+        before_s = self.spent_s()
+        reading = self._read(time_s)
+        self._cost_s += (self.spent_s() - before_s - self._cost_s) / _READINGS
+        self.every_s = min(max(_EVERY_S, self._cost_s / _MOST_SHARE), _SELDOM_S)
+        return reading
+
+    def _read(self, time_s: float) -> CounterReading:
         missing: tuple[str, ...] = ()
         observation: Observation = {}
         waits: tuple[Interruption, ...] = ()
@@ -136,11 +153,8 @@ class TargetSource:
             self._changed_s = time_s if self._servers else self._changed_s
             self._servers = servers
         known = any(server is not None for server in servers.values())
-        if (
-            known
-            and not 0 <= time_s - self._changed_s <= _WAITS_EAGER_S
-            and 0 <= time_s - self._waits_s < _WAITS_EACH * self.every_s
-        ):
+        long_s = _WAITS_EACH * self.every_s
+        if known and not 0 <= time_s - self._changed_s <= long_s and 0 <= time_s - self._waits_s < long_s:
             return False
         self._waits_s = time_s
         return True

@@ -50,6 +50,15 @@ def target_name(mdsmap: Json, rank: int) -> str:
     return f"{mdsmap['fs_name']}:{rank}"
 
 
+def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
+    """Return who has which rank, and the number of that who, by the names of ranks."""
+    return {
+        target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
+        for rank, daemon in ranks_of(mdsmap).items()
+        if daemon
+    }
+
+
 def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
     """Return a metadata target for each rank of the file system, with its daemon and its state."""
     return tuple(

@@ -224,7 +224,7 @@ class CephTarget(Target):
         self._number = self._number or self._own_number()
         try:
             self._require_same_cluster()
-            mdsmap = self._mdsmap()
+            mdsmap = self._held_map()
             log = self._log()
         except StrakesError:
             return ()  # limits() says why
@@ -366,13 +366,12 @@ class CephTarget(Target):
                 }
                 if set(ranks) == set(cluster.ranks_of(self._map[1])):
                     return {cluster.target_name(self._map[1], rank): daemon for rank, daemon in sorted(ranks.items())}
-        mdsmap = self._mdsmap()
-        holding = cluster.ranks_of(mdsmap).items()
-        return {
-            cluster.target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
-            for rank, daemon in holding
-            if daemon
-        }
+        return cluster.holders(self._mdsmap())
+
+    def _held_map(self) -> cluster.Json:
+        """Return the map that is known as long as the same servers have its ranks; to ask for it starts a program."""
+        held = self._daemons_of_ranks()
+        return self._map[1] if self._map is not None and cluster.holders(self._map[1]) == held else self._mdsmap()
 
     def _observed_stores(self) -> Mapping[str, str]:
         names = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]

@@ -1,0 +1,101 @@
+"""How often the monitors are asked who serves, where the servers have sockets for administration on this machine."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strakes.targets.ceph.target import CephTarget
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
+from strakes.targets.description import SERVER
+from strakes.targets.mountinfo import parse_mountinfo
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+@contextmanager
+def daemon(path: Path, answers: Mapping[str, Any]) -> Iterator[None]:
+    """Answer as a daemon of Ceph does: JSON up to a zero byte, then a length of four bytes and JSON."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection, connection.makefile("rb") as asked:
+                    question = b""
+                    while not question.endswith(b"\0"):
+                        question += asked.read(1)
+                    answer = json.dumps(answers[json.loads(question[:-1])["prefix"]]).encode()
+                    connection.sendall(struct.pack(">I", len(answer)) + answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+
+
+class Cluster:
+    """Answers programs, and remembers which were started."""
+
+    def __init__(self, sockets: Path) -> None:
+        self.fs_dump = json.loads((RECORDED / "fs_dump.json").read_text())
+        self.started: list[str] = []
+        self._sockets = sockets
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        words = " ".join(argv)
+        self.started.append(words)
+        answer = ""
+        if argv[0] == "ceph-conf":
+            answer = str(self._sockets / argv[argv.index("--name") + 1])
+        elif "fs dump" in words:
+            answer = json.dumps(self.fs_dump)
+        elif "osd dump" in words:
+            answer = json.dumps(json.loads((RECORDED / "osd_dump.json").read_text()) | {"osds": []})
+        elif argv[0] == "ceph":
+            answer = json.dumps({"fsid": "a"} if "fsid" in argv else [])
+        return Completed(tuple(argv), 0, answer, "")
+
+    def asked(self, words: str) -> int:
+        return sum(words in started for started in self.started)
+
+
+def test_the_monitors_are_asked_who_serves_only_when_the_servers_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.targets.ceph.target._MAP_FRESH_S", 0.0)
+    cluster = Cluster(tmp_path)
+    mdsmap = cluster.fs_dump["filesystems"][0]["mdsmap"]
+    status = {one["name"]: {"whoami": one["rank"], "id": one["gid"]} for one in mdsmap["info"].values()}
+    dump = json.loads((RECORDED / "mds_perf_dump.json").read_text())
+    (mount,) = parse_mountinfo("48 27 0:43 / /lab/mnt rw - ceph 10.0.0.1:/ rw")
+    target = CephTarget(Path("/lab/mnt"), mount, runner=cluster)
+    with ExitStack() as stack:
+        for name, answer in status.items():
+            stack.enter_context(daemon(tmp_path / f"mds.{name}", {"status": answer, "perf dump": dump}))
+        for _ in range(3):
+            assert target.interruptions() == ()
+            served = {name: counters[SERVER] for name, counters in target.observe().items()}
+        assert served == {"cephfs:0": status["c"]["id"], "cephfs:1": status["a"]["id"]}
+        assert (cluster.asked("fs dump"), cluster.asked("log last"), cluster.asked("tell")) == (1, 3, 0)
+        # The same program, begun anew: another number.
+        holder = next(one for one in mdsmap["info"].values() if one["name"] == "a")
+        holder["gid"] = status["a"]["id"] = 9999
+        assert target.interruptions() == ()
+        assert target.observe()["cephfs:1"][SERVER] == 9999
+        assert target.interruptions() == ()
+        assert cluster.asked("fs dump") == 2

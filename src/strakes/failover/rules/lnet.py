@@ -14,7 +14,7 @@ _MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
 _MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 
 
-def _options(setup: Setup, name: str) -> list[str]:
+def options_of_lnet(setup: Setup, name: str) -> list[str]:
     """Return the values of an option of the lnet module, from all files."""
     lines = re.findall(r"(?m)^\s*options\s+lnet[ \t]+(.*)$", setup.lnet)
     return [value.strip("\"'") for line in lines for value in re.findall(rf"\b{name}=(\"[^\"]*\"|'[^']*'|\S+)", line)]
@@ -31,7 +31,7 @@ def _options(setup: Setup, name: str) -> list[str]:
 )
 def networks(setup: Setup) -> Iterator[str]:
     """Find LNet networks of servers' and watched NIDs that the lnet module does not have."""
-    lists = _options(setup, "networks")
+    lists = options_of_lnet(setup, "networks")
     if not lists:
         return
     configured = {network.name for text in lists for network in read_networks(text)}
@@ -65,7 +65,7 @@ def networks(setup: Setup) -> Iterator[str]:
 )
 def refused(setup: Setup) -> Iterator[str]:
     """Find lists of networks that LNet does not take."""
-    for text in dict.fromkeys(_options(setup, "networks")):
+    for text in dict.fromkeys(options_of_lnet(setup, "networks")):
         for complaint in complaints(text):
             yield f"modprobe.d: networks={text}: {complaint}"
 
@@ -81,10 +81,10 @@ def refused(setup: Setup) -> Iterator[str]:
 )
 def contradicting(setup: Setup) -> Iterator[str]:
     """Find several lists of networks, and networks on the loopback card."""
-    lists = list(dict.fromkeys(_options(setup, "networks")))
+    lists = list(dict.fromkeys(options_of_lnet(setup, "networks")))
     if len(lists) > 1:
         yield f"modprobe.d: networks is {' and '.join(lists)}"
-    if lists and _options(setup, "ip2nets"):
+    if lists and options_of_lnet(setup, "ip2nets"):
         yield "modprobe.d: both networks and ip2nets"
     for text in lists:
         if any("lo" in network.cards for network in read_networks(text)):
@@ -132,7 +132,7 @@ def strange_manager(setup: Setup) -> Iterator[str]:
             yield f"cluster.toml: mgs has {nid}, which is {own[address]}"
         if numbered(watched.get(address, network)) != numbered(network):
             yield f"cluster.toml: mgs has {nid}, watch has {address}@{watched[address]}"
-        elif numbered(network) != numbered(system.lnet) and not _options(setup, "routes"):
+        elif numbered(network) != numbered(system.lnet) and not options_of_lnet(setup, "routes"):
             yield f"cluster.toml: mgs has {nid}, the servers have lnet = {system.lnet}"
 
 
@@ -177,5 +177,5 @@ def several_managers(setup: Setup) -> Iterator[str]:
     networks = {nid.partition("@")[0]: numbered(nid.partition("@")[2]) for nids in named for nid in nids if "@" in nid}
     mounts = re.sub(r"(?m)^\s*#.*$", "", setup.texts.get("lustre/mount-clients.sh", ""))
     for address, network in dict.fromkeys(re.findall(r"([\w.-]+)@(\w+)", mounts)):
-        if networks.get(address, numbered(network)) != numbered(network) and not _options(setup, "routes"):
+        if networks.get(address, numbered(network)) != numbered(network) and not options_of_lnet(setup, "routes"):
             yield f"mount-clients.sh: {address}@{network}, targets have {address}@{networks[address]}"

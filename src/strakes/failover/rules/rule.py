@@ -39,6 +39,7 @@ _MODULES = (
     "lustre",
     "site",
     "described",
+    "described_words",
     "values",
     "options",
     "references",

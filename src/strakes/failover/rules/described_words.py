@@ -1,0 +1,135 @@
+"""Rules about words of the description that the files do not follow: units, cards, watched hosts, alerts, DRBD."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from strakes.failover.lnet_networks import numbered, read_networks
+from strakes.failover.rules.lnet import options_of_lnet
+from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.setup import Setup
+
+_REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
+_STARTERS = ("systemd", "service", "lsb", "upstart")
+_WATCHERS = ("ping", "pingd", "healthLNET")
+
+
+@rule(
+    "unit-differs-from-the-description",
+    "error",
+    "description",
+    "pacemaker",
+    reason="Another program than the described one is started, or none: the service moves, and does not serve.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def units(setup: Setup) -> Iterator[str]:
+    """Find described units that no resource starts."""
+    agents = {one.agent.removesuffix(".service") for one in setup.pacemaker.services if one.standard in _STARTERS}
+    # An agent of OCF may take the place of a unit; which unit, nobody can tell.
+    for target in setup.described.targets if agents else ():
+        for unit in target.units:
+            if unit.removesuffix(".service") not in agents:
+                yield f"cib: nobody starts {unit} of {target.name}; units are {', '.join(sorted(agents))}"
+
+
+@rule(
+    "watch-differs-from-the-description",
+    "error",
+    "description",
+    "pacemaker",
+    reason="What is watched is not what clients need: a node that they cannot reach goes on serving, or a healthy one "
+    "hands over.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def watched(setup: Setup) -> Iterator[str]:
+    """Find watched cards and hosts that are not the described ones."""
+    services = setup.pacemaker.services
+    cards = {one.values.get("interface", "") for one in services if one.agent == "ethmonitor"} - {""}
+    for network in setup.described.networks:
+        if network.interface and cards and network.interface not in cards:
+            yield f"cib: {', '.join(sorted(cards))} is watched, cluster.toml says {network.interface} ({network.name})"
+    described = {_normal(host) for host in setup.described.file_system.watch}
+    for one in services if described else ():
+        hosts = {_normal(host) for host in one.values.get("host_list", "").split()} if one.agent in _WATCHERS else set()
+        strangers = hosts - described
+        if strangers and all(map(_is_number, strangers)):
+            yield f"cib: {one.id} watches {', '.join(sorted(strangers))}, cluster.toml has no such host in watch"
+
+
+def _normal(host: str) -> str:
+    address, at, network = host.partition("@")
+    return f"{address}@{numbered(network)}" if at else host
+
+
+def _is_number(host: str) -> bool:
+    """Tell whether a host is written as an address; whose a name is, only the nodes know."""
+    try:
+        ipaddress.ip_address(host.partition("@")[0])
+    except ValueError:
+        return False
+    return True
+
+
+@rule(
+    "card-of-lustre-differs-from-the-description",
+    "error",
+    "description",
+    "lnet",
+    reason="Lustre runs over another card than the described one, which is the one that is watched: when it fails, "
+    "nobody notices.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def lnet_card(setup: Setup) -> Iterator[str]:
+    """Find the network of Lustre on another card than the described one."""
+    system = setup.described.file_system
+    wanted = next((one.interface for one in setup.described.networks if one.name == system.lnet_network), "")
+    for text in options_of_lnet(setup, "networks") if wanted else ():
+        for network in read_networks(text):
+            # A VLAN or a partition of InfiniBand is on the card: ib0.8001.
+            on_it = any(card == wanted or card.startswith(f"{wanted}.") for card in network.cards)
+            if network.name == numbered(system.lnet) and network.cards and not on_it:
+                yield f"modprobe.d: {network.name} is on {', '.join(network.cards)}, cluster.toml says {wanted}"
+
+
+@rule(
+    "drbd-version-differs-from-the-description",
+    "error",
+    "description",
+    "drbd",
+    reason="DRBD 8.4 refuses the words of version 9, and the handlers of one do nothing under the other.",
+    remedy='drbd = "9" in cluster.toml, or plan the files again for 8.4.',
+    source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-8.4.5.en.html",
+)
+def version(setup: Setup) -> Iterator[str]:
+    """Find files of DRBD 9 where the description says 8.4."""
+    for resource in setup.drbd if setup.described.drbd == "8.4" else ():
+        if resource.dialect9:
+            yield f"drbd: {resource.name} is written for version 9, cluster.toml says 8.4"
+
+
+@rule(
+    "alerts-differ-from-the-description",
+    "warning",
+    "description",
+    "pacemaker",
+    reason="Somebody counts on being told, and is not: the cluster runs on one leg until the next failure.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def alerts(setup: Setup) -> Iterator[str]:
+    """Find described receivers of alerts that no alert is for."""
+    programs, receivers = [], []
+    for alert in setup.pacemaker.root.iterfind("./configuration/alerts/alert"):
+        programs.append(alert.get("path", ""))
+        receivers += [one.get("value", "") for one in alert.iterfind("./recipient")]
+    wanted = setup.described.alerts
+    told = (("mail_to", wanted.mail_to), ("webhook_url_file", wanted.webhook_url_file))
+    for key, receiver in told if programs else ():
+        # Programs of others may have the receiver within them.
+        silent = len(receivers) < len(programs) and len(programs) >= sum(bool(one) for _, one in told)
+        if receiver and receiver not in receivers and not silent:
+            yield f"cib: no alert is for {receiver}, cluster.toml has {key}"

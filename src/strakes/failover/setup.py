@@ -88,6 +88,13 @@ class Setup:
         return self.modules if re.search(r"\b(lnet|lustre|ko2iblnd)\b", self.modules) else ""
 
     @property
+    def lustre_parameters(self) -> str:
+        """Return what scripts give to lctl for good; the time-out of Lustre under its full name, sys.timeout."""
+        scripts = "\n".join(self.texts.get(name, "") for name in ("lustre/parameters.sh", "etc/rc.local"))
+        lines = re.findall(r"(?m)^[^#\n]*\blctl\s+(?:set|conf)_param\s+([^#\n]*)", scripts)
+        return re.sub(r"(?<![\w.])(?=timeout=)", "sys.", "\n".join(lines))
+
+    @property
     def modules(self) -> str:
         """Return what modprobe is told about all modules."""
         return "\n".join(text for name, text in self.texts.items() if name.startswith("etc/modprobe.d/"))

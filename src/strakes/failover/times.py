@@ -223,7 +223,7 @@ def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
         yield "", "modprobe.d", _of_values(given)
     elif place == "lustre":
         # What is set for good, when a target is made and by modprobe.
-        text = f"{setup.lustre}\n{setup.modules}"
+        text = f"{setup.lustre}\n{setup.modules}\n{setup.lustre_parameters}"
         yield "", "Lustre", lambda key: re.findall(rf"(?:^|[\s,\"'.=]){re.escape(key)}=(\d+)", text)
     elif place.startswith("ticket"):
         for booth in booths(setup):

@@ -26,11 +26,15 @@ def volume_groups(cib: Cib) -> Iterator[tuple[Primitive, str, str]]:
 
 
 def volume_of(primitive: Primitive) -> tuple[str, str]:
-    """Return the volume group and the volume that a mount or a logical unit is on; empty where it is on none.
+    """Return the volume group and the volume that a mount or a logical unit is on; empty where it is on none."""
+    return volume_named(primitive.device)
+
+
+def volume_named(device: str) -> tuple[str, str]:
+    """Return the volume group and the volume of a device; empty where it is no volume.
 
     A hyphen within a name is doubled in /dev/mapper.
     """
-    device = primitive.device
     mapped = re.fullmatch(r"/dev/mapper/((?:[^-/]|--)+)-((?:[^-/]|--)+)", device)
     plain = re.fullmatch(r"/dev/(?!disk/|mapper/|drbd|md/|zvol/)([^/]+)/([^/]+)", device)
     found = mapped or plain

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
+from strakes.failover.rules.layers import volume_groups, volume_named
 from strakes.failover.rules.mentions import mentions_of
 from strakes.failover.rules.rule import QDEVICE, SBD, rule
 from strakes.failover.setup import Setup
@@ -63,17 +64,54 @@ def volumes(setup: Setup) -> Iterator[str]:
         allowed = re.search(r"(?<!activation_)\bvolume_list\s*=\s*\[([^\]]*)\]", text)
         if allowed and "@" not in allowed[1] and not re.search(rf'"{re.escape(group)}[/"]', allowed[1]):
             yield f"lvm.conf: volume_list has no {group}, which {one.id} activates"
-        for name, rows in re.findall(r"\b((?:global_)?filter)\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
-            # The first that matches decides: all are rejected where nothing is accepted before that.
-            earlier = re.split(r"\"r(?:\|\.\*\||/\.\*/)\"", rows)
-            if len(earlier) > 1 and '"a' not in earlier[0]:
-                yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"
+        for name in _rejecting_all(text):
+            yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"
         if mode == "system_id" and source and source[1] == "none":
             yield f'lvm.conf: system_id_source = "none", and {one.id} has vg_access_mode=system_id'
         if mode == "lvmlockd" and re.search(r"\buse_lvmlockd\s*=\s*0", text):
             yield f"lvm.conf: use_lvmlockd = 0, and {one.id} has vg_access_mode=lvmlockd"
         if mode in ("tagging", "system_id") and listed and f'"{group}"' in listed[1]:
             yield f"lvm.conf: auto_activation_volume_list has {group}, which {one.id} activates"
+
+
+@rule(
+    "disk-of-drbd-not-activated",
+    "error",
+    "drbd",
+    reason="By lvm.conf the volume below DRBD does not appear when the node starts: DRBD has no disk there, and the "
+    "second copy is missing.",
+    remedy="A filter that accepts the disks of that group and rejects /dev/drbd; its name in "
+    "auto_activation_volume_list, and in volume_list.",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-lvm.adoc",
+)
+def below_drbd(setup: Setup) -> Iterator[str]:
+    """Find volumes below DRBD that LVM does not see, or that nobody activates."""
+    text = _bare(setup, "etc/lvm/lvm.conf")
+    disks = {volume[1] for one in setup.drbd for host in one.hosts for volume in host.volumes.values()}
+    groups = sorted({volume_named(disk)[0] for disk in disks} - {""})
+    by_pacemaker = {group for _, group, _ in volume_groups(setup.cib)} if setup.cib else set()
+    by_hand = [
+        line for one in setup.texts.values() for line in one.splitlines() if re.search(r"\b(vg|lv)change\b", line)
+    ]
+    for group in groups if text else ():
+        for name in _rejecting_all(text):
+            yield f"lvm.conf: {name} rejects all disks, and DRBD has its disk in {group}"
+        for name in ("volume_list", "auto_activation_volume_list"):
+            listed = re.search(rf"(?<!\w){name}\s*=\s*\[([^\]]*)\]", text)
+            # A tag may be on any group; a command or Pacemaker may activate what does not come by itself.
+            if not listed or "@" in listed[1] or re.search(rf'"{re.escape(group)}["/]', listed[1]):
+                continue
+            activated = group in by_pacemaker or any(group in line for line in by_hand)
+            if name == "volume_list" or not activated:
+                yield f"lvm.conf: {name} has no {group}, in which DRBD has its disk"
+
+
+def _rejecting_all(text: str) -> Iterator[str]:
+    """Yield the filters that reject every disk: the first pattern that matches decides."""
+    for name, rows in re.findall(r"\b((?:global_)?filter)\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
+        earlier = re.split(r"\"r(?:\|\.\*\||/\.\*/)\"", rows)
+        if len(earlier) > 1 and '"a' not in earlier[0]:
+            yield name
 
 
 @rule(

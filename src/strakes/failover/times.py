@@ -287,8 +287,13 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
     """Yield what each fencing device waits for, and how long Pacemaker waits for it."""
     cib = setup.pacemaker
     common = next(iter(_of_source(setup, next(one for one in _SOURCES if one.name == "fencing-limit"))))
+    # The time-out of a device for what Pacemaker asks of it takes the place of the common one.
+    asked = "off" if cib.properties.get("stonith-action", "reboot") in ("off", "poweroff") else "reboot"
     for device in cib.devices:
         where = f"cib: {device.id}"
+        given_s = seconds(device.values.get(f"pcmk_{asked}_timeout", ""))
+        own_limit = Amount("", where, f"pcmk_{asked}_timeout", given_s)
+        yield "power-off-limit", own_limit if given_s else common
         own = {key: seconds(device.values.get(key, "")) for key in ("pcmk_reboot_timeout", "pcmk_off_timeout")}
         limits = [Amount(device.id, where, key, given) for key, given in own.items() if given]
         yield (

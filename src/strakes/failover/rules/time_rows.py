@@ -401,7 +401,7 @@ TIME_ROWS = (
         "fence-peer-gives-up-before-the-power-off",
         "error",
         ("pacemaker", "drbd"),
-        (Limit("fence-peer", ">=", "fencing-limit"),),
+        (Limit("fence-peer", ">=", "power-off-limit"),),
         "When the handler gives up waiting for the fencing, writing goes on although the peer may be alive; "
         "what is then told may be lost.",
         "crm-fence-peer with --timeout above stonith-timeout.",
@@ -411,7 +411,7 @@ TIME_ROWS = (
         "fence-peer-waits-for-its-default",
         "warning",
         ("pacemaker", "drbd"),
-        (Limit("fence-peer-default", ">=", "fencing-limit"),),
+        (Limit("fence-peer-default", ">=", "power-off-limit"),),
         "The handler's default of 90 s is below stonith-timeout: when fencing takes longer, writing goes on "
         "while the peer may be alive.",
         "crm-fence-peer with --timeout above stonith-timeout.",
@@ -449,7 +449,7 @@ TIME_ROWS = (
         "other-site-does-not-wait",
         "warning",
         ("pacemaker", "booth"),
-        (Limit("ticket-wait", ">=", "fencing-limit"),),
+        (Limit("ticket-wait", ">=", "power-off-limit"),),
         "After a ticket is lost its site has to stop everything, or power off nodes; without that wait the other "
         "site begins to write at once.",
         "acquire-after of at least stonith-timeout",

@@ -115,6 +115,8 @@ def fencing(setup: Setup) -> Iterator[str]:
 def _bmc(device: Primitive, node: str, described: tuple[str, str, str]) -> Iterator[str]:
     address, port = address_of(device), device.values.get("ipport", described[1])
     user = next((device.values[key] for key in ("username", "login", "userid") if key in device.values), "")
+    if not user and device.agent.startswith("fence_"):
+        yield f"cib: {device.id} has no username, cluster.toml says {described[2]}"
     if user and user != described[2]:
         yield f"cib: {device.id} logs in as {user}, cluster.toml says {described[2]}"
     if address and address != described[0]:

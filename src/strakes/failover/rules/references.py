@@ -8,6 +8,7 @@ from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block
 from strakes.failover.cib import Cib
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
@@ -41,14 +42,19 @@ def no_node(setup: Setup) -> Iterator[str]:
                 yield f"cib: {element.get('id')} names {name}, which is no node"
 
 
+def attribute_of_watcher(primitive: Primitive) -> str:
+    """Return the attribute of nodes that a watcher of a network sets, empty for any other resource."""
+    if primitive.agent == "ethmonitor":
+        return primitive.values.get("name") or f"ethmonitor-{primitive.values.get('interface', '')}"
+    return primitive.values.get("name") or _ATTRIBUTES[primitive.agent] if primitive.agent in _ATTRIBUTES else ""
+
+
 def _set_attributes(cib: Cib) -> set[str]:
     """Return the attributes of nodes that something in the configuration sets."""
     found = {name for attributes in cib.node_attributes.values() for name in attributes}
     for primitive in cib.primitives:
-        if primitive.agent in _ATTRIBUTES:
-            found.add(primitive.values.get("name") or _ATTRIBUTES[primitive.agent])
-        elif primitive.agent == "ethmonitor":
-            found.add(primitive.values.get("name") or f"ethmonitor-{primitive.values.get('interface', '')}")
+        if watched := attribute_of_watcher(primitive):
+            found.add(watched)
         elif primitive.values.get("name") or primitive.values.get("attribute"):
             found |= {primitive.values.get("name", ""), primitive.values.get("attribute", "")}
     # The state of the nodes, where it is there.

@@ -32,6 +32,7 @@ _MODULES = (
     "times",
     "replication",
     "services",
+    "watchers",
     "mounts",
     "layers",
     "sequence",

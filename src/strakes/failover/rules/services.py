@@ -262,7 +262,7 @@ def apart(setup: Setup) -> Iterator[str]:
 )
 def stickiness(setup: Setup) -> Iterator[str]:
     """Find services that move home as soon as their node comes back."""
-    for name, stick, strongest in _homes(setup):
+    for name, stick, strongest in homes_of(setup):
         if strongest > 0 and stick <= strongest:
             yield f"cib: {name} has stickiness {stick:g}, its preference is {strongest:g}"
             return
@@ -278,12 +278,12 @@ def stickiness(setup: Setup) -> Iterator[str]:
 )
 def stickiness_not_said(setup: Setup) -> Iterator[str]:
     """Find services that may move without need."""
-    loose = [name for name, stick, strongest in _homes(setup) if strongest <= 0 and stick <= 0]
+    loose = [name for name, stick, strongest in homes_of(setup) if strongest <= 0 and stick <= 0]
     if loose:
         yield f"cib: {', '.join(loose)}"
 
 
-def _homes(setup: Setup) -> Iterator[tuple[str, float, float]]:
+def homes_of(setup: Setup) -> Iterator[tuple[str, float, float]]:
     """Yield each group or single service with its stickiness and its strongest preference for a node.
 
     The stickiness of a group is the sum over its members.

@@ -15,6 +15,8 @@ _MOST_INTERVAL_S = 300.0
 _LEAST_OF_ADVICE = 3
 # Replaying a large journal, and multiple-mount protection, delay a Lustre mount.
 _LEAST_LUSTRE_S = 300.0
+# A unit ends what it was doing; systemd itself gives it 90 s, Pacemaker 20 s where nothing is written.
+_LEAST_UNIT_S = 10.0
 # What the agents need when a disk is busy; their own advice is above it.
 _LEAST_S = {
     "drbd": {"start": 60.0, "stop": 60.0, "promote": 60.0, "demote": 60.0},
@@ -138,6 +140,8 @@ def _short(primitive: Primitive, names: tuple[str, ...]) -> Iterator[str]:
     least = _LEAST_S.get(primitive.agent, {})
     if primitive.is_lustre:
         least = {"start": _LEAST_LUSTRE_S, "stop": _LEAST_LUSTRE_S}
+    elif primitive.standard in ("systemd", "service", "lsb"):
+        least = dict.fromkeys(("start", "stop"), _LEAST_UNIT_S)
     for name in names:
         if name in least and primitive.timeout_s(name) < least[name]:
             yield f"cib: {name} of {primitive.id} has {primitive.timeout_s(name):g} s, it needs {least[name]:g} s"

@@ -40,6 +40,7 @@ check_shell() {
 }
 
 check_layers() {
+    mkdir -p build || return
     lint-imports --no-logo --cache-dir build/imports >build/layers.log 2>&1 && return
     cat build/layers.log
     return 1

@@ -82,6 +82,21 @@ def test_what_is_to_be_kept_stays(engine: LocalEngine, workspace: Workspace) -> 
     assert any((workspace.path / "kept").rglob("*"))
 
 
+def test_every_visit_and_every_run_write_other_data(engine: LocalEngine, workspace: Workspace, tmp_path: Path) -> None:
+    other_run = tmp_path / "other run"
+    other_run.mkdir()
+    (other_run / ".strakes-marker").touch()
+    units: list[bytes] = []
+    for directory, visit in ((workspace.path, "v1"), (workspace.path, "v2"), (other_run, "v1")):
+        assert engine.run(write_plan(MIB), directory, visit, 60, keep=True).ended == "ok"
+        for path in sorted((directory / visit).glob("*.data")):
+            data = path.read_bytes()
+            units += [data[at : at + 4096] for at in range(0, len(data), 4096)]
+    assert len(units) == 3 * 2 * 256
+    # Nothing that storage could find twice, within a file, between ranks, visits or runs.
+    assert len(set(units)) == len(units)
+
+
 def test_progress_is_told(engine: LocalEngine, workspace: Workspace) -> None:
     seen: list[Progress] = []
     plan = Plan(

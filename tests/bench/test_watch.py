@@ -55,4 +55,4 @@ def test_at_equal_rates_the_setting_that_finds_most_is_taken_and_what_comes_late
     best = best_at(found, "theirs", RATES[0])
     assert best is not None and best.settings == "at once" and best.found == len(KINDS)
     assert all(delay == 2 * DAY_S for delays in best.delays_s.values() for delay in delays)
-    assert f"| {RATES[0]:g} | theirs | at once | 0.00 | 100%, 2 d |" in table(found)
+    assert f"| {RATES[0]:g} | theirs | at once | 0.00 | 100% (" in table(found)

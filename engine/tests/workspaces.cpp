@@ -146,7 +146,7 @@ TEST_CASE("without a marker in each, or with a directory of that id, nothing is 
     CHECK(fs::exists(three.path() / "p" / "theirs"));
     fs::remove(two.path() / ".strakes-marker");
     answers = run_session(plan_message(one.path(), plan, beside({&two, &three})));
-    CHECK(answers.last("error")["where"]["key"] == "directory");
+    CHECK(answers.last("error")["where"]["key"] == "beside");
     CHECK(one.entries().empty());
 }
 

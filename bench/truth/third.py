@@ -25,7 +25,7 @@ from strakes.findings.portrait import Finding, Portrait, Recommendation, RunWarn
 from strakes.plan import MetadataPhase, Phase, TransferPhase
 from strakes.store import Run
 from strakes.studies.registry import SURVEY
-from strakes.units import GIB, KIB, MIB
+from strakes.units import GIB, KIB, MIB, parse_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -368,6 +368,7 @@ def judge_third(run: Run, portrait: Portrait, planted: Planted, met: Truth) -> J
     noise, still = planted.noise, len(planted.truth.states) == 1
     cached = flagged["cache-suspect"]
     judged.false += [("claim", text) for text in _claims(portrait, measures, met, cached)]
+    judged.false += [("no better", text) for text in _no_better(portrait, measures, met)]
     judged.false += [("tone", one.statement) for one in portrait.findings if not _tone_holds(one, measures, met)]
     judged.false += [("advice", text) for text in _advice(portrait, measures, met)]
     judged.false += [
@@ -431,7 +432,7 @@ def _tells(claim: Claim, measures: Mapping[str, _Measure], truth: Truth) -> bool
     if names and measures[claim.of].ranks != measures[claim.to].ranks:
         return False
     ratio = _ratios(claim, measures, truth)[0]
-    over, under = claim.low is not None and claim.low > 1, claim.high is not None and claim.high < 1
+    over, under = claim.low is not None and claim.low >= 1, claim.high is not None and claim.high <= 1
     return (over and ratio > 1.03) or (under and ratio < 1 / 1.03)
 
 
@@ -453,6 +454,19 @@ def _tone_holds(finding: Finding, measures: Mapping[str, _Measure], truth: Truth
     return max(costs) <= ALIKE
 
 
+def _no_better(portrait: Portrait, measures: Mapping[str, _Measure], truth: Truth) -> Iterator[str]:
+    """A bound of exactly 1 says "better" or "worse": what is just as good is neither, which the usual judge lets pass."""
+    decided = (one for one in portrait.findings if one.verdict != "inconclusive")
+    stated = [(one.statement, one.claims) for one in decided]
+    stated += [(f"{one.setting} = {one.value}", one.claims) for one in portrait.recommendations]
+    for text, claims in stated:
+        for claim in claims:
+            ratios = _ratios(claim, measures, truth)
+            over = claim.low == 1 and min(ratios) <= 1 + SLACK
+            if over or (claim.high == 1 and max(ratios) >= 1 - SLACK):
+                yield f"{text} [{claim}], in truth {min(ratios):.3f}"
+
+
 def _advice(portrait: Portrait, measures: Mapping[str, _Measure], truth: Truth) -> Iterator[str]:
     """A value that reaches less than 90 % of another one of its study that was measured; a smaller one that is as good."""
     for one in portrait.recommendations:
@@ -460,7 +474,10 @@ def _advice(portrait: Portrait, measures: Mapping[str, _Measure], truth: Truth) 
         if not one.setting.startswith(("transfer size", "processes per node")) or one.evidence[0] not in measures:
             continue
         cells = {cell.id: cell for cell in portrait.cells if cell.id in measures}
-        chosen = cells[one.evidence[0]]
+        like = cells[one.evidence[0]]
+        value = float(one.value) if axis == "ranks" else parse_bytes(one.value)
+        settings = dict(like.settings) | {axis: value}
+        chosen = next(cell for cell in cells.values() if cell.study == like.study and cell.settings == settings)
         alike = {
             cell.id: float(cell.settings[axis])
             for cell in cells.values()
@@ -498,6 +515,10 @@ def _strict(portrait: Portrait, measures: Mapping[str, _Measure], planted: Plant
     """What warnings say of kinds of work that did not change, of moments and sizes; warnings of what is not there."""
     truth, found = planted.truth, []
     most = max(_spread_of(one, truth) for one in measures.values())
+    changed = {cell for one in portrait.warnings if one.code == "not-stationary" for cell in one.cells}
+    for line in portrait.headlines:
+        if line.cell in changed and _spread_of(measures[line.cell], truth) <= TOUCHED and not planted.noise.changes:
+            found.append(("headline said to have changed", line.label))
     for one in portrait.warnings:
         if one.code == "server-unlike" and len(set(truth.servers(State()).values())) == 1:
             found.append(("server-unlike", one.text))

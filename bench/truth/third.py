@@ -513,12 +513,15 @@ _TURNS = re.compile(r"Two levels of (.+?) take turns: ([\d.]+) times")
 
 def _strict(portrait: Portrait, measures: Mapping[str, _Measure], planted: Planted) -> list[tuple[str, str]]:
     """What warnings say of kinds of work that did not change, of moments and sizes; warnings of what is not there."""
-    truth, found = planted.truth, []
+    truth = planted.truth
+    found: list[tuple[str, str]] = []
     most = max(_spread_of(one, truth) for one in measures.values())
     changed = {cell for one in portrait.warnings if one.code == "not-stationary" for cell in one.cells}
-    for line in portrait.headlines:
-        if line.cell in changed and _spread_of(measures[line.cell], truth) <= TOUCHED and not planted.noise.changes:
-            found.append(("headline said to have changed", line.label))
+    found += [
+        ("headline said to have changed", line.label)
+        for line in portrait.headlines
+        if line.cell in changed and _spread_of(measures[line.cell], truth) <= TOUCHED and not planted.noise.changes
+    ]
     for one in portrait.warnings:
         if one.code == "server-unlike" and len(set(truth.servers(State()).values())) == 1:
             found.append(("server-unlike", one.text))

@@ -10,7 +10,8 @@ from strakes.analysis.amounts import amounts_of, bursts, told_of_bursts
 from strakes.analysis.collect import collect, with_dependence
 from strakes.analysis.first_work import since_pilot
 from strakes.analysis.held_back import gave_way
-from strakes.analysis.levels import by_turns, levels_of, medians_of
+from strakes.analysis.levels import levels_of
+from strakes.analysis.medians import by_turns, medians_of
 from strakes.analysis.own_levels import own_shifts
 from strakes.analysis.scope import scope_of
 from strakes.analysis.servers import server_counts

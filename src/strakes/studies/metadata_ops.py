@@ -302,7 +302,7 @@ class MetadataOps(Study):
 
     def _mean_of_six(self, results: Results, ranks: Setting) -> list[Finding]:
         """S2's summary, the mean of the six mdtest operations, always beside the operations themselves."""
-        from strakes.statistics.interval import median_interval
+        from strakes.statistics.interval import far_apart, median_interval, most_of
 
         cells = [
             cell for operation in SIX for cell in results.where(operation=operation, ranks=ranks, directory="unique")
@@ -328,14 +328,20 @@ class MetadataOps(Study):
         middle = sorted(means)[len(means) // 2]
         what = f"Mean of the six mdtest operations, {counted(float(ranks), 'rank')}, a directory per rank"
         statement = f"{what}: {middle:,.0f} op/s (dominated by the fastest; see each operation)."
+        needs = ""
+        if far_apart(means):
+            low, high = most_of(means)
+            statement = f"{what}: no single figure, between {low:,.0f} and {high:,.0f} op/s in most blocks."
+            needs = "runs that are more alike: a quieter time"
         return [
             Finding(
                 f"{self.name}-mean",
                 self.name,
                 statement,
-                "measured",
+                "inconclusive" if needs else "measured",
                 evidence,
                 IntervalOf(interval.low, interval.high, interval.confidence, "mean of the six", "op/s"),
+                needs,
             )
         ]
 

@@ -37,7 +37,7 @@ _MOST_BESIDE = 0.8
 _SHORTEST_PHASE_S = 0.01
 _LONGEST_PHASE_S = 5.0
 # Below this a survey leaves out cells rather than time. Behind a network write-back and round trips take longer to
-# settle; memory has nothing that has to settle. On a local disk a short survey looks at how work begins, in many
+# settle; memory has nothing that has to settle. On a local disk a short survey compares how work begins, in many
 # blocks: with phases that last in two minutes there is room for three cells, which decide and confirm little, and a
 # neighbour who comes and goes is not seen (docs/statistics.md, "What phases that last would cost two minutes"). A
 # longer one spends its time on phases that last before it measures more.

@@ -143,7 +143,7 @@ class Setup:
             "exports": [name for name in self.texts if name.startswith("etc/exports")],
             "modules": self.modules,
             "sysctl": self.sysctl,
-            "units": self.units,
+            "units": self.units or [name for name in self.texts if re.match(r"etc/(rc\.d/)?rc[2-5]\.d/S", name)],
             "nodes": [name for name in self.texts if name.startswith("nodes/")],
             "lnet": self.lnet,
             "booth": [name for name in self.texts if name.startswith("etc/booth/")],

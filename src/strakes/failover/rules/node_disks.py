@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
+from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.layers import volume_groups, volume_named
 from strakes.failover.rules.mentions import mentions_of
 from strakes.failover.rules.rule import QDEVICE, SBD, rule
@@ -359,7 +360,7 @@ def doubtful(setup: Setup) -> Iterator[str]:
 )
 def by_nobody(setup: Setup) -> Iterator[str]:
     """Find programs that the configuration needs and that nothing starts at boot."""
-    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+    enabled = enabled_units(setup)
     if not {"pacemaker.service", "corosync.service"} & enabled:
         return
     if setup.membership.one("quorum").one("device").get("model") == "net" and "corosync-qdevice.service" not in enabled:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.rule import OWN, QDEVICE, rule
 from strakes.failover.setup import Setup
 
 # The units of systemd that start what an agent starts.
-_UNITS_OF = {
+UNITS_OF = {
     "drbd": ("drbd.service", "drbd@{drbd_resource}.service", "drbd@{drbd_resource}.target"),
     "iSCSITarget": ("target.service", "tgt.service", "iscsi-target.service", "rtslib-fb-targetctl.service"),
     "nfsserver": ("nfs-server.service", "nfs-kernel-server.service", "nfsserver.service"),
@@ -85,11 +86,11 @@ _KERNEL_SETTINGS = (
 )
 def started(setup: Setup) -> Iterator[str]:
     """Find enabled units that start what Pacemaker starts."""
-    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+    enabled = enabled_units(setup)
     found = set()
     for one in setup.pacemaker.services:
         named = f"{one.agent.removesuffix('.service')}.service"
-        own = (named,) if one.standard in ("systemd", "service") else _UNITS_OF.get(one.agent, ())
+        own = (named,) if one.standard in ("systemd", "service") else UNITS_OF.get(one.agent, ())
         own = tuple(unit.replace("{drbd_resource}", one.values.get("drbd_resource", "")) for unit in own)
         found |= {f"systemd: {unit} is enabled, and {one.id} starts it" for unit in own if unit in enabled}
     yield from sorted(found)
@@ -107,7 +108,7 @@ def started(setup: Setup) -> Iterator[str]:
 def mounted(setup: Setup) -> Iterator[str]:
     """Find mount units with the device or the directory of a mount of Pacemaker."""
     mounts = [one for one in setup.pacemaker.services if one.is_mount]
-    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+    enabled = enabled_units(setup)
     for name, text in setup.units.items():
         if not name.endswith(".mount") or not text:
             continue

@@ -38,6 +38,7 @@ def uses(setup: Setup, what: str) -> bool:
         "multipath": "etc/multipath.conf" in setup.texts,
         "address": bool(agents & {"IPaddr2", "IPaddr"}),
         "fence_kdump": "fence_kdump" in devices,
+        "exports": bool(agents & {"exportfs", "nfsserver"}),
     }[what]
 
 

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 
+from strakes.failover.rules.commands import commands_run
 from strakes.failover.setup import Setup
 
 # File, table, name and value.
 Row = tuple[str, str, str, str]
-_SCRIPTS = re.compile(r"lustre/.*\.sh|etc/(rc\.d/)?rc\.local")
 _CLUSTER_UNIT = re.compile(r"etc/systemd/system/([\w-]+)\.service(\.d/.*\.conf)?")
-
-
-def commands_of(setup: Setup) -> Iterator[tuple[str, list[str]]]:
-    """Yield the file and the words of each command in the scripts."""
-    for file, text in setup.texts.items():
-        if not _SCRIPTS.fullmatch(file):
-            continue
-        for line in re.sub(r"\\\n", " ", text).splitlines():
-            try:
-                words = shlex.split(line, comments=True)
-            except ValueError:
-                continue
-            if words:
-                yield file, words
 
 
 def special_settings(setup: Setup) -> Iterator[Row]:
@@ -70,8 +55,9 @@ def _pairs(where: str, table: str, words: list[str]) -> Iterator[Row]:
 
 
 def _of_commands(setup: Setup) -> Iterator[Row]:
-    for file, words in commands_of(setup):
-        where = file.rpartition("/")[2]
+    for command in commands_run(setup):
+        words, where = list(command.words), command.file.rpartition("/")[2]
+        yield from _of_kernel(where, command.text)
         if words[0] in ("zpool", "zfs") and len(words) > 2:
             kind = "pool" if words[0] == "zpool" else "dataset"
             if words[1] == "set":
@@ -88,6 +74,20 @@ def _of_commands(setup: Setup) -> Iterator[Row]:
                 match = re.fullmatch(r"--param=([\w.*-]+)=(.*)", word)
                 if match:
                     yield f"{where}: {words[-1]}", "lctl", match[1], match[2]
+
+
+def _of_kernel(where: str, text: str) -> Iterator[Row]:
+    """Yield what a command sets in the running kernel, and what it gives to a module."""
+    if text.startswith("sysctl "):
+        for name, value in re.findall(r"([\w./]+\.[\w./]+) ?= ?(\S+)", text):
+            yield where, "sysctl", name, value
+    if written := re.fullmatch(r"echo (?:-n )?(\S+) ?>+ ?/proc/sys/(\S+)", text):
+        yield where, "sysctl", written[2].replace("/", "."), written[1]
+    if written := re.fullmatch(r"echo (?:-n )?(\S+) ?>+ ?/sys/module/(\w+)/parameters/(\w+)", text):
+        yield where, f"module {written[2]}", written[3], written[1]
+    if loaded := re.fullmatch(r"modprobe (?:-\w+ )*(\w[\w-]*) (.*)", text):
+        for name, value in re.findall(r"(\w+)=(\S+)", loaded[2]):
+            yield where, f"module {loaded[1]}", name, value
 
 
 def _of_cluster_units(setup: Setup) -> Iterator[Row]:

@@ -53,6 +53,7 @@ _MODULES = (
     "lnet",
     "node_options",
     "node_starts",
+    "commands_against",
     "behaviour",
     "inventory",
     "mentions",

@@ -54,6 +54,7 @@ _MODULES = (
     "node_options",
     "node_starts",
     "commands_against",
+    "claims",
     "behaviour",
     "inventory",
     "mentions",

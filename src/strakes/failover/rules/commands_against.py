@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from strakes.failover.rules.command_rows import COMMAND_ROWS, CommandRow
 from strakes.failover.rules.commands import Command, commands_run
-from strakes.failover.rules.node_rows import uses
+from strakes.failover.rules.node_row import uses
 from strakes.failover.rules.possessions import Possessions, possessions_of
 from strakes.failover.rules.rule import OWN, Severity, rule
 from strakes.failover.setup import Setup

@@ -25,15 +25,53 @@ def special_settings(setup: Setup) -> Iterator[Row]:
         key, _, value = line.partition("#")[0].strip().partition(" ")
         if key:
             yield "kdump.conf", "kdump", key, value.strip()
-    grub = setup.settings_of("etc/default/grub")
-    for word in f"{grub.get('GRUB_CMDLINE_LINUX', '')} {grub.get('GRUB_CMDLINE_LINUX_DEFAULT', '')}".split():
-        key, _, value = word.partition("=")
-        yield "default/grub", "kernel command line", key, value
+    yield from _of_boot(setup)
+    yield from _of_words(setup)
     yield from _of_commands(setup)
     yield from _of_cluster_units(setup)
     for one in setup.cib.services if setup.cib else ():
         words = one.values.get("importargs", "").split() if one.agent == "ZFS" else []
         yield from _pairs(f"cib: {one.id}", "pool", words)
+
+
+def _of_boot(setup: Setup) -> Iterator[Row]:
+    """Yield the settings of the boot menu, and each word of the command line of the kernel."""
+    for file, text in setup.texts.items():
+        if not re.fullmatch(r"etc/default/grub(\.d/.*)?|etc/sysconfig/bootloader", file):
+            continue
+        where = file.removeprefix("etc/")
+        for name, value in re.findall(r"(?m)^\s*(?:export )?(\w+)=[\"']?(.*?)[\"']?\s*$", text):
+            yield where, "boot menu", name, value
+            for word in value.split() if name.startswith(("GRUB_CMDLINE_LINUX", "DEFAULT_APPEND")) else ():
+                key, _, given = word.partition("=")
+                yield where, "kernel command line", key, given
+                owner, dot, option = key.partition(".")
+                if dot and given:
+                    table = "sysctl" if owner == "sysctl" else f"module {owner.replace('-', '_')}"
+                    yield where, table, option, given
+
+
+# Files whose lines are NAME VALUE or NAME=VALUE, with the table of each and how a line is written.
+_WORDS = (
+    (r"chrony\.conf|chrony/chrony\.conf|chrony\.d/.*|chrony/conf\.d/.*", "chrony.conf", r"([a-z]\w*)\s*(.*?)"),
+    (r"dlm/dlm\.conf", "dlm.conf", r"(\w+)\s*=\s*(\S+).*"),
+    (r"sanlock/sanlock\.conf", "sanlock.conf", r"(\w+)\s*=\s*(\S+).*"),
+    (r"apt/apt\.conf\.d/.*", "apt.conf", r"([\w:-]+)\s+\"(.*?)\"\s*;.*"),
+    (r"(sysconfig/nfs|default/nfs-(kernel-server|common))", "nfs settings", r"(\w+)=[\"']?(.*?)[\"']?"),
+    (r"needrestart/.*", "needrestart", r"\$nrconf\{(\w+)\}\s*=\s*'(\w)'.*"),
+)
+
+
+def _of_words(setup: Setup) -> Iterator[Row]:
+    for file, text in setup.texts.items():
+        for pattern, table, line in _WORDS:
+            if not re.fullmatch(pattern, file.removeprefix("etc/")):
+                continue
+            # What is left out of the restarts by name is not restarted.
+            if table == "needrestart" and "corosync" in text:
+                continue
+            for name, value in re.findall(rf"(?m)^[ \t]*{line}[ \t]*$", text):
+                yield file.removeprefix("etc/"), table, name, value
 
 
 def _lvm(file: str, text: str) -> Iterator[Row]:

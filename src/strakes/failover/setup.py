@@ -20,6 +20,8 @@ from strakes.failover.replication import Resource, resources_of
 from strakes.regular_file import read_regular
 from strakes.targets.command import CommandTimeout, Runner, run
 
+# What stands for the directory where the files are those of this machine.
+LIVE = "the running cluster"
 # Answers of a running cluster, kept beside the texts of its files.
 PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
 # All files together; a thousand resources of DRBD have half a million.
@@ -39,7 +41,7 @@ class Setup:
 
     Parts that are not there are None, or empty; the rules about them are then passed over. ``root`` is where ``etc``
     is; ``modes`` are the permissions of the files that were read. ``behaviour`` is what the policy engine does,
-    where it was asked.
+    where it was asked. ``node`` is whose files these are, empty for those of all nodes.
     """
 
     where: str
@@ -53,6 +55,7 @@ class Setup:
     modes: dict[str, int] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     behaviour: Behaviour | None = None
+    node: str = ""
 
     @property
     def pacemaker(self) -> Cib:
@@ -164,6 +167,7 @@ def views_of_nodes(setup: Setup) -> dict[str, Setup]:
             setup_of(setup.where, setup.root, common | files, setup.cluster),
             modes=setup.modes,
             behaviour=setup.behaviour,
+            node=node,
         )
         for node, files in own.items()
     }
@@ -206,9 +210,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
             why=asked.stderr.strip() or f"exit status {asked.status}",
             remedy="Start it (systemctl start pacemaker), or check a plan: strakes failover check DIR",
         )
-    return setup_of(
-        "the running cluster", root, {**texts, "pacemaker/cib.xml": asked.stdout, **_read_state(runner)}, None
-    )
+    return setup_of(LIVE, root, {**texts, "pacemaker/cib.xml": asked.stdout, **_read_state(runner)}, None)
 
 
 def _read_state(runner: Runner) -> dict[str, str]:

@@ -59,6 +59,7 @@ _MODULES = (
     "promotable",
     "tickets",
     "agreements",
+    "answers",
     "state",
 )
 

@@ -12,6 +12,9 @@ from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _WATCHERS = ("ping", "pingd", "ethmonitor", "healthLNET")
+_FAILURES = {"select_nodes", "select_fencing", "select_resources"}
+_LEAST_ALERT_S = 1.0
+_MOST_BYTES = 1 << 16
 # A start that waits for longer than this was meant to wait.
 _LONG_S = 10.0
 
@@ -152,3 +155,30 @@ def _needs(cib: Cib, constraint: Xml.Element) -> bool:
     return any(
         member.is_mount or member.is_drbd or member.agent in ("ZFS", "LVM-activate", "LVM") for member in members
     )
+
+
+@rule(
+    "alerts-that-reach-nobody",
+    "warning",
+    "pacemaker",
+    reason="The alert is switched off, has no time, hears of no failure, or has nobody to tell: the cluster runs on "
+    "one leg until the next failure.",
+    remedy="Remove select, enabled and timeout; a recipient for a program that asks for one (CRM_alert_recipient).",
+    source=f"{PACEMAKER}/alerts.rst",
+)
+def silent(setup: Setup) -> Iterator[str]:
+    """Find alerts that tell nobody of a failure."""
+    alerts = setup.pacemaker.root.findall("./configuration/alerts/alert")
+    # Several may share the work.
+    heard = [kind.tag for alert in alerts for kind in alert.iterfind("./select/*")]
+    deaf = all(alert.find("./select") is not None for alert in alerts) and not _FAILURES & set(heard)
+    for alert in alerts:
+        meta = {pair.get("name"): pair.get("value", "") for pair in alert.iterfind("./meta_attributes/nvpair")}
+        if not is_true(meta.get("enabled", "true")) or seconds(meta.get("timeout", "30s")) < _LEAST_ALERT_S or deaf:
+            yield f"cib: {alert.get('id')} is called for no failure"
+        program = setup.root / alert.get("path", "").lstrip("/")
+        if alert.find("./recipient") is None and program.is_file() and ".." not in program.parts:
+            with program.open("rb") as file:
+                asks = b"CRM_alert_recipient" in file.read(_MOST_BYTES)
+            if asks:
+                yield f"cib: {alert.get('id')} has no recipient, and its program asks for one"

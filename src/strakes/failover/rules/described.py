@@ -111,7 +111,7 @@ def fencing(setup: Setup) -> Iterator[str]:
             for device in cib.devices
             if is_outlet(device) and node.name in cib.fences(device)
         }
-        for address, plug in sorted(outlets.keys() - switched) if switched else ():
+        for address, plug in sorted(outlets.keys() - switched):
             yield f"cib: nobody switches outlet {plug} of {address}, which feeds {node.name}"
 
 
@@ -199,7 +199,7 @@ def replication(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has disk {disk} on {host.name}, cluster.toml says {wanted}"
                 if (
                     target
-                    and target.minor_given
+                    and "minor" in target.given
                     and number == "0"
                     and device.startswith("/dev/drbd")
                     and device != target.device

@@ -41,6 +41,7 @@ _MODULES = (
     "site",
     "described",
     "described_words",
+    "described_both",
     "values",
     "options",
     "references",

@@ -41,6 +41,7 @@ _MODULES = (
     "site",
     "described",
     "described_words",
+    "described_both",
     "values",
     "options",
     "references",
@@ -65,6 +66,7 @@ _MODULES = (
     "promotable",
     "tickets",
     "agreements",
+    "answers",
     "state",
 )
 

@@ -46,7 +46,8 @@ _HARMFUL_MKFS = {
 }
 
 
-def _joined(text: str) -> list[str]:
+def commands(text: str) -> list[str]:
+    """Return the commands of a script, each in one line."""
     return [line.strip() for line in re.sub(r"\\\n", " ", text).splitlines() if not line.lstrip().startswith("#")]
 
 
@@ -121,7 +122,7 @@ def another_address(setup: Setup) -> Iterator[str]:
 def exported(setup: Setup) -> Iterator[str]:
     """Find exports in /etc/exports that lie on a mount of Pacemaker."""
     mounts = {primitive.mount_point for primitive in setup.pacemaker.services if primitive.is_mount}
-    for line in _joined("\n".join(text for name, text in setup.texts.items() if name.startswith("etc/exports"))):
+    for line in commands("\n".join(text for name, text in setup.texts.items() if name.startswith("etc/exports"))):
         place = line.split(maxsplit=1)[0] if line else ""
         if any(f"{place}/".startswith(f"{mount}/") for mount in mounts if mount):
             yield f"exports: {place}"
@@ -178,7 +179,7 @@ def made(setup: Setup) -> Iterator[str]:
 def pools(setup: Setup) -> Iterator[str]:
     """Find disks that are used twice by the pools."""
     seen: dict[str, str] = {}
-    for line in _joined(setup.lustre):
+    for line in commands(setup.lustre):
         words = line.split()
         if words[:2] != ["zpool", "create"]:
             continue
@@ -199,7 +200,7 @@ def pools(setup: Setup) -> Iterator[str]:
 )
 def plain_pool(setup: Setup) -> Iterator[str]:
     """Find pools of several disks that are neither mirrored nor have parity."""
-    for line in _joined(setup.lustre):
+    for line in commands(setup.lustre):
         words = line.split()
         disks = [word for word in words if word.startswith("/dev/")]
         if words[:2] == ["zpool", "create"] and len(disks) > 1 and not re.search(r" (raidz\d?|mirror|draid)", line):
@@ -216,7 +217,7 @@ def plain_pool(setup: Setup) -> Iterator[str]:
 )
 def not_made(setup: Setup) -> Iterator[str]:
     """Find ZFS targets whose pool no command makes."""
-    lines = [line.split() for line in _joined(setup.lustre)]
+    lines = [line.split() for line in commands(setup.lustre)]
     made = {word for words in lines if words[:2] == ["zpool", "create"] for word in words[2:]}
     for words in made_targets(setup):
         pool = words[-1].partition("/")[0]
@@ -235,7 +236,7 @@ def not_made(setup: Setup) -> Iterator[str]:
 )
 def changing(setup: Setup) -> Iterator[str]:
     """Find commands that name a disk by a device name that may change."""
-    for line in _joined(setup.lustre):
+    for line in commands(setup.lustre):
         if line.startswith(("zpool create", "mkfs.lustre", "tunefs.lustre")):
             names = [word for word in line.split() if _UNSTABLE.fullmatch(word)]
             if names:
@@ -253,7 +254,7 @@ def changing(setup: Setup) -> Iterator[str]:
 def client(setup: Setup) -> Iterator[str]:
     """Find mount commands of clients that are malformed or have unknown options."""
     known = options_of("lustre mount")
-    for line in _joined(setup.texts["lustre/mount-clients.sh"]):
+    for line in commands(setup.texts["lustre/mount-clients.sh"]):
         words = line.split()
         if words[:1] != ["mount"]:
             continue

@@ -126,6 +126,27 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         )
         for action in ("off", "reboot", "status", "monitor")
     ),
+    *(
+        Danger(
+            "fencing",
+            f"pcmk_{action}_action",
+            is_one_of("off", "on", "reboot", "cycle", "poweroff", "poweron"),
+            "off",
+            "error",
+            "Pacemaker only asks, once a minute or so: each question then switches the power of a healthy node.",
+            "Remove it.",
+        )
+        for action in ("status", "monitor", "list")
+    ),
+    Danger(
+        "fencing",
+        "pcmk_on_action",
+        is_one_of("off", "reboot", "cycle", "poweroff"),
+        "off",
+        "error",
+        "A node that is to be let back is powered off instead.",
+        "Remove it.",
+    ),
     Danger(
         "fencing",
         "pcmk_host_check",

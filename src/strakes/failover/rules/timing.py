@@ -40,7 +40,8 @@ _LEAST_S = {
 def no_monitor(setup: Setup) -> Iterator[str]:
     """Find services that are not monitored."""
     for primitive in setup.pacemaker.services:
-        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in primitive.operations):
+        running = (one for one in primitive.operations if one.role != "Stopped")
+        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in running):
             yield f"cib: {primitive.id} is not monitored"
 
 

@@ -445,7 +445,7 @@ def addresses(setup: Setup) -> Iterator[str]:
 
 @rule(
     "secret-readable-by-all",
-    "error",
+    "warning",
     "drbd",
     reason="Who can read the shared secret can connect as the peer and receive, or overwrite, the whole device.",
     remedy="chmod 600, owned by root; best in a file of its own (drbd.d/*.secret).",

@@ -59,13 +59,20 @@ def volumes(setup: Setup) -> Iterator[str]:
     source = re.search(r"\bsystem_id_source\s*=\s*\"(\w+)\"", text)
     listed = re.search(r"\bauto_activation_volume_list\s*=\s*\[([^\]]*)\]", text)
     for one in setup.pacemaker.services:
-        if one.agent != "LVM-activate" or not text:
+        if one.agent not in ("LVM-activate", "LVM") or not text:
             continue
-        mode, group = one.values.get("vg_access_mode", ""), one.values.get("vgname", "")
+        mode, group = one.values.get("vg_access_mode", ""), one.values.get("vgname") or one.values.get("volgrpname", "")
+        # The older agent marks a group with the name of its node, if it is told to have it alone.
+        if one.agent == "LVM":
+            mode = "tagging" if is_true(one.values.get("exclusive", "")) else ""
         if re.search(rf'\bread_only_volume_list\s*=\s*\[[^\]]*"{re.escape(group)}["/]', text):
             yield f"lvm.conf: read_only_volume_list has {group}, which {one.id} activates"
         allowed = re.search(r"(?<!activation_)\bvolume_list\s*=\s*\[([^\]]*)\]", text)
-        if allowed and "@" not in allowed[1] and not re.search(rf'"{re.escape(group)}[/"]', allowed[1]):
+        named = bool(allowed and re.search(rf'"{re.escape(group)}[/"]', allowed[1]))
+        if mode == "tagging" and named:
+            yield f"lvm.conf: volume_list has {group}, which {one.id} activates by its tag"
+        # With tags the agent allows the group by itself, and only where it activates it.
+        if mode != "tagging" and allowed and "@" not in allowed[1] and not named:
             yield f"lvm.conf: volume_list has no {group}, which {one.id} activates"
         for name in _rejecting_all(text):
             yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"

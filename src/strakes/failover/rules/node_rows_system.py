@@ -256,7 +256,6 @@ SYSTEM_ROWS = (
     ),
     NodeRow("lvm.conf activation", "udev_(sync|rules)", "0", "a volume is used before its device is there", "warning"),
     NodeRow("lvm.conf local", "host_id", "0", "lvmlockd takes no lock without the node's number"),
-    NodeRow("pool", "cachefile", r"/.*|", "each node that has the file imports the pool at boot", only_with="zfs"),
     NodeRow("dataset", "xattr", "off|false", "Lustre and its quota need extended attributes", only_with="lustre"),
     NodeRow("dataset", "keylocation", "prompt", "at a take-over nobody is there to type the key"),
     NodeRow("dataset", "sharenfs", "on|rw.*|ro.*", "it is exported beside Pacemaker", "warning", "exports"),

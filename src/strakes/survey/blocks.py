@@ -18,7 +18,8 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
     request = session.request
     session.cells = cells
     # Fixed beforehand: findings are not looked at to decide when to stop.
-    fewest = blocks_to_decide(request.confidence, len(cells)) if len(cells) > 1 else smallest_runs(request.confidence)
+    usual = sum(not cell.visits for cell in cells)
+    fewest = blocks_to_decide(request.confidence, usual) if usual > 1 else smallest_runs(request.confidence)
     schedule = Schedule(cells, rule_of(request.options()), request.seed, phase_s, fewest)
     for visit in session.visits:
         if visit.is_measurement:

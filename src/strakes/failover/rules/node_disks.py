@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
+from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.layers import volume_groups, volume_named
 from strakes.failover.rules.mentions import mentions_of
 from strakes.failover.rules.rule import QDEVICE, SBD, rule
@@ -135,17 +136,18 @@ def multipath(setup: Setup) -> Iterator[str]:
     "disk-with-two-names",
     "error",
     reason="One disk is taken for two: two targets, or two disks of a mirror, overwrite each other.",
-    remedy="One alias for each WWID in multipath.conf, as multipath -ll shows them.",
+    remedy="One alias for each disk: for each WWID in multipath.conf, for each path in vdev_id.conf.",
     source=_MULTIPATH,
 )
 def two_names(setup: Setup) -> Iterator[str]:
     """Find disks with two aliases, and aliases of two disks."""
-    known = _aliases(setup)
-    for column, what in ((1, "the disk"), (0, "the alias")):
-        for value, times in Counter(pair[column] for pair in known).items():
-            others = sorted({pair[1 - column] for pair in known if pair[column] == value})
-            if times > 1:
-                yield f"multipath.conf: {what} {value} is {' and '.join(others)}"
+    of_zfs = re.findall(r"(?m)^\s*alias\s+(\S+)\s+(\S+)", _bare(setup, "etc/zfs/vdev_id.conf"))
+    for file, known in (("multipath.conf", _aliases(setup)), ("zfs/vdev_id.conf", of_zfs)):
+        for column, what in ((1, "the disk"), (0, "the alias")):
+            for value, times in Counter(pair[column] for pair in known).items():
+                others = sorted({pair[1 - column] for pair in known if pair[column] == value})
+                if times > 1:
+                    yield f"{file}: {what} {value} is {' and '.join(others)}"
 
 
 @rule(
@@ -359,7 +361,7 @@ def doubtful(setup: Setup) -> Iterator[str]:
 )
 def by_nobody(setup: Setup) -> Iterator[str]:
     """Find programs that the configuration needs and that nothing starts at boot."""
-    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+    enabled = enabled_units(setup)
     if not {"pacemaker.service", "corosync.service"} & enabled:
         return
     if setup.membership.one("quorum").one("device").get("model") == "net" and "corosync-qdevice.service" not in enabled:

@@ -276,8 +276,12 @@ class Cib:
         return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
 
     def _block(self, element: Xml.Element, tag: str) -> dict[str, str]:
+        """Merge the sets of one element; parameters for some nodes only count where no other set has them."""
+        blocks = list(reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]))
+        if tag == "instance_attributes":
+            blocks.sort(key=lambda block: block.find("./rule") is None)
         found: dict[str, str] = {}
-        for block in reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]):
+        for block in blocks:
             found |= self._values(block)
         return found
 

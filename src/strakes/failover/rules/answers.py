@@ -12,6 +12,7 @@ from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _WATCHERS = ("ping", "pingd", "ethmonitor", "healthLNET")
+_SEEN_BY_CLIENTS = ("ip", "directory", "mountpoint", "drbd_resource", "pool", "fsid", "clientspec", "iqn", "nfs_ip")
 _FAILURES = {"select_nodes", "select_fencing", "select_resources"}
 _LEAST_ALERT_S = 1.0
 _MOST_BYTES = 1 << 16
@@ -182,3 +183,25 @@ def silent(setup: Setup) -> Iterator[str]:
                 asks = b"CRM_alert_recipient" in file.read(_MOST_BYTES)
             if asks:
                 yield f"cib: {alert.get('id')} has no recipient, and its program asks for one"
+
+
+@rule(
+    "another-service-on-one-node",
+    "warning",
+    "pacemaker",
+    reason="By a rule one node gets another value: after a take-over clients look for the service, or programs for "
+    "their data, where they are not.",
+    remedy="One value for all nodes; only what the nodes themselves call differently (nic, device) may need a rule.",
+    source=f"{PACEMAKER}/rules.rst",
+)
+def by_node(setup: Setup) -> Iterator[str]:
+    """Find parameters that clients see, with another value on some nodes."""
+    cib = setup.pacemaker
+    services = {one.id: one for one in cib.services}
+    for element in cib.root.iter("primitive"):
+        own = services.get(element.get("id", ""))
+        for block in element.iterfind("./instance_attributes[rule]"):
+            for pair in block.iterfind("./nvpair"):
+                name, value = pair.get("name", ""), pair.get("value", "")
+                if own and name in _SEEN_BY_CLIENTS and own.values.get(name, value) != value:
+                    yield f"cib: {own.id} has {name}={own.values[name]}, and on some nodes {value}"

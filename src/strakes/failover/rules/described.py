@@ -250,7 +250,7 @@ def services(setup: Setup) -> Iterator[str]:
         if target.pool and target.pool not in pools:
             yield f"cib: nobody imports the pool {target.pool} of {target.name}"
         likes = _likes(cib, mount) if mount else ""
-        if likes in target.nodes and likes != target.prefers:
+        if likes and likes != target.prefers:
             yield f"cib: {target.name} prefers {likes}, cluster.toml says {target.prefers}"
         for node in _homes(cib, mount) - set(target.nodes) if mount and len(cib.nodes) > 2 else ():
             yield f"cib: {target.name} may start on {node}, which does not reach its disks"

@@ -19,7 +19,10 @@ from strakes.failover.setup import Setup
 _ATTRIBUTES = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
 # Attributes that nobody in the configuration sets: Pacemaker's own, and those of agents that set them under several
 # names.
-_OWN_ATTRIBUTES = re.compile(r"#.*|(master|#health|fail-count|last-failure|probe_complete|shutdown|terminate).*")
+_OWN_ATTRIBUTES = re.compile(
+    r"#(uname|id|kind|is_dc|cluster-name|site-name|role|ra-version|node-unfenced|feature-set|digests-.*|health.*)|"
+    r"(master|fail-count|last-failure|probe_complete|shutdown|terminate).*"
+)
 _SETS_OTHERS = ("attribute", "SysInfo", "HealthCPU", "HealthSMART", "HealthIOWait", "ClusterMon", "NodeUtilization")
 _WELL_KNOWN_PORTS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064")
 

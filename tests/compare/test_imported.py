@@ -114,6 +114,24 @@ def test_two_surveys_of_one_directory_are_alike_with_like(tmp_path: Path, capsys
     assert any(cell["id"].startswith("metadata-ops") for cell in document["cells"])
 
 
+def test_two_runs_of_one_directory_with_other_cells_are_compared_in_what_they_have_in_common(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert strakes(["survey", str(tmp_path), "--budget", "6s", "-q"]) == 0
+    first = Store().open("latest")
+    assert strakes(["study", "metadata-ops", str(tmp_path), "--budget", "6s", "-q", "--like", first.id]) == 0
+    second = Store().open("latest")
+    common = {cell.key for cell in first.cells if cell.study == "metadata-ops"}
+    assert common and {cell.key for cell in second.cells} == common < {cell.key for cell in first.cells}
+    capsys.readouterr()
+    assert strakes(["compare", first.id, second.id, "--json", "-"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    measured = {cell["id"].rsplit(":", 1)[0] for cell in document["cells"]}
+    assert measured and measured <= common
+    only = {unlike["id"] for unlike in document["unlike"] if unlike["why"] == "only in A"}
+    assert only == {cell.key for cell in first.cells} - common
+
+
 def test_like_takes_no_amounts_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["survey", str(tmp_path), "--like", "latest", "--phase", "1s"]) == 2
     assert "--like cannot be used with amounts" in capsys.readouterr().err

@@ -113,7 +113,7 @@ def _along(scale: str, x: float) -> Scale:
 
 
 def _scale(size: made_up.Size) -> Scale:
-    return Scale(clients=size.clients, ranks=size.ranks, mdts=size.mdts, osts=size.osts)
+    return Scale(clients=size.clients, ranks=size.ranks, mdts=round(size.mdts), osts=size.osts)
 
 
 def _level(level: made_up.Level) -> MeasuredLevel:

@@ -183,3 +183,9 @@ def test_without_the_mount_only_plans_that_are_all_metadata_go_through_libcephfs
     assert not inside & {"transfer-size", "stream", "small-files"}
     assert all(from_record(Cell, to_record(cell)).plan.inside_ceph() for cell in cells if cell.study in inside)
     assert asked.fingerprint() != request().fingerprint()
+
+
+def test_libcephfs_is_refused_where_nothing_would_go_through_it() -> None:
+    asked = request(libcephfs=True, studies=tuple(study for study in STUDIES if study.name == "client-scaling"))
+    with pytest.raises(BadInputError, match="--libcephfs would change nothing of client-scaling"):
+        choose_cells(asked, make_context(asked, facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))

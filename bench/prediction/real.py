@@ -109,7 +109,8 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
         "sealed, then these were measured (`bench/prediction/real.py`). All ran on one machine of two processors.",
         "A *limit* of 15 lets each metadata server use 15 % of a processor.",
         f"Of each size {_OPERATIONS} figures count; one without forecast or measurement is missed. Model 1 knew",
-        "nothing of caches of clients and of how busy servers were; model 2 was made with the results of model 1 in view.\n",
+        "nothing of caches of clients and of how busy servers were; model 2 was made with the results of model 1 in",
+        "view.\n",
     ]
     for model in sorted({result["model"] for result in results}):
         lines += _render_model(model, [result for result in results if result["model"] == model])

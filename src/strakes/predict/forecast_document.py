@@ -50,6 +50,8 @@ def _figure(each: FigureForecast) -> dict[str, Any]:
                 "log_value": level.log_value,
                 "log_error": level.log_error,
                 "busy": dict(level.busy),
+                "requests": level.requests,
+                "left_out": level in each.figure.left_out,
             }
             for level in each.figure.levels
         ],

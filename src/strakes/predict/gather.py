@@ -54,6 +54,11 @@ class FigureLevels:
         return tuple(level for level in self.levels if _is_same_work(level, self.outermost))
 
     @property
+    def left_out(self) -> tuple[MeasuredLevel, ...]:
+        """Return the levels that are no points of the curve."""
+        return tuple(level for level in self.levels if level not in self.comparable)
+
+    @property
     def outermost(self) -> MeasuredLevel:
         """Return the level with most ranks."""
         return max(self.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files))

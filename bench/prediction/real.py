@@ -37,17 +37,34 @@ _LAB = "forecast"
 _PHASE = "500ms"
 
 
-class _Lab:
+class Lab:
     """A CephFS with limited metadata servers, and a store of its own runs."""
 
     def __init__(self, directory: Path, name: str) -> None:
-        self._environment = {**os.environ, "STRAKES_STORE": str(directory / "store")}
+        self._store = directory / "store"
+        self._environment = {**os.environ, "STRAKES_STORE": str(self._store)}
         self._name = name
 
     def call(self, *words: str) -> str:
         """Return what strakes prints. Raises CalledProcessError."""
         command = ["strakes", *words]
         return subprocess.run(command, env=self._environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def sealed(self) -> dict[int, str]:
+        """Return the ids of sealed forecasts by the number of clients that was asked for."""
+        documents = (self._store / "forecasts").glob("*.json")
+        return {
+            json.loads(path.read_text(encoding="utf-8"))["asked"]["clients"]: path.stem
+            for path in documents
+            if not path.name.endswith(".score.json")
+        }
+
+    def score(self, forecast: str, run: str) -> list[Any]:
+        """Return how good a sealed forecast was, figure by figure; nothing where nothing was measured."""
+        try:
+            return list(json.loads(self.call("predict", "score", forecast, run, "--json", "-"))["scores"])
+        except subprocess.CalledProcessError:
+            return []
 
     def measure(self, servers: int, limit: int, ranks: Mapping[int, str]) -> list[str]:
         """Return the runs of the study with so many ranks each, "" where it failed; ``ranks``: with their budgets."""
@@ -81,22 +98,14 @@ def forecast_and_measure(limit: int, directory: Path, name: str = _LAB) -> dict[
 
     Returns the scores by number of clients.
     """
-    lab = _Lab(directory, name)
+    lab = Lab(directory, name)
     small = lab.measure(2, limit, {1: "60s", 2: "150s"})
     for clients in LARGE:
         lab.call("predict", *filter(None, small), "--at", f"clients={clients},mdts=3", "--seal")
-    sealed = {
-        json.loads(path.read_text(encoding="utf-8"))["asked"]["clients"]: path.stem
-        for path in (directory / "store" / "forecasts").glob("*.json")
-    }
+    sealed = lab.sealed()
     large = lab.measure(3, limit, dict.fromkeys(LARGE, "300s"))
-    scores = {}
-    for clients, run in zip(LARGE, large, strict=True):
-        try:
-            scores[str(clients)] = json.loads(lab.call("predict", "score", sealed[clients], run, "--json", "-"))
-        except subprocess.CalledProcessError:
-            scores[str(clients)] = {"scores": []}
-    return {"model": MODEL, "limit": limit, "scores": {clients: each["scores"] for clients, each in scores.items()}}
+    scores = {str(clients): lab.score(sealed[clients], run) for clients, run in zip(LARGE, large, strict=True)}
+    return {"model": MODEL, "limit": limit, "scores": scores}
 
 
 def render(results: Sequence[Mapping[str, Any]]) -> str:
@@ -127,32 +136,33 @@ def _render_model(model: int, results: Sequence[Mapping[str, Any]]) -> list[str]
     for result in results:
         for clients, scores in result["scores"].items():
             every += scores
-            within, inside = sum(map(_is_close, scores)), sum(each["covered"] for each in scores)
+            within, inside = sum(map(is_close, scores)), sum(each["covered"] for each in scores)
             factors = sorted(each["factor"] for each in scores)
             middle = f"{factors[len(factors) // 2]:.2f}" if factors else "-"
             lines.append(f"| {result['limit']} | {clients} | {_OPERATIONS} | {within} | {inside} | {middle} |")
     number = _OPERATIONS * sum(len(result["scores"]) for result in results)
-    within, inside = sum(map(_is_close, every)), sum(each["covered"] for each in every)
+    within, inside = sum(map(is_close, every)), sum(each["covered"] for each in every)
     shares = f"{within / number:.0%} are within 20 %, {inside / number:.0%} inside their intervals"
     lines.append(f"\nOf {number} figures {shares} (aims: 75 %).\n")
     lines += [f"Limit {result['limit']}: {result['remark']}\n" for result in results if result.get("remark")]
     for result in results:
         for clients, scores in result["scores"].items():
-            lines += [
-                f"Limit {result['limit']}, {clients} clients:\n",
-                "| figure | forecast | 80 % interval | measured |",
-            ]
-            lines.append("|---|---|---|---|")
-            for each in scores:
-                mark = "" if each["covered"] else " (outside)"
-                interval = f"{each['low']:.4g} to {each['high']:.4g}{mark}"
-                name = each["figure"].partition(" (")[0]
-                lines.append(f"| {name} | {each['forecast']:.4g} | {interval} | {each['measured']:.4g} |")
-            lines.append("")
+            lines += [f"Limit {result['limit']}, {clients} clients:\n", *render_figures(scores)]
     return lines
 
 
-def _is_close(score: Mapping[str, Any]) -> bool:
+def render_figures(scores: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a table of sealed forecasts beside what was measured."""
+    lines = ["| figure | forecast | 80 % interval | measured |", "|---|---|---|---|"]
+    for each in scores:
+        interval = f"{each['low']:.4g} to {each['high']:.4g}" + ("" if each["covered"] else " (outside)")
+        name = each["figure"].partition(" (")[0]
+        lines.append(f"| {name} | {each['forecast']:.4g} | {interval} | {each['measured']:.4g} |")
+    return [*lines, ""]
+
+
+def is_close(score: Mapping[str, Any]) -> bool:
+    """Tell whether a forecast is within 20 % of what was measured."""
     return abs(float(score["forecast"]) / float(score["measured"]) - 1) <= 0.2
 
 

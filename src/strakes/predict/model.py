@@ -69,6 +69,7 @@ class Model:
         self.levels = tuple(levels)
         self._generator_seed = seed
         self._stated = dict(stated or {})
+        self._is_time = is_time
         families: tuple[Family, ...] = (Power(typical or Typical()),)
         if is_time:
             families = (Waiting(),)
@@ -114,7 +115,7 @@ class Model:
         values, weights = [], []
         for draws, weight in self._draws:
             known = draws.log_values(Scales.of([scale]))[:, 0]
-            if not draws.family.knows_parts:
+            if not draws.family.knows_parts and not self._is_time:
                 for bound, error in self._bounds_by_counters(scale):
                     known = np.minimum(known, bound + error * generator.standard_normal(len(known)))
             deviation = np.sqrt(draws.misfit**2 + (_PER_DOUBLING * beyond) ** 2 + again**2)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from strakes.findings.sample import Sample
+from strakes.measure import busy
 from strakes.measure.busy import ProcessorWatch
 from strakes.targets import processors
 from strakes.targets.processors import ServerProcess, processor_use, server_process
@@ -41,6 +42,16 @@ def test_what_was_not_looked_at_from_begin_to_end_is_not_told() -> None:
     watch.begin()
     watch.end()
     assert watch.shares([Sample("before", origin_unix_s=1.0, elapsed_s=1.0)]) == {}
+
+
+def test_long_visits_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(busy, "_MOST_LOOKS", 8)
+    watch = ProcessorWatch({"mds": ServerProcess(os.getpid(), 1.0)})
+    watch.begin()
+    samples = [phase("moment", 0.06, True), phase("long", 0.5, True)]
+    time.sleep(0.2)
+    watch.end()
+    assert set(watch.shares(samples)) == {"long"}
 
 
 def test_periods_in_which_the_quota_was_used_up_count_whole(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from strakes.findings.sample import Sample
 from strakes.targets.processors import ProcessorUse, ServerProcess, processor_use
 
-# A look takes some microseconds for each server.
+# At first; a look takes some microseconds for each server.
 _EVERY_S = 0.01
 # Of a phase that is as long as this many looks its share is known to a few percent.
 _LEAST_LOOKS = 5
-# A visit of a day is looked at for so long; what comes after it is not told.
-_MOST_LOOKS = 1_000_000
+# With so many every second one is forgotten, and looks are taken half as often from then on.
+_MOST_LOOKS = 20_000
 
 
 class ProcessorWatch:
@@ -25,6 +25,7 @@ class ProcessorWatch:
         """Take the processes by the names of their servers."""
         self._processes = dict(processes)
         self._looks: list[tuple[float, list[ProcessorUse | None]]] = []
+        self._every_s = _EVERY_S
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -45,7 +46,7 @@ class ProcessorWatch:
         told: dict[str, dict[str, float]] = {}
         for sample in samples:
             began, ended = sample.origin_unix_s, sample.origin_unix_s + sample.elapsed_s
-            if sample.elapsed_s < _LEAST_LOOKS * _EVERY_S or not self._saw(began, ended):
+            if sample.elapsed_s < _LEAST_LOOKS * self._every_s or not self._saw(began, ended):
                 continue
             for number, (name, process) in enumerate(self._processes.items()):
                 uses = [self._use(number, moment) for moment in (began, ended)]
@@ -57,11 +58,14 @@ class ProcessorWatch:
         return told
 
     def _look(self) -> None:
-        while len(self._looks) < _MOST_LOOKS:
+        ends = False
+        while not ends:
+            ends = self._ends.wait(self._every_s if self._looks else 0)
             used = [processor_use(process) for process in self._processes.values()]
             self._looks.append((time.time(), used))
-            if self._ends.wait(_EVERY_S):
-                return
+            if len(self._looks) >= _MOST_LOOKS and not ends:
+                del self._looks[1::2]
+                self._every_s *= 2
 
     def _saw(self, began: float, ended: float) -> bool:
         return bool(self._looks) and self._looks[0][0] <= began and ended <= self._looks[-1][0]
@@ -69,7 +73,7 @@ class ProcessorWatch:
     def _use(self, number: int, moment: float) -> tuple[float, float, float] | None:
         """Return what it had used at a moment, between two looks in proportion: seconds, periods, those used up."""
         behind = max(1, bisect_left(self._looks, moment, key=lambda look: look[0]))
-        (first, low), (second, high) = ((time, uses[number]) for time, uses in self._looks[behind - 1 : behind + 1])
+        (first, low), (second, high) = ((at, uses[number]) for at, uses in self._looks[behind - 1 : behind + 1])
         if low is None or high is None:
             return None
         share = (moment - first) / (second - first)

@@ -57,6 +57,19 @@ def ask_socket(path: str, prefix: str) -> Any:
         raise MeasurementError("a daemon cannot be reached", where=path, why=str(error)) from error
 
 
+def process_of(path: str) -> int | None:
+    """Return the process that listens at a daemon's socket; None where nobody does."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_SOCKET_S)
+            connection.connect(path)
+            pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            # 0: it is in another namespace of processes.
+            return pid or None
+    except OSError:
+        return None
+
+
 def _receive(connection: socket.socket, length: int) -> bytes:
     answer = b""
     while len(answer) < length:

@@ -234,6 +234,18 @@ def test_an_interval_that_is_too_wide_to_be_passed_over_says_so_in_words(low: fl
     assert render_html(wide).count("varied ") == render_guide(wide).count("varied ") == bool(told)
 
 
+@pytest.mark.parametrize(("factor", "told"), [(1.4, False), (1.6, True)])
+def test_a_median_of_runs_that_are_far_apart_has_most_of_them_beside_it(factor: float, told: bool) -> None:
+    portrait = example_portrait()
+    shown = portrait.headlines[0].cell
+    cells = tuple(
+        replace(cell, values=(1e9,) * 7 + (factor * 1e9,) * 7) if cell.id == shown else cell for cell in portrait.cells
+    )
+    apart = replace(portrait, cells=cells)
+    for text in (render_summary(apart, width=100, colour=False), render_html(apart), render_guide(apart)):
+        assert ("most runs 954–1,526" in text) == told
+
+
 def test_one_wide_interval_does_not_take_the_room_of_all_labels() -> None:
     portrait = example_portrait()
     label = "a headline that says at length what was measured, and how"

@@ -12,8 +12,15 @@ from strakes.findings.portrait import SkippedCell
 from strakes.launch.choice import Launch, processes
 from strakes.memory import memory_sizes
 from strakes.plan import MetadataPhase, Plan
-from strakes.studies.study import Context, Pilot
-from strakes.survey.amounts import MEMORY_FILE_SYSTEMS, load_of, refuse_without_room, with_amounts
+from strakes.studies.study import LASTING_S, Context, Pilot
+from strakes.survey.amounts import (
+    LASTING_SHARE,
+    MEASURE_SHARE,
+    MEMORY_FILE_SYSTEMS,
+    load_of,
+    refuse_without_room,
+    with_amounts,
+)
 from strakes.survey.request import Request
 from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, counted, format_bytes, format_seconds
@@ -124,9 +131,16 @@ def make_context(
         no_striping=facts.get("no_striping", ""),
     )
     refuse_without_room(request, room, context.team)
+    planned = _with_amounts(request, context)
+    if request.amounts() or planned.phase_s >= LASTING_S:
+        return planned
+    return _with_amounts(request, replace(context, lasting_s=LASTING_SHARE * MEASURE_SHARE * request.budget_s))
+
+
+def _with_amounts(request: Request, context: Context) -> Context:
     trial, _ = choose_cells(request, context)
     loads = {
-        priority: load_of([cell for cell in trial if cell.priority <= priority], pilot.overhead_s)
+        priority: load_of([cell for cell in trial if cell.priority <= priority], context.pilot)
         for priority in sorted({cell.priority for cell in trial})
     }
     return with_amounts(request, context, loads) if loads else context

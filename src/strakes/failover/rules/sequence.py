@@ -102,3 +102,21 @@ def no_order(setup: Setup) -> Iterator[str]:
 def _tied_by_any(orders: Iterable[Order], element: Mapping[str, str]) -> bool:
     names = {element.get("rsc"), element.get("with-rsc")}
     return any({order.first, order.then} == names for order in orders)
+
+
+@rule(
+    "exported-before-its-server",
+    "error",
+    "pacemaker",
+    reason="When nfs-server.service starts it runs exportfs -r, which forgets every export that is not in "
+    "/etc/exports: clients get stale handles until the next monitor.",
+    remedy="nfsserver before exportfs in the group, and in orders.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+)
+def before_server(setup: Setup) -> Iterator[str]:
+    """Find NFS servers that start after what they export."""
+    services = setup.pacemaker.services
+    for server in (one for one in services if one.agent == "nfsserver"):
+        for export in (one for one in services if one.agent == "exportfs"):
+            if setup.pacemaker.ties.starts_after(server, export):
+                yield f"cib: {server.id} starts after {export.id}"

@@ -3,9 +3,11 @@ from __future__ import annotations
 from strakes.analysis.servers import server_counts, slow_servers, told_of_servers
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import ServerCount
+from strakes.findings.results import Measured, Observation
 from strakes.findings.sample import Sample
 from strakes.report.servers import server_table
 from strakes.store.records import Visit
+from strakes.studies.compose import from_own_cache
 
 CELLS = [Cell("striping", "a", {}), Cell("striping", "b", {})]
 
@@ -100,3 +102,15 @@ def test_the_scope_tells_how_much_came_to_servers_and_to_their_devices() -> None
 def test_where_no_server_counts_nothing_is_told_of_any() -> None:
     own = {"client": {"client.data.read_bytes": 5.0}}
     assert told_of_servers([Visit(cell="a", servers=own, samples=(WROTE, READ, MADE))]) == ""
+
+
+def test_reads_that_hardly_came_to_servers_are_of_a_cache_of_this_node() -> None:
+    def read(sent: float | None, operation: str = "read") -> Measured:
+        servers = {} if sent is None else {"osd.0": {"data.read_bytes": sent * MIB}, "mds.0": {"md.requests": 3.0}}
+        seen = Observation(1, "measure", 1.0, 1, READ, servers)
+        return Measured("a:read", "lasting-rates", {"operation": operation}, "B/s", (seen, seen), None)
+
+    assert from_own_cache(read(10.0))
+    assert not from_own_cache(read(90.0))
+    assert not from_own_cache(read(None))
+    assert not from_own_cache(read(0.0, "write"))

@@ -88,7 +88,7 @@ def unwatched(setup: Setup) -> Iterator[str]:
             card.bond.get(name, "0")
             for name in ("miimon", "mii-monitor-interval", "arp_interval", "arp-interval", "arpintervalsec")
         ]
-        if mode in _UNWATCHED and not any(re.match(r"0*[1-9]", value) for value in watched):
+        if mode in _UNWATCHED and not any(re.match(r"[0.]*[1-9]", value) for value in watched):
             yield f"{card.file}: {card.name}, mode {mode}"
 
 
@@ -129,7 +129,7 @@ def _overlapping(card: Card, other: Card, own: dict[str, str]) -> Iterator[str]:
 
 @rule(
     "card-mask-differs",
-    "error",
+    "warning",
     "description",
     reason="With a wider mask the node looks for other networks on this card; with a narrower one it does not find its "
     "neighbours.",

@@ -1,10 +1,10 @@
 """The yardstick on recovery time: a real CephFS whose metadata server fails, with more and more clients.
 
-Fixed before any of these forecasts was made. On a lab with one metadata server and a standby the study recovery
-measures 1, 10 and 20 clients; `strakes predict --at clients=N --seal` seals 50 and 60; then it measures these, on
-the same lab. Clients are sessions of libcephfs, which create a file a second. Figures that count: how long the first,
-the median and the last client wait, 6 together; what is UNKNOWN or was not measured is missed. Aims: in three quarters
-of the figures within 20 %, and inside the 80 % interval. Measured once with each model of forecasts.
+Fixed before any of these forecasts was made. On the lab as it comes (two metadata servers, one standby) the study
+recovery measures 1, 10 and 20 clients; `strakes predict --at clients=N --seal` seals 50 and 60; then it measures these,
+on the same lab. Clients are sessions of libcephfs, which create a file a second. Figures that count: how long the
+first, the median and the last client wait, 6 together; what is UNKNOWN or was not measured is missed. Aims: in three
+quarters of the figures within 20 %, and inside the 80 % interval. Measured once with each model of forecasts.
 """
 
 from __future__ import annotations

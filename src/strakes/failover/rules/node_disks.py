@@ -161,6 +161,17 @@ def multipath(setup: Setup) -> Iterator[str]:
     for device in setup.pacemaker.devices:
         if device.agent == "fence_mpath" and text and not re.search(r"\breservation_key\b", text):
             yield f"multipath.conf: no reservation_key, and {device.id} is fence_mpath"
+        owners: dict[str, str] = {}
+        for name, of_node in setup.texts.items():
+            node = re.fullmatch(r"nodes/([^/]+)/etc/multipath\.conf", name)
+            for key in re.findall(r"(?m)^\s*reservation_key\s+\"?(\w+)", of_node) if node else ():
+                if (
+                    device.agent == "fence_mpath"
+                    and node
+                    and owners.setdefault(key, node[1]) != node[1]
+                    and key != "file"
+                ):
+                    yield f"multipath.conf: reservation_key {key} is that of {owners[key]} and {node[1]}"
 
 
 @rule(

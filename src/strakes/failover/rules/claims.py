@@ -79,13 +79,17 @@ def fstab(setup: Setup) -> Iterator[str]:
     "error",
     "fstab",
     reason="The memory of the node is empty after each start: the configuration, votes or the list of clients that "
-    "are stored there are gone.",
-    remedy="Remove the line; the directory stays on the disk of the node.",
+    "are stored there are gone. Too little of it in /dev/shm keeps Corosync from starting.",
+    remedy="Remove the line; the directory stays on the disk of the node, and /dev/shm has half of the memory.",
     source=OWN,
 )
 def forgotten(setup: Setup) -> Iterator[str]:
     """Find directories of the cluster's programs that lie in memory."""
     for line in _lines(setup):
+        size = next((one for one in line.options if re.fullmatch(r"size=([1-9]\d?[mM]|\d{1,5}[kK])", one)), "")
+        # Corosync and Pacemaker talk to each other over files there, several MiB for each client.
+        if line.place == "/dev/shm" and size and not re.fullmatch(r"size=[6-9]\d[mM]", size):
+            yield f"fstab: {line.kind} on {line.place} has {size}"
         if line.kind in ("tmpfs", "ramfs") and any(
             f"{place}/".startswith(f"{line.place.rstrip('/')}/") for place in _STATE
         ):

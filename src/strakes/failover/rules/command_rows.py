@@ -124,6 +124,10 @@ COMMAND_ROWS = (
         "votes, or the whole configuration, are changed behind everybody's back",
     ),
     CommandRow(
+        r"corosync-cmapctl\b.* -[sSdDp]\b.*|pcs quorum (update|device (remove|update))\b.*",
+        "quorum, or what Corosync waits for, is changed each time that it runs",
+    ),
+    CommandRow(
         r"(pcs resource (move|relocate|ban)|crm resource (move|migrate|ban)|crm_resource\b.* (--move|--ban|-M|-B))\b.*",
         "it leaves a constraint behind each time, that no take-over gets round",
         severity="warning",

@@ -168,6 +168,25 @@ SYSTEM_ROWS = (
         "where the condition does not hold the program is not started, and nobody says so",
         "warning",
     ),
+    NodeRow(
+        f"unit Service of ({_CLUSTER})",
+        "ExecStartPre",
+        r".*\bsleep \d{3,}.*",
+        "systemd gives up before it has begun",
+    ),
+    NodeRow(
+        f"unit Service of ({_CLUSTER})",
+        "TasksMax|LimitNOFILE|LimitNPROC",
+        r"\d{1,2}(:\d{1,2})?",
+        "so few that it does not start",
+    ),
+    NodeRow(
+        "unit Unit of (pacemaker|corosync|sbd)",
+        "Requires|Requisite|BindsTo",
+        r"(?!.*(corosync|sbd|dbus|time-sync|network|basic|sysinit|resource-agents|multipath|iscsi|lnet|zfs|dlm|drbd)).+",
+        "when that unit fails or stops, the cluster on this node does not start, or stops",
+        "warning",
+    ),
     # Programs of the cluster.
     NodeRow(
         "pacemaker settings",
@@ -237,7 +256,6 @@ SYSTEM_ROWS = (
     ),
     NodeRow("lvm.conf activation", "udev_(sync|rules)", "0", "a volume is used before its device is there", "warning"),
     NodeRow("lvm.conf local", "host_id", "0", "lvmlockd takes no lock without the node's number"),
-    NodeRow("pool", "cachefile", r"/.*|", "each node that has the file imports the pool at boot", only_with="zfs"),
     NodeRow("dataset", "xattr", "off|false", "Lustre and its quota need extended attributes", only_with="lustre"),
     NodeRow("dataset", "keylocation", "prompt", "at a take-over nobody is there to type the key"),
     NodeRow("dataset", "sharenfs", "on|rw.*|ro.*", "it is exported beside Pacemaker", "warning", "exports"),
@@ -249,7 +267,24 @@ SYSTEM_ROWS = (
         "after a take-over its tables are read for hours",
         "warning",
     ),
+    # Disks over the network, and mounts.
+    NodeRow("multipath.conf defaults", "checker_timeout", r"\d{3,}", "a dead path is noticed late", "warning"),
+    NodeRow("multipath.conf defaults", "max_fds", r"\d{1,2}", "paths beyond so few are not used", "warning"),
+    NodeRow(
+        "multipath.conf (defaults|device|overrides|protocol)",
+        "dev_loss_tmo",
+        r"\d",
+        "a path that is away for seconds is removed, and comes back under another name",
+        "warning",
+    ),
+    NodeRow("mount options ext[234]", "errors", "continue", "a damaged file system is used on", "warning"),
+    NodeRow("nfs.conf nfsd", "port", r"(?!2049$)\d+", "clients look for the server at port 2049", "warning"),
+    NodeRow("nfs.conf nfsd", "grace-time", r"[3-9]\d\d|\d{4,}", "so long clients wait after each take-over", "warning"),
+    NodeRow("nfs.conf (mountd|exportd)", "threads", "0", "nobody answers those who want to mount"),
     # Lustre.
+    NodeRow("dataset", "canmount", "on", "ZFS mounts a target of Lustre by itself", "warning", "lustre"),
+    NodeRow("lctl", r"(.*\.)?max_(rpcs_in_flight|dirty_mb|pages_per_rpc)", "0", "clients send nothing more"),
+    NodeRow("lctl", r"((.*\.)?sys\.)?timeout", r"[6-9]\d\d|\d{4,}", "a server that died is noticed late", "warning"),
     NodeRow("lctl", r"(.*\.)?auto_scrub", "0", "a target that was restored is never put in order", "warning"),
     NodeRow("lctl", r"(mdt|obdfilter|ofd)\..*\.readonly", "1", "nothing can be written"),
     NodeRow("lctl", r"(.*\.)?fail_(loc|val)", r"(?!0x0+$|0$).+", "Lustre makes up errors, as a test left it"),

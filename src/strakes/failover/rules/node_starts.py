@@ -175,10 +175,12 @@ def local_part(setup: Setup) -> Iterator[str]:
         if words[:2] in (["zpool", "create"], ["zpool", "add"]) and "log" in words:
             after = words[words.index("log") + 1 :]
             local = [word for word in after if _LOCAL.fullmatch(word)]
-            shared = [
+            # What is added later goes to a pool that is made elsewhere.
+            shared = words[1] == "add" or [
                 word for word in words[: words.index("log")] if word.startswith("/dev/") and not _LOCAL.fullmatch(word)
             ]
-            yield from (f"make-targets.sh: the log of a pool is {word}" for word in local if shared)
+            where = command.file.rpartition("/")[2]
+            yield from (f"{where}: the log of a pool is {word}" for word in local if shared)
         if words[0] == "mkfs.lustre":
             for device in re.findall(r"\bdevice=(/dev/\S+)", " ".join(words)):
                 if _LOCAL.fullmatch(device) or device == words[-1]:

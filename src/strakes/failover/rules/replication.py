@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
-from strakes.failover.rules.heartbeat import is_address, links_of, name_of, nodes_of
+from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.rule import DRBD_CONF, OWN, rule
 from strakes.failover.setup import Setup
 
@@ -428,6 +428,10 @@ def hosts(setup: Setup) -> Iterator[str]:
             yield f"drbd: {resource.name} has a side on {names[0]} only"
 
 
+def _leads_somewhere(address: str) -> bool:
+    return is_address(address) and not address.startswith("127.")
+
+
 @rule(
     "replication-address-wrong",
     "error",
@@ -439,7 +443,13 @@ def hosts(setup: Setup) -> Iterator[str]:
 )
 def addresses(setup: Setup) -> Iterator[str]:
     """Find addresses that both sides have, that Corosync uses, of the loopback, and not of that node's cards."""
-    cards = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
+    hosts = hosts_of(setup)
+    cards = {
+        name_of(node): {hosts.get(text, text) for text in links_of(node).values()}
+        for node in nodes_of(setup)
+        # What a name that is not known, or leads to the loopback, would lead to is another rule's to say.
+        if all(_leads_somewhere(hosts.get(text, text)) for text in links_of(node).values())
+    }
     for resource in setup.drbd:
         seen: dict[str, str] = {}
         for host in resource.hosts:
@@ -464,7 +474,7 @@ def addresses(setup: Setup) -> Iterator[str]:
 
 @rule(
     "secret-readable-by-all",
-    "error",
+    "warning",
     "drbd",
     reason="Who can read the shared secret can connect as the peer and receive, or overwrite, the whole device.",
     remedy="chmod 600, owned by root; best in a file of its own (drbd.d/*.secret).",

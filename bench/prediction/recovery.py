@@ -64,8 +64,9 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
             f"Model {result['model']}: of {_FIGURES} figures {within} are within 20 %, {inside} inside their intervals "
             "(aims: 75 %).\n"
         )
+        lines += [result["remark"] + "\n"] if result.get("remark") else []
         for clients, scores in result["scores"].items():
-            lines += [f"{clients} clients:\n", *render_figures(scores)]
+            lines += [f"{clients} clients:\n", *render_figures(scores)] if scores else []
     return "\n".join(lines) if results else ""
 
 

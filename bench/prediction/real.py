@@ -32,6 +32,7 @@ from strakes.predict.forecast_document import MODEL
 LIMITS = (25, 15, 8)
 RESULTS = Path(__file__).with_suffix(".json")
 LARGE = (4, 8)
+CLOSE = 0.2
 _OPERATIONS = 6
 _LAB = "forecast"
 _PHASE = "500ms"
@@ -163,7 +164,7 @@ def render_figures(scores: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def is_close(score: Mapping[str, Any]) -> bool:
     """Tell whether a forecast is within 20 % of what was measured."""
-    return abs(float(score["forecast"]) / float(score["measured"]) - 1) <= 0.2
+    return abs(float(score["forecast"]) / float(score["measured"]) - 1) <= CLOSE
 
 
 def read_results() -> list[dict[str, Any]]:

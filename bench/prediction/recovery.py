@@ -38,8 +38,8 @@ def forecast_and_measure(directory: Path, name: str = _LAB) -> dict[str, Any]:
         large = _study(lab, mount, max(LARGE), "6m")
     finally:
         lab.call("lab", "down", name)
-    document = json.loads((directory / "store" / "forecasts" / f"{sealed[LARGE[0]]}.json").read_text(encoding="utf-8"))
-    constant = {each["figure"]: math.exp(each["measured"][-1]["log_value"]) for each in document["figures"]}
+    figures = lab.document(sealed[LARGE[0]])["figures"]
+    constant = {each["figure"]: math.exp(each["measured"][-1]["log_value"]) for each in figures}
     scores = {str(clients): lab.score(sealed[clients], large) for clients in LARGE}
     return {"model": MODEL, "constant": constant, "scores": scores}
 

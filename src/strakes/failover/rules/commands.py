@@ -67,7 +67,8 @@ class Command:
 def enabled_units(setup: Setup) -> set[str]:
     """Return the names of the units that start at boot, links of the older scripts included."""
     found = {name.rpartition("/")[2] for name in setup.units if _LINK.search(name)}
-    for name in setup.texts:
+    # systemd follows the older links only where it has no unit of its own; then none of its links is here.
+    for name in setup.texts if not found else ():
         if old := re.fullmatch(r"etc/(?:rc\.d/)?rc[2-5]\.d/S\d\d(\S+)", name):
             found.add(f"{old[1]}.service")
     timed = {name.removesuffix(".timer") for name in found if name.endswith(".timer")}

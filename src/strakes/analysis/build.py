@@ -104,7 +104,7 @@ def study_portrait(run: Run) -> Portrait:
     ranks = [
         int(figure.settings["ranks"]) for figure in results.measured if "ranks" in figure.settings and figure.estimate
     ]
-    stated = state(studies, results, levels.changed)
+    stated = state(studies, results, levels.changed, moments)
     portrait = Portrait(
         run=_run_facts(run),
         target=facts,

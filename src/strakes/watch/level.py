@@ -205,7 +205,7 @@ class LevelDetector:
 
     def _calibration_spreads(self) -> Numbers:
         assert self._calibration is not None
-        return self._calibration.spreads[0]
+        return np.asarray(self._calibration.spreads[0])
 
     def _as_ratio(self, difference: float) -> float:
         return math.exp(difference) if self._scale == "log" else 1 + difference

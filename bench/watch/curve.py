@@ -35,7 +35,7 @@ from strakes.watch.values import Numbers, WatchedSeries
 from strakes.watch.watch import FOR_CHANCE
 
 _PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
-ASKED = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4)
+ASKED = (0.2, 0.35, 0.7, 1.0, 1.4, 2.0)
 # Alarms a month of all judged series together.
 RATES = (0.45, 0.6, 1.0)
 # Of a normal distribution, on each side of a 90 % interval.

@@ -34,7 +34,7 @@ _LEAST = 0.05
 # itself or not: a baseline of a few dozen values is one of many that there could have been.
 _PASSED = 0.4
 # Each change that was told in a year leaves this share of the alarms: a level that wanders goes further to be news.
-_WANDERS = 0.4
+_WANDERS = 0.06
 # Where a change began, no value weighs more than so many spreads.
 _TAME = 4.0
 _WEEK_S = 7 * 86400.0

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.truth.newest import truth_named
 from bench.truth.noise import Noise
 from bench.truth.planted import Truth
 from strakes.findings.claims import Claim
-from strakes.findings.portrait import Portrait
+from strakes.findings.portrait import CellEstimate, Portrait
 from strakes.plan import MixedPhase, Phase
+from strakes.statistics.interval import far_apart, most_of
 from strakes.store import Run
 
 # States of a file system that differ by less are not worth a word.
@@ -115,12 +116,26 @@ def _warnings(measures: dict[str, _Measure], flagged: dict[str, set[str]], truth
 
 
 def _figures(portrait: Portrait, measures: dict[str, _Measure], changed: set[str], truth: Truth) -> Iterator[str]:
-    """One median for a figure that differs between the states of the file system."""
+    """One median for a figure that differs between the states of the file system, and no word of what most runs were."""
+    cells = {cell.id: cell for cell in portrait.cells}
     for line in portrait.headlines:
         measure = measures[line.cell]
         values = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in truth.states]
-        if max(values) / min(values) > ALIKE and line.cell not in changed and _of_both(measure, truth):
+        if (
+            max(values) / min(values) > ALIKE
+            and line.cell not in changed
+            and _of_both(measure, truth)
+            and not _told_beside(cells[line.cell], values)
+        ):
             yield f"one figure for {line.label}, of {min(values):.4g} and {max(values):.4g}"
+
+
+def _told_beside(cell: CellEstimate, values: Sequence[float]) -> bool:
+    """Whether the report says beside the median between which values most runs lie, and all states are among these."""
+    if not far_apart(cell.values):
+        return False
+    low, high = most_of(cell.values)
+    return low <= min(values) * (1 + AS_GOOD_AS) and high >= max(values) / (1 + AS_GOOD_AS)
 
 
 def _of_both(measure: _Measure, truth: Truth) -> bool:

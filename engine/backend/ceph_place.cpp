@@ -96,11 +96,11 @@ std::vector<std::string> CephPlace::empty(std::atomic<std::uint64_t>& removed) {
     return left;
 }
 
-bool CephPlace::remove() {
+FileStep CephPlace::remove() {
     CephSession session;
-    if (session.begin().error != 0) return false;
+    if (const FileStep begun = session.begin(); begun.error != 0) return begun;
     const int result = ::ceph_rmdir(session.mount(), of_plan().c_str());
-    return result == 0 || result == -ENOENT;
+    return {"ceph_rmdir", result == -ENOENT ? 0 : -result};
 }
 
 }  // namespace strakes

@@ -27,8 +27,8 @@ class CephPlace {
 
     // Everything in it, by a client of its own; counts what is gone. What is left comes back.
     [[nodiscard]] static std::vector<std::string> empty(std::atomic<std::uint64_t>& removed);
-    // The empty directory itself. False when it could not be.
-    [[nodiscard]] static bool remove();
+    // The empty directory itself, unless that fails.
+    [[nodiscard]] static FileStep remove();
 };
 
 }  // namespace strakes

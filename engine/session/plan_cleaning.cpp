@@ -62,12 +62,20 @@ PlanCleaning::Removals PlanCleaning::removals_of(TreeRemoval::Share share) {
     return removals;
 }
 
-std::vector<std::string> PlanCleaning::left_of_removals() const {
-    std::vector<std::string> all;
-    for (const auto& removal : removals_)
-        for (std::string& path : removal->left()) all.push_back(std::move(path));
-    all.resize(std::min(all.size(), TreeRemoval::kMostLeft));
-    return all;
+PlanCleaning::Outcome PlanCleaning::what_is_left(std::optional<Failure> swept) const {
+    Outcome outcome{.left = left_, .failure = objects_};
+    for (const auto& removal : removals_) {
+        for (std::string& path : removal->left())
+            if (outcome.left.size() < TreeRemoval::kMostLeft) outcome.left.push_back(std::move(path));
+        if (!outcome.failure) outcome.failure = removal->failure();
+    }
+    if (!outcome.failure) outcome.failure = std::move(swept);
+    if (outcome.left.empty() && !objects_) outcome.left.push_back(request_.id);
+    if (objects_) outcome.left.push_back(objects_->path + ": " + objects_->why);
+    outcome.failure->what = "what the plan made could not be removed";
+    if (outcome.failure->error_name == "EBUSY")
+        outcome.failure->remedy = "Unmount what is mounted there, then remove what is left with strakes clean.";
+    return outcome;
 }
 
 // Ranks that are threads share one removal, those that are processes take a share each; rank 0 looks at what is left at
@@ -93,12 +101,9 @@ void PlanCleaning::sweep(Rank rank) {
 
 PlanCleaning::Outcome PlanCleaning::outcome() {
     if (request_.keep) return {};
-    const bool swept = team_.processes() == nullptr ? workspaces_.remove() : swept_;
-    if (swept && !objects_) return {.cleaned = true, .left = {}};
-    std::vector<std::string> left = removals_.empty() ? left_ : left_of_removals();
-    if (left.empty() && !swept) left.push_back(request_.id);
-    if (objects_) left.push_back(objects_->path + ": " + objects_->why);
-    return {.cleaned = false, .left = std::move(left)};
+    std::optional<Failure> swept = team_.processes() == nullptr ? workspaces_.remove() : swept_;
+    if (!swept && !objects_) return {.cleaned = true, .left = {}};
+    return what_is_left(std::move(swept));
 }
 
 }  // namespace strakes

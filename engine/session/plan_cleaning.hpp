@@ -28,6 +28,7 @@ class PlanCleaning {
     struct Outcome {
         bool cleaned = false;  // nothing is left
         std::vector<std::string> left;
+        std::optional<Failure> failure = std::nullopt;  // why the first of it is
     };
     // When all ranks have; at rank 0.
     [[nodiscard]] Outcome outcome();
@@ -36,7 +37,7 @@ class PlanCleaning {
     using Removals = std::vector<std::unique_ptr<TreeRemoval>>;
 
     [[nodiscard]] Removals removals_of(TreeRemoval::Share share);
-    [[nodiscard]] std::vector<std::string> left_of_removals() const;
+    [[nodiscard]] Outcome what_is_left(std::optional<Failure> swept) const;
     void work_inside_ceph(Rank rank);
     void sweep(Rank rank);
     [[nodiscard]] Pace pace() const;
@@ -48,7 +49,7 @@ class PlanCleaning {
     Removals removals_;               // one for each directory
     std::vector<std::string> left_;   // inside a Ceph file system
     std::optional<Failure> objects_;  // why some of a store are left
-    bool swept_ = false;              // with ranks that are processes: nothing is left
+    std::optional<Failure> swept_;    // with ranks that are processes: why a directory is
 };
 
 }  // namespace strakes

@@ -30,7 +30,7 @@ std::optional<PlanStatus> PlanRun::start() {
     const int error = team_->start([this](Rank rank) { run_rank(rank); });
     if (error == 0) return std::nullopt;
     report_.error(call_failure("pthread_create", "", error), {});
-    return end_early(PlanStatus::failed, workspaces_.remove());
+    return end_early(PlanStatus::failed, !workspaces_.remove());
 }
 
 PlanStatus PlanRun::refuse(const Failure& failure, const std::string& key, PlanStatus status) {
@@ -154,6 +154,7 @@ PlanStatus PlanRun::finish() {
     if (early) return end_early(early->status, early->cleaned);
     const PlanCleaning::Outcome outcome = cleaning_.outcome();
     PlanStatus status = watch_.halt().load() == Halt::cancel ? PlanStatus::cancelled : PlanStatus::ok;
+    if (outcome.failure && status == PlanStatus::ok && !report_.has_errors()) report_.error(*outcome.failure, {});
     if (report_.has_errors() || (!outcome.left.empty() && status == PlanStatus::ok)) status = PlanStatus::failed;
     report_.done(status, outcome.cleaned, outcome.left);
     return status;

@@ -117,7 +117,7 @@ bool PlanSetup::among_processes(Team::Rank rank) {
     if (agree(fault)) return true;
     if (rank != 0) workspaces_.close();
     team_.barrier();
-    if (rank == 0 && end_) end_->cleaned = workspaces_.remove();
+    if (rank == 0 && end_) end_->cleaned = !workspaces_.remove();
     return false;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 
@@ -12,7 +13,10 @@ namespace strakes {
 // sandbox): slower, not wrong.
 inline void take_own_table() noexcept {
     const char* preloaded = std::getenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): set by nobody
-    if (preloaded == nullptr || *preloaded == '\0') static_cast<void>(::unshare(CLONE_FILES));
+    if (preloaded != nullptr && *preloaded != '\0') return;
+    struct stat everywhere{};
+    if (::stat("/etc/ld.so.preload", &everywhere) == 0 && everywhere.st_size > 0) return;
+    static_cast<void>(::unshare(CLONE_FILES));
 }
 
 }  // namespace strakes

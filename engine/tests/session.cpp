@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "session/line_buffer.hpp"
@@ -384,6 +386,33 @@ TEST_CASE("an error before the timed section ends the phase with an empty sample
     CHECK(answers.sample("create")["stopped_by"] == "error");
     CHECK_FALSE(answers.sample("create").contains("begun"));
     CHECK(answers.last("done")["cleaned"] == true);
+}
+
+TEST_CASE("a plan whose directory cannot be removed says why") {
+    const TestDirectory directory;
+    std::optional<Mount> over;
+    std::thread mounting([&] {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        const auto is_empty = [&] {
+            std::error_code none_yet;
+            return fs::directory_iterator(directory.path() / "p", none_yet) == fs::directory_iterator();
+        };
+        while (is_empty() && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        over.emplace(directory.path() / "p", "size=1m");
+    });
+    const Json second = {{"stop", {{"rule", "seconds"}, {"seconds", 1}}}};
+    const Answers answers = run_session(plan_message(
+        directory.path(), plan_of({metadata("create", "file-create"), metadata("stat", "file-stat", second)})));
+    mounting.join();
+    if (!over->is_there()) return;
+    CHECK(answers.exit_status == 1);
+    REQUIRE(answers.of_type("error").size() == 1);
+    CHECK(answers.last("error")["errno"] == "EBUSY");
+    CHECK(answers.last("error")["where"]["operation"] == "rmdir");
+    CHECK(answers.last("error")["where"]["path"] == "p");
+    CHECK(answers.last("done")["status"] == "failed");
+    CHECK(answers.last("done")["left"] == Json::array({"p"}));
 }
 
 TEST_CASE("no more than 16 errors are sent, and the sample counts all") {

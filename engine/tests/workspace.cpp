@@ -85,7 +85,7 @@ TEST_CASE("a workspace is made and removed") {
     Workspace workspace;
     CHECK_FALSE(workspace.make(directory.path(), "p"));
     CHECK(directory.entries() == std::vector<std::string>{"p"});
-    CHECK(workspace.remove());
+    CHECK_FALSE(workspace.remove());
     CHECK(directory.entries().empty());
 }
 
@@ -94,7 +94,10 @@ TEST_CASE("a workspace that holds something is not removed") {
     Workspace workspace;
     CHECK_FALSE(workspace.make(directory.path(), "p"));
     std::ofstream(directory.path() / "p" / "file") << "x";
-    CHECK_FALSE(workspace.remove());
+    const auto failure = workspace.remove();
+    REQUIRE(failure);
+    CHECK(failure->path == "p");
+    CHECK(failure->error_name == "ENOTEMPTY");
 }
 
 TEST_CASE("removal takes whole trees and leaves the targets of symbolic links") {
@@ -222,6 +225,7 @@ TEST_CASE("what is mounted inside is left and named") {
     TreeRemoval removal(opened.get(), "tree", removed);
     removal.work();
     CHECK(removal.left() == std::vector<std::string>{"tree/a/mounted"});
+    CHECK(removal.failure()->error_name == "EBUSY");
     CHECK(fs::exists(directory.path() / "a/mounted" / kMarker));
 }
 

@@ -127,7 +127,7 @@ int TreeRemoval::directory_of(std::size_t shared, Opened& opened) const {
 }
 
 void TreeRemoval::work(const Pace& pace) {
-    Paths left;
+    Left left;
     Walk walk{.pace = pace, .opened = {}};
     for (std::size_t i = next_.fetch_add(1); i < pieces_.size(); i = next_.fetch_add(1)) {
         const Piece& piece = pieces_[i];
@@ -139,19 +139,29 @@ void TreeRemoval::work(const Pace& pace) {
         remove(directory_of(piece.shared, walk.opened), piece.name, path, true, 0, left, walk);
     }
     const std::lock_guard lock(mutex_);
-    for (std::string& path : left)
-        if (left_.size() < kMostLeft) left_.push_back(std::move(path));
+    left_.take(std::move(left));
+}
+
+void TreeRemoval::Left::add(const char* operation, const std::string& path, int error) {
+    if (!failure) failure = call_failure(operation, path, error);
+    if (paths.size() < kMostLeft) paths.push_back(path);
+}
+
+void TreeRemoval::Left::take(Left&& other) {
+    if (!failure) failure = std::move(other.failure);
+    for (std::string& path : other.paths)
+        if (paths.size() < kMostLeft) paths.push_back(std::move(path));
 }
 
 // As empty(), of those whose names fall to this part.
-void TreeRemoval::remove_part(const Piece& piece, Paths& left, Walk& walk) {
+void TreeRemoval::remove_part(const Piece& piece, Left& left, Walk& walk) {
     const int directory = directory_of(piece.shared, walk.opened);
     const std::string above = shared_[piece.shared].path + "/";
-    Paths left_now;
+    Left left_now;
     for (bool progress = true; progress;) {
         const DirectoryStream stream = read_directory(directory);
         progress = false;
-        left_now.clear();
+        left_now = {};
         while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
             if (is_dot(entry->d_name) || entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) continue;
             if (parts_ > 1 && hash(entry->d_name) % parts_ != piece.part) continue;
@@ -159,7 +169,7 @@ void TreeRemoval::remove_part(const Piece& piece, Paths& left, Walk& walk) {
             if (remove(directory, name, above + name, false, 0, left_now, walk)) progress = true;
         }
     }
-    left.insert(left.end(), left_now.begin(), left_now.end());
+    left.take(std::move(left_now));
 }
 
 void TreeRemoval::Walk::count_one() noexcept {
@@ -169,7 +179,7 @@ void TreeRemoval::Walk::count_one() noexcept {
 }
 
 bool TreeRemoval::remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
-                         Paths& left, Walk& walk) {
+                         Left& left, Walk& walk) {
     if (::unlinkat(parent, name.c_str(), 0) == 0) {
         removed_.fetch_add(1, std::memory_order_relaxed);
         walk.count_one();
@@ -178,13 +188,13 @@ bool TreeRemoval::remove(int parent, const std::string& name, const std::string&
     if (errno == ENOENT) return true;
     if (maybe_directory && (errno == EISDIR || errno == EPERM))
         return remove_directory(parent, name, path, depth, left, walk);
-    left.push_back(path);
+    left.add("unlink", path, errno);
     return false;
 }
 
-bool TreeRemoval::remove_directory(int parent, const std::string& name, const std::string& path, int depth, Paths& left,
+bool TreeRemoval::remove_directory(int parent, const std::string& name, const std::string& path, int depth, Left& left,
                                    Walk& walk) {
-    const std::size_t left_before = left.size();
+    const std::size_t left_before = left.paths.size();
     {
         const Descriptor directory(enter_directory(parent, name.c_str()));
         struct stat status{};  // a subvolume of Btrfs is no mount
@@ -197,21 +207,21 @@ bool TreeRemoval::remove_directory(int parent, const std::string& name, const st
         return true;
     }
     if (errno == ENOENT) return true;
-    if (left.size() == left_before) left.push_back(path);  // otherwise what it holds is named already
+    if (left.paths.size() == left_before) left.add("rmdir", path, errno);  // otherwise what it holds is named already
     return false;
 }
 
 // Some file systems skip entries while others are removed, so it looks again until a look finds none or removes none;
 // where look after look finds more, somebody fills the directory faster than it can be emptied.
-void TreeRemoval::empty(int directory, const std::string& path, int depth, Paths& left, Walk& walk) {
-    Paths left_now;
+void TreeRemoval::empty(int directory, const std::string& path, int depth, Left& left, Walk& walk) {
+    Left left_now;
     std::size_t met_before = SIZE_MAX;
     int growing = 0;
     for (bool progress = true; progress && growing < kMostGrowingLooks;) {
         const DirectoryStream stream = read_directory(directory);
         std::size_t met = 0;
         progress = false;
-        left_now.clear();
+        left_now = {};
         while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
             if (is_dot(entry->d_name)) continue;
             ++met;
@@ -224,12 +234,17 @@ void TreeRemoval::empty(int directory, const std::string& path, int depth, Paths
         if (met > met_before) ++growing;
         met_before = met;
     }
-    left.insert(left.end(), left_now.begin(), left_now.end());
+    left.take(std::move(left_now));
 }
 
 std::vector<std::string> TreeRemoval::left() {
     const std::lock_guard lock(mutex_);
-    return left_;
+    return left_.paths;
+}
+
+std::optional<Failure> TreeRemoval::failure() {
+    const std::lock_guard lock(mutex_);
+    return left_.failure;
 }
 
 }  // namespace strakes

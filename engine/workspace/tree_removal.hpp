@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "system/descriptor.hpp"
+#include "system/failure.hpp"
 #include "team/pace.hpp"
 
 namespace strakes {
@@ -40,11 +42,20 @@ class TreeRemoval {
 
     // What could not be removed, at most kMostLeft of it.
     [[nodiscard]] std::vector<std::string> left();
+    // Why the first of it could not be.
+    [[nodiscard]] std::optional<Failure> failure();
 
     static constexpr std::size_t kMostLeft = 64;
 
   private:
-    using Paths = std::vector<std::string>;
+    // What could not be removed, and by which failure of the first.
+    struct Left {
+        std::vector<std::string> paths;
+        std::optional<Failure> failure;
+
+        void add(const char* operation, const std::string& path, int error);
+        void take(Left&& other);
+    };
     // A directory in which several remove at a time; the first is the topmost.
     struct Shared {
         std::size_t parent;
@@ -73,14 +84,14 @@ class TreeRemoval {
     void share_out(Share share);
     // Opened once; -1 where it is gone, or another file system's by now.
     [[nodiscard]] int directory_of(std::size_t shared, Opened& opened) const;
-    void remove_part(const Piece& piece, Paths& left, Walk& walk);
+    void remove_part(const Piece& piece, Left& left, Walk& walk);
 
     // Whether it is gone; what is not goes to `left`.
     bool remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
-                Paths& left, Walk& walk);
-    bool remove_directory(int parent, const std::string& name, const std::string& path, int depth, Paths& left,
+                Left& left, Walk& walk);
+    bool remove_directory(int parent, const std::string& name, const std::string& path, int depth, Left& left,
                           Walk& walk);
-    void empty(int directory, const std::string& path, int depth, Paths& left, Walk& walk);
+    void empty(int directory, const std::string& path, int depth, Left& left, Walk& walk);
 
     int directory_;
     std::string name_;
@@ -91,7 +102,7 @@ class TreeRemoval {
     std::atomic<std::size_t> next_{0};
     std::atomic<std::uint64_t>& removed_;
     std::mutex mutex_;
-    std::vector<std::string> left_;
+    Left left_;
 };
 
 }  // namespace strakes

@@ -176,14 +176,19 @@ std::optional<Workspace::Fault> Workspace::open_root(const std::string& id, std:
     return std::nullopt;
 }
 
-bool Workspace::remove() {
+std::optional<Failure> Workspace::remove() {
 #ifdef STRAKES_CEPHFS
-    if (inside_ceph_) return CephPlace::remove();
+    if (inside_ceph_) {
+        const FileStep step = CephPlace::remove();
+        return step.error == 0 ? std::nullopt : std::optional(call_failure(step.call, name_, step.error));
+    }
 #endif
     std::atomic<std::uint64_t> removed{0};
-    if (objects_there_ && remove_objects(removed)) return false;
+    if (objects_there_)
+        if (auto failure = remove_objects(removed)) return failure;
     root_ = Descriptor();
-    return ::unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
+    if (::unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return std::nullopt;
+    return call_failure("rmdir", name_, errno);
 }
 
 }  // namespace strakes

@@ -52,8 +52,8 @@ class Workspace {
     [[nodiscard]] int root() const noexcept { return root_.get(); }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-    // Removes directory/id, which must be empty by now. False when it is not.
-    [[nodiscard]] bool remove();
+    // Removes directory/id, which must be empty by now, or says why it could not.
+    [[nodiscard]] std::optional<Failure> remove();
 
   private:
     [[nodiscard]] std::optional<Fault> make_here(const std::string& directory, const std::string& id, bool prepared);

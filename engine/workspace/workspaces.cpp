@@ -1,7 +1,6 @@
 // One after the other; what was made is removed again where a later one cannot be made.
 #include "workspace/workspaces.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace strakes {
@@ -44,9 +43,14 @@ void Workspaces::close() {
     for (Workspace& one : all_) one.close();
 }
 
-bool Workspaces::remove() {
-    const auto left = std::ranges::count_if(all_, [](Workspace& one) { return !one.remove(); });
-    return left == 0;
+std::optional<Failure> Workspaces::remove() {
+    std::optional<Failure> first;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+        std::optional<Failure> failure = all_[i].remove();
+        if (failure && i > 0) failure->path = names_[i];
+        if (!first) first = std::move(failure);
+    }
+    return first;
 }
 
 }  // namespace strakes

@@ -23,8 +23,8 @@ class Workspaces {
     [[nodiscard]] std::optional<Fault> make(bool prepared);
     [[nodiscard]] std::optional<Fault> join();
     void close();
-    // False where one of them is left.
-    [[nodiscard]] bool remove();
+    // All of them, or why the first that is left could not be.
+    [[nodiscard]] std::optional<Failure> remove();
 
     [[nodiscard]] std::size_t count() const noexcept { return all_.size(); }
     [[nodiscard]] Workspace& first() noexcept { return all_.front(); }

@@ -9,7 +9,8 @@ import pytest
 
 from strakes.analysis import evidence
 from strakes.analysis.first_work import since_pilot
-from strakes.analysis.levels import Levels, Shift, medians_of
+from strakes.analysis.levels import Levels, Shift
+from strakes.analysis.medians import medians_of
 from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample

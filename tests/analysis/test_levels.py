@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from strakes.analysis.levels import Levels, levels_of, medians_of
+from strakes.analysis.levels import Levels, levels_of
+from strakes.analysis.medians import medians_of
 from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample
@@ -384,3 +385,16 @@ def test_the_size_of_what_was_slow_for_a_while_is_not_diluted_by_what_was_before
         wrong += any(abs(abs(np.log(factor)) - np.log(1 / 0.3)) > 0.15 for factor in factors)
     assert found >= 5
     assert wrong <= 1
+
+
+@pytest.mark.parametrize("rough", [(0, 33), (33, 67), (67, 100)])
+def test_scatter_that_differs_by_time_is_no_change_of_level(rough: tuple[int, int]) -> None:
+    told = 0
+    for seed in range(20):
+        generator = np.random.default_rng([7, seed])
+
+        def scattering(_: str, at_s: float, generator: np.random.Generator = generator) -> float:
+            return float(np.exp((0.25 if rough[0] <= at_s < rough[1] else 0.0) * generator.standard_normal()))
+
+        told += bool(levels_of(results(scattering, 0.03, seed, blocks=20)).changed)
+    assert told <= 1

@@ -132,6 +132,24 @@ def test_what_fresh_runs_contradict_is_said() -> None:
     assert claim.high == pytest.approx(0.5, rel=0.05)
 
 
+@pytest.mark.parametrize("changed", [{}, {"b:x": "read", "c:x": "read"}])
+def test_what_fresh_runs_contradict_is_of_their_time_only_where_blocks_or_levels_differed(
+    changed: dict[str, str],
+) -> None:
+    fresh = results(0.5, 1.0, 2.0)
+    measured = list(fresh.measured)
+    if not changed:
+        runs = tuple(
+            replace(seen, value=seen.value / 3) if seen.purpose == "measure" else seen
+            for seen in measured[2].observations
+        )
+        measured[2] = replace(measured[2], observations=runs)
+    stated = state([Proposing()], replace(fresh, measured=tuple(measured)), changed)
+    (open_one,) = [finding for finding in stated.findings if finding.id == "b:x-refuted"]
+    assert (open_one.verdict, open_one.claims, stated.recommendations) == ("inconclusive", (), ())
+    assert open_one.statement.startswith("From 0 ns after the first run on, and perhaps not before: ")
+
+
 @pytest.mark.parametrize("changed", [{"b:x": "read"}, {"b:x": "read", "c:x": "write", "a:x": "read"}])
 def test_nothing_is_claimed_across_levels(changed: dict[str, str]) -> None:
     stated = state([Proposing()], results(0.5, 1.0, 1.0), changed)

@@ -195,6 +195,21 @@ def test_a_thread_that_waits_for_a_dead_server_keeps_nobody(mount: FaultyMount) 
     assert gone(child)
 
 
+def test_a_process_that_is_slow_to_end_is_not_taken_for_one_that_waits_for_a_server() -> None:
+    work = """
+        import atexit
+        def busy():
+            end = time.monotonic() + 7
+            while time.monotonic() < end:
+                pass
+        atexit.register(busy)
+        return 0
+    """
+    with start(work) as process:
+        printed, errors = process.communicate(timeout=30)
+        assert (process.returncode, printed, errors) == (0, "", "")
+
+
 def test_work_that_waits_for_a_dead_server_itself_is_left_with_a_message(mount: FaultyMount) -> None:
     mount.hang("mkdir")
     work = f"""

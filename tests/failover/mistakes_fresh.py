@@ -12,7 +12,7 @@ REFUSED = "refused by its program"
 _HERE = Path(__file__).parent
 _LISTS = (
     *("fresh", "known", "later", "last", "public", "services", "sites", "others", "nodes", "fields", "operators"),
-    *("strangers", "settings", "words"),
+    *("strangers", "settings", "words", "manuals", "answers"),
 )
 _ROWS = {}
 for _name in _LISTS:

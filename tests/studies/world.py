@@ -34,6 +34,7 @@ PARTS = Description(
 NEEDS: dict[str, dict[str, Any]] = {
     "nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6},
     "hybrid-io": {"description": replace(PARTS, client={"llite.hybrid_io": "1"})},
+    "lasting-rates": {"lasting_s": 60.0},
     "layouts": {"striping": Striping(4, 64 * KIB, layout_kinds(4))},
 }
 

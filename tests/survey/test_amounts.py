@@ -22,11 +22,12 @@ from strakes.findings.portrait import SkippedCell
 from strakes.plan import MetadataPhase, TransferPhase
 from strakes.store.records import CellSkipped
 from strakes.studies.data_per_process import DataPerProcess
+from strakes.studies.lasting import LastingRates, visit_s
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.registry import SURVEY
-from strakes.studies.study import Context, Pilot
+from strakes.studies.study import LASTING_S, Context, Pilot
 from strakes.studies.transfer_size import TransferSize
-from strakes.survey.amounts import LASTING_S, long_enough_s
+from strakes.survey.amounts import MEASURE_SHARE, long_enough_s
 from strakes.survey.preparation import choose_cells, make_context, refuse_amounts
 from strakes.units import GIB, MIB, parse_bytes, parse_seconds
 from survey.test_preparation import facts, request
@@ -57,7 +58,8 @@ def test_cells_are_left_out_before_phases_become_too_short(
     budget_s: float, rate: float, creates: float, remote: bool
 ) -> None:
     context, cells, skipped = chosen(Pilot(rate, rate, creates, 0.01), budget_s=budget_s, remote=remote)
-    long_enough = long_enough_s("xfs", budget_s, remote=remote)
+    lasting_s = sum(cell.visits * visit_s(cell, context.pilot) for cell in cells if cell.study == LastingRates.name)
+    long_enough = long_enough_s("xfs", budget_s - lasting_s / MEASURE_SHARE, remote=remote)
     least = {cell.priority for cell in cells} == {1}
     assert context.phase_s >= long_enough or least
     left_out = [one for one in skipped if "a larger --budget measures it, too" in one.reason]
@@ -74,7 +76,8 @@ def test_with_a_larger_budget_phases_become_lasting_before_more_is_measured(rate
     pilot = Pilot(write * MIB, read * MIB, creates, 0.03)
     planned = [chosen(pilot, budget_s=budget_s)[:2] for budget_s in (60.0, 120.0, 300.0, 600.0, 1800.0)]
     assert all(context.phase_s >= LASTING_S for context, _ in planned[3:])
-    numbers = [len(cells) for _, cells in planned]
+    # Rates that last are those of the same work, where phases of that are shorter.
+    numbers = [sum(cell.study != LastingRates.name for cell in cells) for _, cells in planned]
     assert numbers == sorted(numbers)
 
 
@@ -86,6 +89,36 @@ def test_lasting_writes_take_longer_where_reads_of_what_they_wrote_would_be_too_
     context = replace(chosen()[0], pilot=Pilot(rate, times * rate, 1e4), phase_s=1.0)
     # Whole quarters of a power of two are a fifth less at most.
     assert 0.8 * longer <= context.amount_bytes(2) * 2 / rate <= longer
+
+
+def test_a_short_budget_has_a_few_phases_that_last_for_what_is_told_first() -> None:
+    for rates in _USUAL:
+        write, read, creates = rates
+        context, cells, _ = chosen(Pilot(write * MIB, read * MIB, creates, 0.03, 2.0 * creates), budget_s=120.0)
+        assert context.phase_s < LASTING_S
+        lasting = [cell for cell in cells if cell.study == LastingRates.name]
+        assert {cell.key for cell in lasting} >= {
+            "lasting-rates/buffered",
+            "lasting-rates/names",
+            "lasting-rates/crowd",
+        }
+        rate_of = {"write": write * MIB, "read": read * MIB, "file-create": creates, "file-remove": 2.0 * creates}
+        for cell in lasting:
+            assert cell.visits
+            for phase in cell.plan.phases:
+                assert isinstance(phase, TransferPhase | MetadataPhase)
+                amount = phase.operations(cell.plan.ranks) * getattr(phase, "transfer_bytes", 1)
+                # A third faster, it still lasts; and it ends, whatever the rate.
+                assert amount / rate_of[phase.operation] >= 1.3 * LASTING_S
+                assert LASTING_S < (phase.stop.seconds or 0.0) < 4.0 * LASTING_S
+        # All of them together leave most of the time to what is compared.
+        assert sum(cell.visits * visit_s(cell, context.pilot) for cell in lasting) <= 0.5 * MEASURE_SHARE * 120.0
+
+
+def test_where_all_phases_last_or_were_asked_for_none_are_measured_apart() -> None:
+    for budget_s, phase_s in ((3600.0, None), (3600.0, 0.2)):
+        _, cells, skipped = chosen(budget_s=budget_s, phase_s=phase_s)
+        assert LastingRates.name not in {cell.study for cell in cells} | {left_out.study for left_out in skipped}
 
 
 def test_the_head_of_the_report_tells_how_many_cells_wait_for_a_larger_budget(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from strakes.findings.cell import Cell
 from strakes.findings.record import from_record, to_record
 from strakes.findings.sample import Sample
 from strakes.launch.messages import PlanResult
-from strakes.plan import Plan
+from strakes.plan import MetadataPhase, Plan
 from strakes.store.records import AmountsChosen
 from strakes.studies.registry import STUDIES, SURVEY
 from strakes.studies.study import Pilot
@@ -164,7 +164,7 @@ def test_one_small_visit_that_waits_for_others_does_not_make_phases_shorter(
 
 
 def test_a_pilot_that_did_nothing_in_time_still_gives_rates() -> None:
-    pilot = pilot_from_samples([Sample("write"), Sample("read"), Sample("create")])
+    pilot = pilot_from_samples([Sample("write"), Sample("read"), Sample("create"), Sample("remove")])
     assert pilot.write_bytes_per_s > 0
     assert pilot.creates_per_s > 0
 
@@ -181,5 +181,13 @@ def test_without_the_mount_only_plans_that_are_all_metadata_go_through_libcephfs
     inside = {cell.study for cell in cells if cell.plan.inside_ceph()}
     assert {"metadata-ops", "open-close"} <= inside
     assert not inside & {"transfer-size", "stream", "small-files"}
-    assert all(from_record(Cell, to_record(cell)).plan.inside_ceph() for cell in cells if cell.study in inside)
+    names = [cell for cell in cells if all(isinstance(phase, MetadataPhase) for phase in cell.plan.phases)]
+    assert {cell.study for cell in names} == inside
+    assert all(from_record(Cell, to_record(cell)).plan.inside_ceph() for cell in names)
     assert asked.fingerprint() != request().fingerprint()
+
+
+def test_libcephfs_is_refused_where_nothing_would_go_through_it() -> None:
+    asked = request(libcephfs=True, studies=tuple(study for study in STUDIES if study.name == "client-scaling"))
+    with pytest.raises(BadInputError, match="--libcephfs would change nothing of client-scaling"):
+        choose_cells(asked, make_context(asked, facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))

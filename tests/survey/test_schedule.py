@@ -35,6 +35,32 @@ def test_a_block_visits_every_open_cell_once_in_an_order_that_changes() -> None:
     assert len(set(orders)) > 1
 
 
+def test_a_cell_with_a_number_of_visits_gets_them_spread_over_the_blocks_that_others_need() -> None:
+    some = cells()
+    few = replace(some[0], visits=3)
+    plan = Schedule([few, *some[1:]], StoppingRule(0.9, 1e-6), seed=3, phase_s=0.1, min_runs=12)
+    blocks = []
+    for block in range(1, 16):
+        order = plan.next_block()
+        assert len(order) in (len(some), len(some) - 1)
+        blocks += [block] * (few in order)
+        for visit in stored(visits_of(order, flat, 1, 0.5)):
+            plan.record(replace(visit, block=block))
+    assert len(blocks) == few.visits
+    assert blocks[0] == 1 and 7 <= blocks[-1] <= 12
+    assert plan.finished(few.key)
+
+
+def test_where_only_cells_with_a_number_of_visits_are_open_they_are_made_at_once() -> None:
+    few = replace(cells()[0], visits=3)
+    plan = Schedule([few], StoppingRule(0.9, 0.1), seed=3, phase_s=0.1, min_runs=12)
+    for block in range(1, 4):
+        assert plan.next_block() == [few]
+        for visit in stored(visits_of([few], flat, 1, 0.5)):
+            plan.record(replace(visit, block=block))
+    assert plan.next_block() == []
+
+
 def test_the_same_seed_gives_the_same_order() -> None:
     assert [cell.key for cell in schedule(cells()).next_block()] == [
         cell.key for cell in schedule(cells()).next_block()

@@ -10,14 +10,15 @@ from strakes.analysis.amounts import amounts_of, bursts, told_of_bursts
 from strakes.analysis.collect import collect, with_dependence
 from strakes.analysis.first_work import since_pilot
 from strakes.analysis.held_back import gave_way
-from strakes.analysis.levels import by_turns, levels_of, medians_of
+from strakes.analysis.levels import levels_of
+from strakes.analysis.medians import by_turns, medians_of
 from strakes.analysis.own_levels import own_shifts
 from strakes.analysis.scope import scope_of
-from strakes.analysis.servers import server_counts
+from strakes.analysis.servers import server_counts, told_of_servers
 from strakes.analysis.statements import state
 from strakes.analysis.warnings import dropped_cells, run_warnings
 from strakes.findings.begun import begun_together
-from strakes.findings.portrait import Portrait, RunWarning, SkippedCell
+from strakes.findings.portrait import Headline, Portrait, RunWarning, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.foreign_text import for_shell
 from strakes.statistics.stopping import StoppingRule
@@ -25,7 +26,9 @@ from strakes.store import Run
 from strakes.store.records import AmountsChosen, CellSettled, CellSkipped, NeighbourFelt, PopulationRemoved
 from strakes.store.run import told_as_damage
 from strakes.studies.imported import imported_scope, imported_warnings
+from strakes.studies.lasting import LastingRates
 from strakes.studies.registry import study_named
+from strakes.studies.study import Study
 from strakes.units import counted
 
 # Ratios of runs that fall into two groups are made as wide as those of runs with this correlation.
@@ -109,10 +112,10 @@ def study_portrait(run: Run) -> Portrait:
         scope=imported_scope(imported)
         if imported
         else (
-            f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}{_left_out(run)}; "
-            f"{stated.told_with(results.confidence)}"
+            f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}"
+            f"{told_of_servers(run.visits)}{_left_out(run)}; {stated.told_with(results.confidence)}"
         ),
-        headlines=tuple(line for study in studies for line in study.headlines(results.of_study(study.name))),
+        headlines=_headlines(studies, results),
         cells=cells,
         findings=stated.findings,
         recommendations=stated.recommendations,
@@ -128,6 +131,22 @@ def study_portrait(run: Run) -> Portrait:
         servers=server_counts(run.cells, run.visits),
     )
     return portrait if imported else told_of_bursts(portrait, bursts(results))
+
+
+def _headlines(studies: Sequence[Study], results: Results) -> tuple[Headline, ...]:
+    """Return the first figures; of work that was measured in phases that last only these."""
+    lasting = [line for study in studies if study.name == LastingRates.name for line in _of(study, results)]
+    told = {_work(results.get(line.cell)) for line in lasting}
+    others = [line for study in studies if study.name != LastingRates.name for line in _of(study, results)]
+    return (*lasting, *(line for line in others if _work(results.get(line.cell)) not in told))
+
+
+def _of(study: Study, results: Results) -> Sequence[Headline]:
+    return study.headlines(results.of_study(study.name))
+
+
+def _work(cell: Measured) -> tuple[object, object]:
+    return cell.settings.get("operation"), cell.settings.get("io")
 
 
 def _left_out(run: Run) -> str:

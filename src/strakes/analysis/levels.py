@@ -9,6 +9,7 @@ in which a change shows that no cell of a dozen runs could show by itself: one t
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -23,13 +24,11 @@ from strakes.analysis.turns import (
     below_fast,
     comes_back,
     dip_in,
-    fast_levels,
     groups_of,
     turns_of,
 )
 from strakes.findings.results import Measured, Observation, Results
 from strakes.statistics.change_points import change_points, correlation_of
-from strakes.statistics.contrast import independent_ratio
 from strakes.statistics.dependence import pooled_correlation
 from strakes.statistics.gradual import rest_of_lines
 from strakes.statistics.interval import in_order, median
@@ -41,13 +40,11 @@ LEVELS_SHARE = 0.2
 # Levels closer than this are not worth a word.
 _LEAST_CHANGE = 1.1
 _MOST_ALIKE = 0.95
-# Of two groups of runs farther apart no median is told as that of both.
-_ONE_FIGURE = 0.8
 # So many runs of each measure next to a change tell its size where all others make it this much smaller.
 _NEXT = 2
 _DILUTED = 1.15
-# How sure it is that a kind of work did not change with all others.
-_SURE = 0.98
+# Beyond so many standard errors of its ranks a kind of work surely did not change with all others.
+_SURELY = 3.0
 # The middle of fewer cells is mostly one of them.
 _CELLS_TO_PART = 3
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
@@ -113,7 +110,7 @@ def levels_of(results: Results) -> Levels:
         # A study that goes on where its last visit ended changes as it should: its own findings say how.
         if measured.estimate is not None and not measured.is_side and not study_named(measured.study).visits_in_sequence
     ]
-    runs = sorted((run for measured in measures for run in _runs(measured)), key=lambda run: (run.at_s, run.phase))
+    runs = sorted((run for measured in measures for run in runs_of(measured)), key=lambda run: (run.at_s, run.phase))
     visits = _by_visit(runs)
     if len(visits) < 2 * SHORTEST_LEVEL:
         return Levels((), 0.0)
@@ -145,6 +142,7 @@ def levels_of(results: Results) -> Levels:
                 if (narrowed := _narrowed(change, runs, kinds)).cells
                 and not 1 / _LEAST_CHANGE < narrowed.factor < _LEAST_CHANGE
             ]
+            taking_turns = taking_turns or _for_a_time(changes, series)
             turns += taking_turns
             shifts += [] if taking_turns else changes
             settled = {kinds[cell] for cell in Levels(tuple(shifts), 0.0, tuple(turns)).changed}
@@ -199,7 +197,9 @@ def _since_start(turns: Turns, start_s: float) -> Turns:
 
 def _for_a_time(changes: Sequence[Shift], series: Sequence[Visit]) -> list[Turns]:
     """Return a change and the one back as one stretch of time; nothing where that is not all that changed."""
-    if len(changes) != 2 or changes[0].factor >= 1 or not comes_back(changes[0].factor, changes[1].factor):
+    if len({change.what for change in changes}) != 1 or len(changes) != 2:
+        return []
+    if changes[0].factor >= 1 or not comes_back(changes[0].factor, changes[1].factor):
         return []
     since_s, until_s = (change.after_s for change in changes)
     factor = math.sqrt(changes[0].factor / changes[1].factor)
@@ -332,11 +332,18 @@ def _surely_less(change: Shift | Turns, runs: Sequence[Run]) -> bool:
         ordered = in_order(below) if below else []
         slow = round(change.share * len(ordered))
         parts = (ordered[slow:], ordered[:slow])
-    if min(map(len, parts)) < ENOUGH:
-        return False
-    ratio = independent_ratio([math.exp(value) for value in parts[1]], [math.exp(value) for value in parts[0]], _SURE)
-    half = math.sqrt(change.factor)
-    return ratio.interval is not None and (ratio.interval.low > half if half < 1 else ratio.interval.high < half)
+    before, after = parts
+    half = math.log(change.factor) / 2
+    return _surely_below(before, [value - half for value in after], half < 0)
+
+
+def _surely_below(some: Sequence[float], others: Sequence[float], below: bool) -> bool:
+    """Whether values are surely below others, or above them, by their ranks."""
+    ordered = in_order([*some, *others]) if some and others else []
+    ranks = sum(bisect_left(ordered, value) + bisect_right(ordered, value) + 1 for value in some) / 2
+    middle = len(some) * (len(ordered) + 1) / 2
+    scatter = math.sqrt(middle * len(others) / 6)
+    return (middle - ranks if below else ranks - middle) > _SURELY * scatter if scatter else False
 
 
 def _beside(runs: Sequence[Run], at_s: float) -> tuple[list[float], list[float]]:
@@ -351,7 +358,8 @@ def _beside(runs: Sequence[Run], at_s: float) -> tuple[list[float], list[float]]
     )
 
 
-def _runs(measured: Measured) -> Iterator[Run]:
+def runs_of(measured: Measured) -> Iterator[Run]:
+    """Return the runs of a measure, each held against their middle."""
     values: Sequence[Observation] = [seen for seen in measured.observations if seen.value > 0]
     if not values:
         return
@@ -470,35 +478,3 @@ def kind_of(measured: Measured) -> str:
     """Return what kind of work a measure is of; empty for any that has no name."""
     operation = str(measured.settings.get("operation", measured.id))
     return next((kind for kind in _KINDS if kind in operation), "")
-
-
-def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[float, ...]:
-    """Return the measure's medians between changes, in order of time, or of slow and fast runs where levels take turns.
-
-    One where all its runs are on one side; none where it did not change.
-    """
-    parts: dict[int, list[float]] = {}
-    turns = next((turns for turns in levels.turns if measured.id in turns.cells), None)
-    if by_turns(measured.id, levels):
-        factor = turns.factor if turns is not None else levels.grouped[measured.id]
-        fast = fast_levels([(run.measure, run.better) for run in _runs(measured)]).get(measured.id, 0.0)
-        slow = {run.at_s for run in _runs(measured) if run.better - fast < math.log(factor) / 2}
-        for seen in measured.observations:
-            parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)
-    else:
-        since_start = [shift.after_s for shift in levels.shifts if measured.id in shift.cells]
-        moments = [start_s + moment for moment in (turns and turns.between) or since_start]
-        for seen in measured.observations:
-            parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
-    if measured.id not in levels.changed and len(parts) < 2:
-        return ()
-    # What the pilot met comes before all others, where that was the same work.
-    fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.like_pilot]
-    return (*fresh, *(median(parts[part]) for part in sorted(parts)))
-
-
-def by_turns(measure: str, levels: Levels) -> bool:
-    """Whether the runs of a measure are on two levels, in any order, so far apart that no median is of both."""
-    if measure in levels.changed:
-        return any(measure in turns.cells and turns.between is None for turns in levels.turns)
-    return levels.grouped.get(measure, 1.0) <= _ONE_FIGURE

@@ -4,19 +4,21 @@ All functions here are pure.
 
 A dozen or two runs of one figure have to show it by themselves, while some fifty figures are looked at. So a change
 counts only if it is beyond what runs that resemble the one before do anyway, and if hardly any other figure jumps as
-far from one run to the next: of work that jumps to and fro, some figures change but once by chance.
+far from one run to the next: of work that jumps to and fro, some figures change but once by chance. Runs of a time when
+all work of that kind scatters more weigh less.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from strakes.analysis.levels import Levels, Shift, levels_error
+from strakes.analysis.levels import Levels, Shift, kind_of, levels_error
 from strakes.findings.results import Measured, Results
 from strakes.statistics.autoregression import change_of, p_value_of_change
+from strakes.statistics.change_points import relative_scatter
 from strakes.statistics.dependence import greatest_correlation
 from strakes.statistics.interval import median
 from strakes.studies.compose import describe
@@ -60,11 +62,12 @@ def own_shifts(results: Results, levels: Levels) -> tuple[Shift, ...]:
         return ()
     error = levels_error(results.confidence) / len(figures)
     alike = _MORE_ALIKE + greatest_correlation([_rest(values) for values in figures.values()], _UNDERRATED)
+    scatter = _scatter([measured for measured in results.measured if measured.id in figures], figures)
     found = [
         change
         for measured in results.measured
         if measured.id in figures and measured.id not in levels.changed
-        for change in _changes(measured, figures[measured.id], error, alike)
+        for change in _changes(measured, figures[measured.id], scatter[measured.id], error, alike)
     ]
     changed = {change.measured.id for change in found}
     others = [
@@ -92,15 +95,54 @@ def _rest(values: Sequence[float]) -> list[float]:
     return [value - level for part in (values[:place], values[place:]) for level in (median(part),) for value in part]
 
 
-def _changes(measured: Measured, values: Sequence[float], error: float, alike: float) -> list[_Change]:
+def _scatter(measures: Sequence[Measured], figures: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """Return for each run of each figure how much work of its kind scatters at that time, beside other times."""
+    import numpy as np
+
+    scatter: dict[str, list[float]] = {}
+    for kind in {kind_of(measured) for measured in measures}:
+        runs = []
+        for measured in measures:
+            if kind_of(measured) == kind:
+                values = figures[measured.id]
+                middle = median(values)
+                spread = median([abs(value - middle) for value in values]) or 1.0
+                times = sorted(seen.at_s for seen in measured.observations)
+                runs += [
+                    (at_s, measured.id, (value - middle) / spread) for at_s, value in zip(times, values, strict=True)
+                ]
+        runs.sort()
+        names = np.array([name for _, name, _ in runs])
+        members = [np.flatnonzero(names == name) for name in np.unique(names)]
+        of_runs = relative_scatter(np.array([off for *_, off in runs]), members)
+        for name, of_run in zip(names.tolist(), of_runs.tolist(), strict=True):
+            scatter.setdefault(name, []).append(of_run)
+    return scatter
+
+
+def _changes(
+    measured: Measured, values: Sequence[float], scatter: Sequence[float], error: float, alike: float
+) -> list[_Change]:
     place, size = change_of(values, _SHORTEST)
     if abs(size) < max(math.log(_LEAST_CHANGE), _STEPS_APART * measured.step):
         return []
-    p_value = p_value_of_change(values, _SHORTEST, alike)
+    p_value = p_value_of_change(values, _SHORTEST, alike, _as_sure(scatter, place))
     if p_value > error:
         return []
     times = sorted(seen.at_s for seen in measured.observations)
     return [_Change(measured, times[place - 1], times[place], size, p_value)]
+
+
+def _as_sure(scatter: Sequence[float], place: int) -> float:
+    """Return which part of a difference in standard errors is left, where runs before and after scatter unlike (Welch).
+
+    >>> _as_sure([1.0] * 20, 5), round(_as_sure([5.0] * 5 + [1.0] * 15, 5), 2)
+    (1.0, 0.61)
+    """
+    runs = len(scatter)
+    early, late = ([of_run**2 for of_run in part] for part in (scatter[:place], scatter[place:]))
+    pooled = (sum(early) + sum(late)) / runs * (1 / len(early) + 1 / len(late))
+    return min(1.0, math.sqrt(pooled / (sum(early) / len(early) ** 2 + sum(late) / len(late) ** 2)))
 
 
 def _common(size: float, others: Sequence[float]) -> bool:

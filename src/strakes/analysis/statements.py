@@ -20,7 +20,7 @@ from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Estimate, smallest_runs
 from strakes.studies.compose import better_ratio, describe
 from strakes.studies.study import Advice, Contest, Study
-from strakes.units import counted
+from strakes.units import counted, format_seconds
 
 # Of the error, for all findings as for all advice.
 _SHARE = (1 - LEVELS_SHARE) / 2
@@ -87,8 +87,8 @@ def state(studies: Sequence[Study], results: Results, changed: Mapping[str, str]
     recommendations: list[Recommendation] = []
     for (study, advice), judged in zip(proposed, _judged(proposed, results), strict=True):
         if isinstance(judged, Finding):
-            # What is refuted may just have changed.
-            findings.append(judged if judged.verdict == "does-not" else _unless_changed(judged, changed))
+            refuted = judged.verdict == "does-not"
+            findings.append(_since_then(judged, results, changed) if refuted else _unless_changed(judged, changed))
         elif _across_levels(judged.claims, changed):
             text = f"Whether {judged.setting} = {judged.value} is the best choice depends on what was done before."
             identifier = f"{advice.chosen}-changed"
@@ -116,6 +116,24 @@ def _unless_changed(finding: Finding, changed: Mapping[str, str]) -> Finding:
         return finding
     text = f"Depends on what was done before: {finding.statement}"
     return replace(finding, statement=text, verdict="inconclusive", needs=_STEADY, tone="neutral", claims=())
+
+
+def _since_then(refuted: Finding, results: Results, changed: Mapping[str, str]) -> Finding:
+    """Return what fresh runs refute with their moment, and undecided, where the blocks showed something else."""
+    (claim,) = refuted.claims
+    blocks = better_ratio(results.get(claim.of), results.get(claim.to), results.confidence)
+    unlike = (
+        blocks is not None
+        and blocks.interval is not None
+        and claim.high is not None
+        and blocks.interval.low > claim.high
+    )
+    if not unlike and not {claim.of, claim.to} & changed.keys():
+        return refuted
+    first_s = min(seen.at_s for cell in results.measured for seen in cell.observations)
+    fresh_s = min(seen.at_s for seen in results.get(claim.of).observations if seen.purpose == "confirm") - first_s
+    text = f"From {format_seconds(fresh_s)} after the first run on, and perhaps not before: {refuted.statement}"
+    return replace(refuted, statement=text, verdict="inconclusive", needs=_STEADY, tone="neutral", claims=())
 
 
 def _across_levels(claims: Sequence[Claim], changed: Mapping[str, str]) -> bool:

@@ -26,8 +26,9 @@ from strakes.processes import descendants_of, kernel_waits, wait_in_words
 _DONE = signal.SIGUSR1
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# What a process in order takes to end after its work is far less.
+# What a process in order takes to end after its work is far less, unless the machine is busy.
 PATIENCE_S = 5.0
+_BUSY_PATIENCE_S = 30.0
 # Who is interrupted while a file system hangs ends within half a minute: as if interrupted again, then killed.
 _PRESS_AFTER_S = 15.0
 _GIVE_UP_AFTER_S = 24.0
@@ -179,9 +180,14 @@ class _Watch:
 
     def _wait_for_the_last(self) -> None:
         """Give the child, and what waits in the kernel, some time to go; name who does not."""
-        deadline = time.monotonic() + self._patience_s
+        begun_s = time.monotonic()
         left = self._left()
-        while left and (left_s := deadline - time.monotonic()) > 0:
+        while left:
+            # Who does not wait in the kernel only needs a processor.
+            waits = any(kernel_waits(process) for process in left)
+            left_s = begun_s + (self._patience_s if waits else _BUSY_PATIENCE_S) - time.monotonic()
+            if left_s <= 0:
+                break
             signalled = signal.sigtimedwait(_WATCHED, min(left_s, _TICK_S))
             if signalled is not None:
                 self._take(signalled.si_signo)

@@ -13,12 +13,14 @@ class Snapshot:
     """The cluster after a trial.
 
     ``places`` gives, for each resource, the nodes on which it runs with its role there; ``fenced`` are the nodes whose
-    power was cut; ``before`` gives, for each action that was done, those that had to be over first.
+    power was cut; ``before`` gives, for each action that was done, those that had to be over first; ``stuck`` are the
+    resources whose actions wait for each other, so that none of them is ever done.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
     fenced: frozenset[str] = frozenset()
     before: dict[Action, frozenset[Action]] = field(default_factory=dict)
+    stuck: frozenset[str] = frozenset()
 
     def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
         """Return the nodes on which a resource runs, in this role where one is given."""
@@ -38,11 +40,14 @@ class Snapshot:
 class Behaviour:
     """What the configuration does: with all nodes up, and after each trial.
 
-    ``without`` has the death of each node, ``emptied`` what happens when a node is put into standby, ``failed`` the
-    first failure of each service.
+    ``without`` has the death of each node, ``returned`` what its return then does, ``emptied`` what happens when a node
+    is put into standby, ``failed`` the first failure of each service. ``unanswered`` counts the trials that were left
+    out because the time was over.
     """
 
     steady: Snapshot
     without: dict[str, Snapshot]
+    returned: dict[str, Snapshot]
     emptied: dict[str, Snapshot]
     failed: dict[str, Snapshot]
+    unanswered: int = 0

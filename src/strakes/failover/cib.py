@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from xml.etree import ElementTree as Xml
@@ -40,6 +41,7 @@ class Cib:
         if self.root.tag != "cib":
             raise BadInputError("this is no CIB", where=where, why=f"its root is <{self.root.tag}>")
         own = (element for element in self.root.iter() if element.tag not in _NAME_OTHERS)
+        self._sets_of: dict[str, list[Xml.Element]] = {}
         self._by_id = {element.get("id", ""): element for element in own if element.get("id")}
 
     @cached_property
@@ -126,6 +128,8 @@ class Cib:
                     Location(identity, resources, (element.get("node", ""),), score(element.get("score", "0")), role)
                 )
             for rule in element.iterfind("./rule"):
+                if _is_over(rule):
+                    continue
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
                 found.append(
@@ -248,14 +252,23 @@ class Cib:
         }
         return Ties(self.primitives, templates, tags, self.colocations, self.orders)
 
-    def _merged(self, path: str) -> dict[str, str]:
-        """Merge several sets: the one with the highest score decides; those with a rule apply only sometimes."""
-        blocks = [self._resolved(block) for block in self.root.iterfind(path)]
+    def _merged(self, path: str, about: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, str]:
+        """Merge several sets: the one with the highest score decides; those with a rule apply only sometimes.
+
+        ``about`` has the attributes of what the rules of defaults ask for: a resource, and one of its operations.
+        """
         found: dict[str, str] = {}
-        for block in sorted(blocks, key=lambda block: score(block.get("score", "0"))):
-            if block.find("./rule") is None:
+        for block in self._sets(path):
+            rule = block.find("./rule")
+            if rule is None or (about is not None and _is_about(rule, about)):
                 found |= self._values(block)
         return found
+
+    def _sets(self, path: str) -> list[Xml.Element]:
+        if path not in self._sets_of:
+            blocks = [self._resolved(block) for block in self.root.iterfind(path)]
+            self._sets_of[path] = sorted(blocks, key=lambda block: score(block.get("score", "0")))
+        return self._sets_of[path]
 
     def _resolved(self, element: Xml.Element) -> Xml.Element:
         reference = element.get("id-ref")
@@ -266,8 +279,12 @@ class Cib:
         return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
 
     def _block(self, element: Xml.Element, tag: str) -> dict[str, str]:
+        """Merge the sets of one element; parameters for some nodes only count where no other set has them."""
+        blocks = list(reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]))
+        if tag == "instance_attributes":
+            blocks.sort(key=lambda block: block.find("./rule") is None)
         found: dict[str, str] = {}
-        for block in reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]):
+        for block in blocks:
             found |= self._values(block)
         return found
 
@@ -286,6 +303,7 @@ class Cib:
     def _primitive(self, element: Xml.Element, metas: Sequence[dict[str, str]], clone: str, group: str) -> Primitive:
         template = self._by_id.get(element.get("template", ""))
         sources = [element] if template is None else [template, element]
+        head = sources[0]
         values: dict[str, str] = {}
         own: dict[str, str] = {}
         operations: dict[tuple[str, str], Operation] = {}
@@ -293,13 +311,12 @@ class Cib:
             values |= self._block(source, "instance_attributes")
             own |= self._block(source, "meta_attributes")
             for block in source.iterfind("./operations"):
-                for operation in map(self._operation, self._resolved(block).iterfind("./op")):
+                for operation in (self._operation(one, head) for one in self._resolved(block).iterfind("./op")):
                     operations[operation.name, f"{operation.interval_s} {operation.role}"] = operation
-        meta = dict(self.defaults)
+        meta = self._merged("./configuration/rsc_defaults/meta_attributes", {"rsc_expression": head.attrib})
         for inherited in (*metas, own):
             meta |= inherited
         meta = {key: role_of(value) if key == "target-role" else value for key, value in meta.items()}
-        head = element if template is None else template
         return Primitive(
             element.get("id", ""),
             head.get("class", ""),
@@ -319,8 +336,10 @@ class Cib:
         given = self.operation_defaults.get("timeout") or self.properties.get("default-action-timeout", "")
         return seconds(given) or DEFAULT_TIMEOUT_S
 
-    def _operation(self, element: Xml.Element) -> Operation:
-        values = self.operation_defaults | self._block(element, "meta_attributes") | dict(element.attrib)
+    def _operation(self, element: Xml.Element, resource: Xml.Element) -> Operation:
+        about = {"rsc_expression": resource.attrib, "op_expression": element.attrib}
+        defaults = self._merged("./configuration/op_defaults/meta_attributes", about)
+        values = defaults | self._block(element, "meta_attributes") | dict(element.attrib)
         name = element.get("name", "")
         return Operation(
             name,
@@ -381,6 +400,44 @@ class Cib:
             "defined": defined,
             "not_defined": set(self.nodes) - defined,
         }[expression.get("operation", "")]
+
+
+def _is_about(rule: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool:
+    """Tell whether a rule of defaults is surely true of a resource, or of one of its operations."""
+    answers = []
+    for part in rule:
+        if part.tag == "rule":
+            answers.append(_is_about(part, about))
+        else:
+            asked = [
+                (key, part.get(key)) for key in ("class", "provider", "type", "name", "interval") if key in part.attrib
+            ]
+            one = about.get(part.tag)
+            answers.append(one is not None and all(_same(key, value, one.get(key)) for key, value in asked))
+    return bool(answers) and (any(answers) if rule.get("boolean-op") == "or" else all(answers))
+
+
+def _is_over(rule: Xml.Element) -> bool:
+    """Tell whether a rule has ended: what was banned for some hours is no longer."""
+    ended = []
+    for part in rule:
+        end = (
+            part.get("end", "") if part.tag == "date_expression" and part.get("operation") in ("lt", "in_range") else ""
+        )
+        ended.append(_is_over(part) if part.tag == "rule" else _is_past(end))
+    return bool(ended) and (all(ended) if rule.get("boolean-op") == "or" else any(ended))
+
+
+def _is_past(moment: str) -> bool:
+    try:
+        read = datetime.fromisoformat(moment.strip().replace(" ", "T", 1).replace(" ", ""))
+    except ValueError:
+        return False
+    return read.astimezone(UTC) < datetime.now(UTC)
+
+
+def _same(key: str, wanted: str | None, given: str | None) -> bool:
+    return seconds(wanted or "") == seconds(given or "") if key == "interval" else wanted == given
 
 
 def _own_host_list(device: Primitive) -> tuple[str, ...]:

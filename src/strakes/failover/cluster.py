@@ -80,8 +80,8 @@ class ServedTarget:
     """One device and what is served from it.
 
     ``address`` is the service's own (``ADDRESS/BITS``), which moves with it. ``devices`` gives the disk below DRBD by
-    node; ``minor_given`` tells whether its minor was chosen. Where the nodes share their disks it is the same on both,
-    or empty with a ``pool`` of ZFS, which is made of ``vdevs``. ``nodes`` are those that can serve it.
+    node. Where the nodes share their disks it is the same on both, or empty with a ``pool`` of ZFS, which is made of
+    ``vdevs``. ``nodes`` are those that can serve it. ``given`` has those of ``minor`` and ``port`` that were written.
     """
 
     name: str
@@ -100,7 +100,7 @@ class ServedTarget:
     address: str = ""
     units: tuple[str, ...] = ()
     clients: str = ""
-    minor_given: bool = False
+    given: frozenset[str] = frozenset()
 
     @property
     def replicated(self) -> bool:
@@ -153,7 +153,7 @@ class Cluster:
     """The whole description.
 
     ``quorum_host`` is empty where the two nodes need no third; ``survivor`` wins when each node would power the other
-    off.
+    off; ``given`` has the keys of ``[cluster]`` that were written.
     """
 
     name: str
@@ -167,6 +167,7 @@ class Cluster:
     file_system: FileSystem
     targets: tuple[ServedTarget, ...]
     alerts: Alerts
+    given: frozenset[str] = frozenset()
 
     @cached_property
     def heartbeats(self) -> tuple[Network, ...]:

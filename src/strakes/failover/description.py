@@ -57,6 +57,7 @@ def _cluster(top: ConfigurationSection) -> Cluster:
         file_system=file_system,
         targets=targets,
         alerts=alerts,
+        given=frozenset(filter(head.has, ("drbd", "token", "resync_mib_per_s"))),
     )
     head.finish()
     top.finish()
@@ -182,15 +183,14 @@ def _target(
     name = _name(section, "name")
     storage = _storage(section, servers)
     kind = file_system.kind
-    minor_given = section.has("minor")
-    minor = section.number("minor", number)
+    given = frozenset(filter(section.has, ("minor", "port")))
     target = ServedTarget(
         name=name,
         devices=storage.devices,
         prefers=section.text("prefers", storage.nodes[0], choices=storage.nodes),
         mount=_word(section, "mount"),
-        minor=minor,
-        minor_given=minor_given,
+        minor=section.number("minor", number),
+        given=given,
         port=section.number("port", 7788 + number, least=1),
         nodes=storage.nodes,
         shared=storage.shared,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError
@@ -14,11 +14,14 @@ from strakes.failover.cib import Cib
 from strakes.failover.cluster import Cluster
 from strakes.failover.description import read_description
 from strakes.failover.limits import MOST_DRBD
+from strakes.failover.node_files_read import holds_secrets, names_below, switched_on, without_secrets
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
 from strakes.regular_file import read_regular
 from strakes.targets.command import CommandTimeout, Runner, run
 
+# What stands for the directory where the files are those of this machine.
+LIVE = "the running cluster"
 # Answers of a running cluster, kept beside the texts of its files.
 PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
 # All files together; a thousand resources of DRBD have half a million.
@@ -38,7 +41,7 @@ class Setup:
 
     Parts that are not there are None, or empty; the rules about them are then passed over. ``root`` is where ``etc``
     is; ``modes`` are the permissions of the files that were read. ``behaviour`` is what the policy engine does,
-    where it was asked.
+    where it was asked. ``node`` is whose files these are, empty for those of all nodes.
     """
 
     where: str
@@ -52,6 +55,7 @@ class Setup:
     modes: dict[str, int] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     behaviour: Behaviour | None = None
+    node: str = ""
 
     @property
     def pacemaker(self) -> Cib:
@@ -142,12 +146,31 @@ class Setup:
             "exports": [name for name in self.texts if name.startswith("etc/exports")],
             "modules": self.modules,
             "sysctl": self.sysctl,
-            "units": self.units,
+            "units": self.units or [name for name in self.texts if re.match(r"etc/(rc\.d/)?rc[2-5]\.d/S", name)],
             "nodes": [name for name in self.texts if name.startswith("nodes/")],
             "lnet": self.lnet,
             "booth": [name for name in self.texts if name.startswith("etc/booth/")],
         }
         return frozenset(name for name, part in there.items() if part)
+
+
+def views_of_nodes(setup: Setup) -> dict[str, Setup]:
+    """Return what each node has that has files of its own, below nodes/NAME: those in place of the common ones."""
+    own = dict[str, dict[str, str]]()
+    for name, text in setup.texts.items():
+        if name.startswith("nodes/"):
+            _, node, file = name.split("/", 2)
+            own.setdefault(node, {})[file] = text
+    common = {name: text for name, text in setup.texts.items() if not name.startswith("nodes/")}
+    return {
+        node: replace(
+            setup_of(setup.where, setup.root, common | files, setup.cluster),
+            modes=setup.modes,
+            behaviour=setup.behaviour,
+            node=node,
+        )
+        for node, files in own.items()
+    }
 
 
 def read_plan(directory: Path) -> Setup:
@@ -165,15 +188,13 @@ def read_plan(directory: Path) -> Setup:
             remedy="Make one (strakes failover plan CLUSTER.toml -o DIR), or check --live.",
         )
     description = directory / DESCRIPTION
-    texts = _read_texts(
-        directory, ("etc/fstab", "pacemaker/cib.xml", "lustre/make-targets.sh", "lustre/mount-clients.sh")
-    )
+    texts = _read_texts(directory, planned=True)
     return setup_of(str(directory), directory, texts, read_description(description) if description.is_file() else None)
 
 
 def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
     """Read the cluster that this machine is a node of. Raises EnvironmentLacksError when it is none."""
-    texts = _read_texts(root, ("etc/fstab",))
+    texts = _read_texts(root, planned=False)
     if "etc/corosync/corosync.conf" not in texts:
         raise EnvironmentLacksError(
             "this machine is no node of a cluster",
@@ -189,9 +210,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
             why=asked.stderr.strip() or f"exit status {asked.status}",
             remedy="Start it (systemctl start pacemaker), or check a plan: strakes failover check DIR",
         )
-    return setup_of(
-        "the running cluster", root, {**texts, "pacemaker/cib.xml": asked.stdout, **_read_state(runner)}, None
-    )
+    return setup_of(LIVE, root, {**texts, "pacemaker/cib.xml": asked.stdout, **_read_state(runner)}, None)
 
 
 def _read_state(runner: Runner) -> dict[str, str]:
@@ -243,59 +262,24 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     )
 
 
-def _read_texts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
-    found = ["etc/corosync/corosync.conf", "etc/drbd.conf", "etc/sysconfig/sbd", "etc/default/sbd", *names]
-    found += [f"etc/ha.d/{name}" for name in ("ha.cf", "haresources", "authkeys")]
-    found += ["etc/hosts", "etc/exports", "etc/sysctl.conf", "etc/multipath.conf", "etc/lvm/lvm.conf"]
-    found += ["etc/nfs.conf", "etc/iscsi/iscsid.conf", "etc/systemd/logind.conf", "etc/systemd/system.conf"]
-    found += ["etc/lvm/lvmlocal.conf", "etc/default/zfs", "etc/sysconfig/zfs", "etc/kdump.conf", "etc/default/grub"]
-    found += ["etc/ldev.conf", "etc/rc.local", "etc/rc.d/rc.local", "lustre/parameters.sh"]
-    found += [f"etc/{kind}/{name}" for kind in ("sysconfig", "default") for name in ("pacemaker", "corosync")]
-    # Secrets are not read: they are nobody's business but the programs'.
-    found += sorted(
-        str(path.relative_to(root))
-        for pattern in ("drbd.d/*.res", "drbd.d/*.conf", "booth/*.conf")
-        for path in (root / "etc").glob(pattern)
-    )
-    # One that is a link to /dev/null is switched off.
-    found += sorted(
-        str(path.relative_to(root))
-        for pattern in (
-            *("modprobe.d/*.conf", "sysctl.d/*.conf", "exports.d/*.exports"),
-            *("systemd/system/*.mount", "systemd/system/*.service", "systemd/system/*.service.d/*.conf"),
-            *("systemd/system/*.target.d/*.conf", "nfs.conf.d/*.conf"),
-            *("systemd/logind.conf.d/*.conf", "systemd/system.conf.d/*.conf", "multipath/conf.d/*.conf"),
-        )
-        for path in (root / "etc").glob(pattern)
-        if path.is_file()
-    )
-    # What each node has of its own: nodes/NAME/etc/...
-    found += sorted(str(path.relative_to(root)) for path in (root / "nodes").glob("*/etc/**/*") if path.is_file())
+def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
     left = _MOST_BYTES
-    # What is enabled is a link; its name says all, and it may point to what is not there.
-    texts = {
-        str(path.relative_to(root)): ""
-        for kind in ("wants", "requires")
-        for path in (root / "etc").glob(f"systemd/system/*.{kind}/*")
-    }
-    texts |= {
-        str(path.relative_to(root)): ""
-        for path in (root / "etc/systemd/system").glob("*.*")
-        if path.is_symlink() and str(path.readlink()) == "/dev/null"
-    }
-    for name in found:
+    texts = switched_on(root)
+    for name in names_below(root, planned=planned):
         path = root / name
         try:
             content = read_regular(path, _MOST_BYTES, "a file cannot be read")
         except BadInputError as error:
-            if not isinstance(error.__cause__, FileNotFoundError):
+            # Who may ask Pacemaker may not read the keys of networks.
+            kept = isinstance(error.__cause__, PermissionError) and holds_secrets(name)
+            if not kept and not isinstance(error.__cause__, FileNotFoundError):
                 raise
             continue
         left -= len(content)
         if left < 0:
             why = f"with the files before it, it is larger than {_MOST_BYTES >> 20} MiB"
             raise BadInputError("this is no configuration", where=str(path), why=why)
-        texts[name] = content.decode(errors="replace")
+        texts[name] = without_secrets(name, content.decode(errors="replace"))
         if number := _ENDLESS.search(texts[name]):
             why = f"a number begins with {number[0][:20]} and has more than {_MOST_DIGITS} digits"
             raise BadInputError("this is no configuration", where=str(path), why=why)

@@ -82,7 +82,8 @@ class Cell(Record):
     have; None: what they have anyway. ``least_runs``: how many a finding needs, where that is more than the interval
     does. ``precision``: the relative half-width to reach, where it is not the run's own. ``fingerprint``: of the plan,
     as the store keeps it; of what another tool measured (``imported``), which has no plan, it says what must agree for
-    two runs to be alike. ``knobs``: settings of the file system during its visits, which are put back.
+    two runs to be alike. ``knobs``: settings of the file system during its visits, which are put back. ``visits``: how
+    many it gets, spread over the blocks; 0: one in every block.
     """
 
     study: str
@@ -94,6 +95,7 @@ class Cell(Record):
     layout: Layout | None = None
     place: Place = PLAIN
     least_runs: int = 0
+    visits: int = 0
     precision: float | None = None
     fingerprint: str = field(default="", compare=False)
     imported: bool = False

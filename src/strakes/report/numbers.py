@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from strakes.findings.portrait import CellEstimate, IntervalOf, Setting
+from strakes.statistics.interval import far_apart, most_of
 from strakes.units import KIB, format_bytes, format_seconds, format_value
 
 
@@ -60,12 +61,21 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 _WIDE = 2.0
 
 
-def show_width(cell: CellEstimate) -> str:
-    """Return in words how far apart the bounds of a wide interval are; nothing for a narrow one."""
-    if cell.levels or not cell.low or cell.high is None or cell.high <= _WIDE * cell.low:
+def show_width(cell: CellEstimate, dash: str = "–") -> str:
+    """Return in words how far apart the bounds of a wide interval are, and between which values most runs lie.
+
+    Nothing for a narrow one of runs that are alike.
+    """
+    if cell.levels:
         return ""
-    ratio = cell.high / cell.low
-    return f"varied {ratio:,.0f}-fold" if ratio >= 9.95 else f"varied {ratio:.1f}-fold"
+    wide = ""
+    if cell.low and cell.high is not None and cell.high > _WIDE * cell.low:
+        ratio = cell.high / cell.low
+        wide = f"varied {ratio:,.0f}-fold" if ratio >= 9.95 else f"varied {ratio:.1f}-fold"
+    runs = ""
+    if far_apart(cell.values):
+        runs = f"most runs {show_range(*most_of(cell.values), cell.unit, show(cell.median, cell.unit), dash)}"
+    return ", ".join(filter(None, (wide, runs)))
 
 
 # Of so many levels at most is told.

@@ -32,11 +32,12 @@ MOST_UNITS = 200.0
 BISECTIONS = 14
 
 
-def p_value_of_change(values: Sequence[float], shortest: int, alike: float = MOST_ALIKE) -> float:
+def p_value_of_change(values: Sequence[float], shortest: int, alike: float = MOST_ALIKE, as_sure: float = 1.0) -> float:
     """Return the chance of so great a change of level in a series without any.
 
     ``shortest``: the fewest runs of a level; values may be logarithms. ``alike``: how much runs may resemble the one
-    before them, where other series tell. Raises ValueError for fewer than twice ``shortest``.
+    before them, where other series tell. ``as_sure``: which part of the difference in standard errors counts. Raises
+    ValueError for fewer than twice ``shortest``.
 
     >>> level = [100.0, 102.0, 99.0, 101.0, 98.0, 103.0, 100.0, 99.0]
     >>> p_value_of_change(level + [value - 40 for value in level], 5) < 0.01 < p_value_of_change(level + level, 5)
@@ -46,7 +47,7 @@ def p_value_of_change(values: Sequence[float], shortest: int, alike: float = MOS
 
     if len(values) < 2 * shortest:
         raise ValueError(f"a change of level needs at least {2 * shortest} runs")
-    statistic = float(_statistics(np.asarray(values, dtype=float)[None, :], shortest)[0])
+    statistic = as_sure * float(_statistics(np.asarray(values, dtype=float)[None, :], shortest)[0])
     # The first of those simulated that is no smaller.
     kept = 1 + min(bisect_left(CORRELATIONS, alike), len(CORRELATIONS) - 1)
     return max(_tail(statistic, near, far) for near, far in _quantiles(len(values), shortest)[:kept])

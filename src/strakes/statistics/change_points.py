@@ -31,6 +31,10 @@ VALUES_AT_ONCE = 2_000_000
 FIRST_ORDERS = 199
 # No run counts as farther than so many standard deviations from the middle of its group.
 FARTHEST = 4.0
+# How much runs scatter at a time is what so many steps from one to the next show; less than a part of the usual tells
+# of a clock that steps.
+AT_A_TIME = 21
+MOST_UNLIKE = 10.0
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,8 @@ def _scores(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) ->
     """Return ranks, or among several groups how far each run lies from the middle of its own, in units of their spread.
 
     A rank cannot tell a first run ten times as fast from one that is a little faster. Far outliers are brought in, so
-    that a stall weighs no more than a few runs.
+    that a stall weighs no more than a few runs. Random orders of runs are like the real one only where all scatter
+    alike: so the spread is that of each run's time.
     """
     import numpy as np
 
@@ -193,10 +198,39 @@ def _scores(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) ->
     for places in members:
         off[places] = series[places] - np.median(series[places])
     spread = 1.4826 * float(np.median(np.abs(off)))
-    scores = np.clip(off / spread, -FARTHEST, FARTHEST) if spread > 0 else np.sign(off)
+    scores = (
+        np.clip(off / (spread * relative_scatter(off, members)), -FARTHEST, FARTHEST) if spread > 0 else np.sign(off)
+    )
     for places in members:
         scores[places] -= scores[places].mean()
     return np.asarray(scores)
+
+
+def relative_scatter(off: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """Return how much runs scatter at the time of each, beside all of them; 1 for few runs.
+
+    By how far each is from the one before it, or from the one before it of its own group if that is nearer: so changes
+    of level, of all groups or of some, hardly touch it, nor do runs that wander.
+
+    >>> import numpy as np
+    >>> off = np.array([5.0, -5.0] * 20 + [1.0, -1.0] * 20)
+    >>> scatter = relative_scatter(off, [np.arange(80)])
+    >>> round(float(scatter[0] / scatter[-1]), 2)
+    5.0
+    """
+    import numpy as np
+
+    if len(off) <= 2 * AT_A_TIME:
+        return np.ones(len(off))
+    steps = np.abs(np.diff(off, prepend=off[1]))
+    for places in members:
+        steps[places[1:]] = np.minimum(steps[places[1:]], np.abs(np.diff(off[places])))
+    whole = float(np.median(steps))
+    if whole == 0:
+        return np.ones(len(off))
+    near = np.median(np.lib.stride_tricks.sliding_window_view(steps, AT_A_TIME), axis=1)
+    places = np.clip(np.arange(len(off)) - AT_A_TIME // 2, 0, len(near) - 1)
+    return np.asarray(np.maximum(near[places] / whole, 1 / MOST_UNLIKE))
 
 
 def _contrasts(ranks: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:

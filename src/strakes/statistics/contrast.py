@@ -11,8 +11,11 @@ import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from strakes.statistics.dependence import dependent_interval
+from strakes.statistics.dependence import dependent_interval, pooled_correlation
 from strakes.statistics.interval import Estimate, Interval, interpolated_interval, median
+
+# Of fewer values what they resemble each other by is mostly chance.
+_TELLING = 10
 
 
 class Verdict(StrEnum):
@@ -31,9 +34,9 @@ def paired_ratio(
 
     Whatever slows a whole block (drift, a neighbour's job) cancels.
 
-    ``correlation``: of each ratio with that of the block before; the interval is as much wider. No interval with fewer
-    than ``smallest_runs(confidence)`` common blocks or with a value that is not positive. Raises ValueError without a
-    common block.
+    ``correlation``: of each ratio with that of the block before; the interval is as much wider, or as the ratios
+    themselves show that it has to be. No interval with fewer than ``smallest_runs(confidence)`` common blocks or with
+    a value that is not positive. Raises ValueError without a common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 3), ratio.runs
@@ -43,7 +46,8 @@ def paired_ratio(
     if logs is None:
         common = a.keys() & b.keys()
         return Estimate(_plain_ratio([a[block] for block in common], [b[block] for block in common]), None, len(common))
-    interval = _exponential(dependent_interval(logs, confidence, correlation))
+    alike = max(correlation, pooled_correlation([logs]) if len(logs) >= _TELLING else 0.0)
+    interval = _exponential(dependent_interval(logs, confidence, alike))
     return Estimate(math.exp(median(logs)), interval, len(logs))
 
 

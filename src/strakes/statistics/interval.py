@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
+# Without so much of them at each end, values are most of them; most of them so many times apart are no one figure.
+_AT_EACH_END = 0.1
+FAR_APART = 1.5
 # Of the error allowed, what interpolation is told to spend: it spends up to 1.2 times that (measured for 4 to 30 values
 # of ten shapes).
 ERROR_SHARE = 0.85
@@ -72,6 +75,29 @@ def median(values: Sequence[float]) -> float:
     (2.0, 2.5)
     """
     return _middle(in_order(values))
+
+
+def most_of(values: Sequence[float]) -> tuple[float, float]:
+    """Return between which values most of them lie: all but a tenth at each end.
+
+    Raises ValueError for no values or one that is not finite.
+
+    >>> most_of([3.0, 1.0, 2.0]), most_of([float(value) for value in range(20)])
+    ((1.0, 3.0), (2.0, 17.0))
+    """
+    ordered = in_order(values)
+    left_out = int(_AT_EACH_END * len(ordered))
+    return ordered[left_out], ordered[-1 - left_out]
+
+
+def far_apart(values: Sequence[float]) -> bool:
+    """Whether most values are so far apart that no single figure tells of them.
+
+    >>> far_apart([1.0, 1.1, 1.0, 1.4]), far_apart([1.0, 1.1, 1.0, 1.6])
+    (False, True)
+    """
+    low, high = most_of(values)
+    return high >= FAR_APART * low
 
 
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import (
@@ -31,10 +33,11 @@ from strakes.studies.compose import (
     ratio_finding,
     series,
 )
-from strakes.studies.study import Advice, Context, Study
+from strakes.studies.study import FEW_VISITS, Advice, Context, Study
 from strakes.units import KIB, counted
 
 SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
+_COMPARED: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _SMALL_FILE = 4 * KIB
 _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
@@ -86,37 +89,71 @@ class MetadataOps(Study):
                         SkippedCell(self.name, settings, f"only {context.max_items} files may be created here")
                     )
                 else:
-                    cells.append(
-                        self._cell(context, ranks, directory, churned=ranks == teams[-1] and directory == "unique")
-                    )
+                    most = ranks == teams[-1] and directory == "unique"
+                    cells.append(self._cell(context, ranks, directory, most=most))
+                    if most and not context.full:
+                        cells.append(self._others(context, ranks))
         return cells
 
-    def _cell(self, context: Context, ranks: int, directory: str, *, churned: bool) -> Cell:
-        items = context.items(ranks)
-        # The others come last, when everything before them has been removed.
-        small = max(8, min(items // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
-        where = "shared" if directory == "shared" else "unique"
-        stop = context.stonewall()
-        phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in OPERATIONS]  # type: ignore[arg-type]
+    def _cell(self, context: Context, ranks: int, directory: str, *, most: bool) -> Cell:
+        """Return all operations, or in a survey those that are compared."""
+        operations = OPERATIONS if context.full else SIX if most else _COMPARED
+        items, stop = context.items(ranks), context.stonewall()
+        where: Literal["shared", "unique"] = "shared" if directory == "shared" else "unique"
+        phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in operations]
         # As many once more, where as many have just been removed: some file systems are slow then.
         # A shorter limit: it is slow where the rest of the plan is slow already.
-        again, shorter = ("create", "remove") if churned else (), Stop("stonewall", round(context.phase_s, 3))
+        again: tuple[MetadataOperation, ...] = ("file-create", "file-remove") if most else ()
+        shorter = Stop("stonewall", round(context.phase_s, 3))
         phases += [
-            MetadataPhase(f"churned-{what}", f"file-{what}", where, items, files="churned", stop=shorter)  # type: ignore[arg-type]
+            MetadataPhase(f"churned-{what.removeprefix('file-')}", what, where, items, files="churned", stop=shorter)
             for what in again
         ]
-        phases.append(
-            MetadataPhase("small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop)  # type: ignore[arg-type]
-        )
-        phases.append(
-            MetadataPhase("small-read", "file-read", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop)  # type: ignore[arg-type]
-        )
         if context.full:
+            phases += self._small(context, ranks, where)
             # What a metadata server does for every request: it is on the device before the answer.
             synced = min(items, _MOST_SYNCED)
             phases.append(
-                MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)  # type: ignore[arg-type]
+                MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)
             )
+        priority = 1 if context.full or ranks == context.team else 3
+        return self._of(context, ranks, directory, phases, priority=priority, measured=phases)
+
+    def _small(self, context: Context, ranks: int, where: Literal["shared", "unique"]) -> list[MetadataPhase]:
+        """Come last, when everything before them has been removed."""
+        files = max(8, min(context.items(ranks) // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
+        kinds: tuple[tuple[str, MetadataOperation], ...] = (
+            ("small-create", "file-create"),
+            ("small-read", "file-read"),
+        )
+        stop = context.stonewall()
+        return [
+            MetadataPhase(name, kind, where, files, files="small", file_bytes=_SMALL_FILE, stop=stop)
+            for name, kind in kinds
+        ]
+
+    def _others(self, context: Context, ranks: int) -> Cell:
+        """Return the operations that nothing is compared with: a survey needs few runs of them."""
+        rest = [operation for operation in OPERATIONS if operation not in SIX]
+        phases = [
+            MetadataPhase(operation, operation, "unique", context.items(ranks), stop=context.stonewall())
+            for operation in ("file-create", *rest, "file-remove")
+        ]
+        phases += self._small(context, ranks, "unique")
+        measured = [phase for phase in phases if phase.name not in SIX]
+        cell = self._of(context, ranks, "unique", phases, priority=2, measured=measured)
+        return replace(cell, key=f"{cell.key}/others", visits=FEW_VISITS)
+
+    def _of(
+        self,
+        context: Context,
+        ranks: int,
+        directory: str,
+        phases: Sequence[MetadataPhase],
+        *,
+        priority: int,
+        measured: Sequence[MetadataPhase],
+    ) -> Cell:
         return Cell(
             self.name,
             f"{self.name}/{directory}/{ranks}",
@@ -125,10 +162,10 @@ class MetadataOps(Study):
             tuple(
                 Measure(phase.name, metric, {"operation": _TITLES.get(phase.name, phase.name)})
                 for metric in ("operations_per_s", "device_busy")
-                for phase in phases
+                for phase in measured
                 if phase.name != "churned-remove"
             ),
-            priority=1 if context.full or (directory, ranks) == ("unique", context.team) else 2 if ranks > 1 else 3,
+            priority=priority,
         )
 
     def _order(self) -> list[str]:
@@ -249,7 +286,7 @@ class MetadataOps(Study):
         if not ranks:
             return findings
         most = ranks[-1]
-        for operation in ("file-create", "file-stat", "file-remove"):
+        for operation in _COMPARED:
             unique = results.where(operation=operation, ranks=most, directory="unique")
             shared = results.where(operation=operation, ranks=most, directory="shared")
             if unique and shared:
@@ -302,7 +339,7 @@ class MetadataOps(Study):
 
     def _mean_of_six(self, results: Results, ranks: Setting) -> list[Finding]:
         """S2's summary, the mean of the six mdtest operations, always beside the operations themselves."""
-        from strakes.statistics.interval import median_interval
+        from strakes.statistics.interval import far_apart, median_interval, most_of
 
         cells = [
             cell for operation in SIX for cell in results.where(operation=operation, ranks=ranks, directory="unique")
@@ -328,14 +365,20 @@ class MetadataOps(Study):
         middle = sorted(means)[len(means) // 2]
         what = f"Mean of the six mdtest operations, {counted(float(ranks), 'rank')}, a directory per rank"
         statement = f"{what}: {middle:,.0f} op/s (dominated by the fastest; see each operation)."
+        needs = ""
+        if far_apart(means):
+            low, high = most_of(means)
+            statement = f"{what}: no single figure, between {low:,.0f} and {high:,.0f} op/s in most blocks."
+            needs = "runs that are more alike: a quieter time"
         return [
             Finding(
                 f"{self.name}-mean",
                 self.name,
                 statement,
-                "measured",
+                "inconclusive" if needs else "measured",
                 evidence,
                 IntervalOf(interval.low, interval.high, interval.confidence, "mean of the six", "op/s"),
+                needs,
             )
         ]
 
@@ -364,7 +407,7 @@ class MetadataOps(Study):
         ranks = results.levels("ranks")
         return [
             Headline(f"{operation} ({counted(float(ranks[-1]), 'rank')})", cell.id)
-            for operation in ("file-create", "file-stat", "file-remove")
+            for operation in _COMPARED
             for cell in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
             if not from_memory(cell, results.facts)
         ]

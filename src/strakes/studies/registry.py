@@ -9,6 +9,7 @@ from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.hybrid_io import HybridIo
 from strakes.studies.imported import ImportedResults
+from strakes.studies.lasting import LastingRates
 from strakes.studies.layouts import Layouts
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.namespace_scaling import NamespaceScaling
@@ -30,6 +31,7 @@ from strakes.studies.transfer_size import TransferSize
 from strakes.studies.writers import Writers
 
 STUDIES: tuple[Study, ...] = (
+    LastingRates(),
     TransferSize(),
     DataPerProcess(),
     ProcessesPerNode(),

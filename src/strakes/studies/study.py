@@ -13,10 +13,12 @@ from strakes.plan import Stop
 from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, MIB
 
-# From this length of phases on, reads are to be as long: writes may then take so many phases for the sake of the reads
-# of what they wrote, well below what ends a phase.
-_LASTING_S = 0.5
-_LONGER_WRITES = 2.0
+# From this length of phases on, reads and removals are to be as long: what makes their files may then take so many
+# phases for their sake, well below what ends a phase.
+LASTING_S = 0.5
+# Runs of what nothing is compared with: an interval needs one less.
+FEW_VISITS = 6
+_LONGER_MAKING = 2.0
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,14 @@ class Advice:
 class Pilot:
     """First rough rates, one short run each, only used to choose amounts.
 
-    ``overhead_s``: what its visit took beside its phases.
+    ``overhead_s``: what its visit took beside its phases. ``removes_per_s`` is 0 where nobody looked.
     """
 
     write_bytes_per_s: float
     read_bytes_per_s: float
     creates_per_s: float
     overhead_s: float = 0.0
+    removes_per_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ class Context:
     ``no_striping``. ``full`` asks for every level. ``description``: the file system's parts, where a study asked for
     them. ``files``, ``data_per_rank``: how many files and bytes were asked for, where that was said.
     ``least_priority``: cells that matter less than this are left to a larger budget. ``most_ranks``: cells with more
-    are left out. ``nodes``: how many ranks each host can have, where there are several.
+    are left out. ``nodes``: how many ranks each host can have, where there are several. ``lasting_s``: the time for
+    phases that last, where most are too short for it.
     """
 
     file_system: str
@@ -95,6 +99,7 @@ class Context:
     data_per_rank: int | None = None
     least_priority: int = 9
     nodes: Mapping[str, int] = field(default_factory=dict)
+    lasting_s: float = 0.0
 
     @property
     def whose(self) -> str:
@@ -124,9 +129,7 @@ class Context:
             whole = self.data_per_rank // multiple_of * multiple_of
             return whole or max(64 * KIB, power_of_two_at_most(self.data_per_rank))
         # What reads move was written before: where reads are faster, writes last longer, so that both take a phase.
-        writes, reads = self.pilot.write_bytes_per_s, self.pilot.read_bytes_per_s
-        rate = max(writes, min(reads, _LONGER_WRITES * writes)) if self.phase_s >= _LASTING_S else writes
-        wanted = rate * self.phase_s / ranks
+        wanted = self._at_once(self.pilot.write_bytes_per_s, self.pilot.read_bytes_per_s) / ranks
         cap = min(self.max_bytes / ranks, GIB)
         amount = max(wanted, multiple_of)
         most = min(amount, cap)
@@ -138,12 +141,25 @@ class Context:
         """Files per rank that take about one phase to create, or as many in all as were asked for."""
         if self.files is not None:
             return max(1, min(-(-self.files // ranks), (self.max_items - 2) // ranks - 1))
-        wanted = self.pilot.creates_per_s * self.phase_s / ranks
+        wanted = self._at_once(self.pilot.creates_per_s, self.pilot.removes_per_s) / ranks
         return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
+
+    def _at_once(self, making: float, using: float) -> float:
+        """Return how much takes about a phase to make, or, where phases last, to use as well."""
+        return making * self.phase_s * (longer_making(using / making) if self.phase_s >= LASTING_S else 1.0)
 
     def stonewall(self, times: int = 3) -> Stop:
         """Return when a phase ends that takes ``times`` as long as planned; its rate is of what it did until then."""
         return Stop("stonewall", round(times * self.phase_s, 3))
+
+
+def longer_making(faster: float) -> float:
+    """Return how many phases making takes where using what was made is so many times as fast.
+
+    >>> [longer_making(faster) for faster in (0.5, 1.5, 8.0)]
+    [1.0, 1.5, 2.0]
+    """
+    return max(1.0, min(faster, _LONGER_MAKING))
 
 
 def power_of_two_at_most(value: float) -> int:

@@ -8,17 +8,24 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.studies.compose import ratio_finding, read_from, saturation_advice, saturation_finding, series
+from strakes.studies.compose import (
+    from_own_cache,
+    ratio_finding,
+    read_from,
+    saturation_advice,
+    saturation_finding,
+    series,
+)
 from strakes.studies.study import Advice, Context, Study
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes, typed_bytes
 
-_SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
+SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # With stripes of these sizes beside the usual layout, where layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
 # A rate of fewer calls per rank is that of opening and synchronising.
-_FEWEST_CALLS = 4
+FEWEST_CALLS = 4
 # What a survey measures first where its budget is short; what it says of the largest calls stands on these.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
 _STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
@@ -51,20 +58,20 @@ class TransferSize(Study):
                     )
                 )
                 continue
-            for transfer in _FULL_LEVELS if context.full else _SURVEY_LEVELS:
+            for transfer in _FULL_LEVELS if context.full else SURVEY_LEVELS:
                 settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": ranks}
-                if _FEWEST_CALLS * transfer > amount:
+                if FEWEST_CALLS * transfer > amount:
                     cells.append(
                         SkippedCell(
                             self.name,
                             settings,
                             f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space: "
-                            f"fewer than {_FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} "
+                            f"fewer than {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} "
                             "measures it",
                         )
                     )
                 else:
-                    cells.append(self._cell(context, transfer, direct, amount))
+                    cells.append(self.cell_of(context, transfer, amount, direct=direct))
         return [*cells, *self._striped(context, amount)]
 
     def _striped(self, context: Context, amount: int) -> list[Cell]:
@@ -76,13 +83,16 @@ class TransferSize(Study):
             return []
         transfers = _FULL_LEVELS if context.full else _STRIPED_TRANSFERS
         return [
-            self._cell(context, transfer, False, amount, Layout(stripe, context.striping.data_targets))
+            self.cell_of(context, transfer, amount, layout=Layout(stripe, context.striping.data_targets))
             for stripe in (_FULL_STRIPES if context.full else _SURVEY_STRIPES)
             for transfer in transfers
-            if _FEWEST_CALLS * transfer <= amount and stripe % context.striping.unit_bytes == 0
+            if FEWEST_CALLS * transfer <= amount and stripe % context.striping.unit_bytes == 0
         ]
 
-    def _cell(self, context: Context, transfer: int, direct: bool, amount: int, layout: Layout | None = None) -> Cell:
+    def cell_of(
+        self, context: Context, transfer: int, amount: int, *, direct: bool = False, layout: Layout | None = None
+    ) -> Cell:
+        """Return the cell of so many bytes a call and a rank."""
         io = "direct" if direct else "buffered"
         settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": context.team}
         key = f"{self.name}/{io}/{transfer}"
@@ -230,11 +240,11 @@ class TransferSize(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates of the largest calls, buffered and direct."""
+        """Return the rates of the largest calls, buffered and direct, unless a cache of this node answered."""
         lines = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
-                cells = _usual(results, operation, io)
+                cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell)]
                 if cells:
                     # Not the best one: of many, the one that looks best was lucky, too.
                     largest = max(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))
@@ -246,7 +256,7 @@ class TransferSize(Study):
 
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
     """Return what a short survey measures first: small and large calls, and large ones past the cache."""
-    if context.full or (transfer == MIB and _FEWEST_CALLS * _SURVEY_LEVELS[-1] > amount):
+    if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
         return 1
     return _FIRST.get((io, transfer), 4)
 

@@ -14,7 +14,8 @@ from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.plan import MetadataPhase, Phase
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.study import Context
+from strakes.studies.lasting import visit_s
+from strakes.studies.study import LASTING_S, Context, Pilot
 from strakes.survey.request import Request
 from strakes.units import counted, format_bytes, format_seconds, typed_bytes, typed_seconds
 
@@ -30,49 +31,57 @@ _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
 # Blocks beyond the smallest number that decides anything: one that disagrees is then no end of it, and a change during
 # the run shows as one.
-_SPARE_BLOCKS = 5
+_SPARE_BLOCKS = 2
+# Findings of each cell, at most: they share the error, and the more they are, the more blocks it takes to decide any.
+_STATEMENTS = 2
 # At most this share of the time is set aside for what visits take beside their phases.
 _MOST_BESIDE = 0.8
 _SHORTEST_PHASE_S = 0.01
 _LONGEST_PHASE_S = 5.0
 # Below this a survey leaves out cells rather than time. Behind a network write-back and round trips take longer to
-# settle; memory has nothing that has to settle. On a local disk a short survey looks at how work begins, in many
+# settle; memory has nothing that has to settle. On a local disk a short survey compares how work begins, in many
 # blocks: with phases that last in two minutes there is room for three cells, which decide and confirm little, and a
 # neighbour who comes and goes is not seen (docs/statistics.md, "What phases that last would cost two minutes"). A
 # longer one spends its time on phases that last before it measures more.
-LONG_ENOUGH_S = 0.1
-LASTING_S = 0.5
+LONG_ENOUGH_S = 0.07
 LONG_ENOUGH_MEMORY_S = 0.03
 _OF_BUDGET = 1 / 1200
+# Of the time for measuring, at most, what a few phases that last may take where all others are shorter.
+LASTING_SHARE = 0.45
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 @dataclass(frozen=True)
 class Load:
-    """What one block of cells takes: ``phases`` as long as one that makes something, and ``beside_s``."""
+    """What one block of cells takes: ``phases`` as long as one that makes something, and ``beside_s``.
+
+    ``lasting_s``: what cells take in all that are not visited in every block.
+    """
 
     cells: int
     phases: float
     beside_s: float
     least_runs: int
+    lasting_s: float = 0.0
 
     def of_phases(self, phase_s: float, blocks: int) -> float:
         """Return the budget in seconds that so many blocks with phases of this length need."""
-        return blocks * (self.phases * _OVERHEAD * phase_s + self.beside_s) / MEASURE_SHARE
+        return (blocks * (self.phases * _OVERHEAD * phase_s + self.beside_s) + self.lasting_s) / MEASURE_SHARE
 
 
-def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
+def load_of(cells: Sequence[Cell], pilot: Pilot) -> Load:
     """Return what a block of these cells takes."""
-    phases = sum(_weight(phase) for cell in cells for phase in cell.plan.phases)
-    return Load(
-        len(cells), max(1.0, phases), len(cells) * overhead_s, max((cell.least_runs for cell in cells), default=0)
-    )
+    usual = [cell for cell in cells if not cell.visits]
+    phases = sum(_weight(phase) for cell in usual for phase in cell.plan.phases)
+    lasting_s = sum(cell.visits * visit_s(cell, pilot) for cell in cells if cell.visits)
+    least_runs = max((cell.least_runs for cell in usual), default=0)
+    return Load(len(usual), max(1.0, phases), len(usual) * pilot.overhead_s, least_runs, lasting_s)
 
 
 def phase_seconds(request: Request, load: Load) -> float:
     """Return how long one phase may take so that every cell gets enough runs within the budget."""
     blocks = _blocks(request, load)
-    measuring_s = request.budget_s * MEASURE_SHARE
+    measuring_s = request.budget_s * MEASURE_SHARE - load.lasting_s
     # Where making and removing its directory is most of a visit, short phases leave room for enough of them.
     beside_s = min(_MOST_BESIDE * measuring_s, blocks * load.beside_s)
     seconds = (measuring_s - beside_s) / (blocks * load.phases * _OVERHEAD)
@@ -83,7 +92,7 @@ def long_enough_s(file_system: str, budget_s: float, *, remote: bool) -> float:
     """Return how long phases are to be in seconds before more is measured.
 
     >>> [long_enough_s("xfs", budget_s, remote=False) for budget_s in (60.0, 300.0, 3600.0)]
-    [0.1, 0.25, 0.5]
+    [0.07, 0.25, 0.5]
     """
     if file_system in MEMORY_FILE_SYSTEMS:
         return LONG_ENOUGH_MEMORY_S
@@ -115,7 +124,8 @@ def with_amounts(request: Request, context: Context, loads: dict[int, Load]) -> 
     budget, with a budget that suffices.
     """
     asked_s = asked_phase_s(request, context)
-    wanted_s = asked_s or long_enough_s(context.file_system, request.budget_s, remote=context.remote)
+    usual_s = request.budget_s - loads[min(loads)].lasting_s / MEASURE_SHARE
+    wanted_s = asked_s or long_enough_s(context.file_system, usual_s, remote=context.remote)
     fitting = [level for level, load in loads.items() if _budget_s(request, load, wanted_s) <= request.budget_s]
     priority = max(loads) if request.full else max(fitting, default=min(loads))
     load = loads[priority]
@@ -168,8 +178,17 @@ def refuse_without_room(
         )
 
 
+def fewest_blocks(confidence: float, cells: int) -> int:
+    """Return the fewest blocks over so many cells that can decide what is stated of them.
+
+    >>> fewest_blocks(0.9, 1), fewest_blocks(0.9, 14)
+    (5, 12)
+    """
+    return blocks_to_decide(confidence, _STATEMENTS * cells) if cells > 1 else smallest_runs(confidence)
+
+
 def _blocks(request: Request, load: Load) -> int:
-    return max(blocks_to_decide(request.confidence, load.cells) + _SPARE_BLOCKS, load.least_runs + 1)
+    return max(fewest_blocks(request.confidence, load.cells) + _SPARE_BLOCKS, load.least_runs + 1)
 
 
 def _weight(phase: Phase) -> float:

@@ -23,7 +23,7 @@ NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PE
 
 
 def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed: int) -> Plan:
-    """Return a short write, a verified read of it, and some creations, each ended after ``seconds``."""
+    """Return a short write, a verified read of it, some creations and removals, each ended after ``seconds``."""
     amount = max(_SMALLEST_BYTES, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
     items = max(_FEWEST_ITEMS, min(20_000, max_items // ranks))
     transfer = min(MIB, amount)
@@ -36,6 +36,7 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
                 "read", "read", "file-per-process", "segmented", transfer, amount, cache="drop", verify=True, stop=stop
             ),
             MetadataPhase("create", "file-create", "unique", items, stop=stop),
+            MetadataPhase("remove", "file-remove", "unique", items, stop=stop),
         ),
         seed,
     )
@@ -60,6 +61,7 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),
         max(pilot.creates_per_s for pilot in pilots),
+        removes_per_s=max(pilot.removes_per_s for pilot in pilots),
     )
 
 
@@ -70,4 +72,5 @@ def pilot_from_samples(samples: Sequence[Sample]) -> Pilot:
         write_bytes_per_s=max(_SLOWEST_BYTES_PER_S, by_name["write"].bytes_per_s),
         read_bytes_per_s=max(_SLOWEST_BYTES_PER_S, by_name["read"].bytes_per_s),
         creates_per_s=max(_SLOWEST_CREATES_PER_S, by_name["create"].operations_per_s),
+        removes_per_s=by_name["remove"].operations_per_s,
     )

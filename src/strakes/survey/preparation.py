@@ -12,8 +12,15 @@ from strakes.findings.portrait import SkippedCell
 from strakes.launch.choice import Launch, processes
 from strakes.memory import memory_sizes
 from strakes.plan import MetadataPhase, Plan
-from strakes.studies.study import Context, Pilot
-from strakes.survey.amounts import MEMORY_FILE_SYSTEMS, load_of, refuse_without_room, with_amounts
+from strakes.studies.study import LASTING_S, Context, Pilot
+from strakes.survey.amounts import (
+    LASTING_SHARE,
+    MEASURE_SHARE,
+    MEMORY_FILE_SYSTEMS,
+    load_of,
+    refuse_without_room,
+    with_amounts,
+)
 from strakes.survey.request import Request
 from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, counted, format_bytes, format_seconds
@@ -124,9 +131,16 @@ def make_context(
         no_striping=facts.get("no_striping", ""),
     )
     refuse_without_room(request, room, context.team)
+    planned = _with_amounts(request, context)
+    if request.amounts() or planned.phase_s >= LASTING_S:
+        return planned
+    return _with_amounts(request, replace(context, lasting_s=LASTING_SHARE * MEASURE_SHARE * request.budget_s))
+
+
+def _with_amounts(request: Request, context: Context) -> Context:
     trial, _ = choose_cells(request, context)
     loads = {
-        priority: load_of([cell for cell in trial if cell.priority <= priority], pilot.overhead_s)
+        priority: load_of([cell for cell in trial if cell.priority <= priority], context.pilot)
         for priority in sorted({cell.priority for cell in trial})
     }
     return with_amounts(request, context, loads) if loads else context
@@ -165,6 +179,13 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
                 skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))
             else:
                 cells.append(replace(cell, plan=_through_libcephfs(cell.plan)) if request.libcephfs else cell)
+    if request.libcephfs and cells and not any(cell.plan.inside_ceph() for cell in cells):
+        names = ", ".join(dict.fromkeys(cell.study for cell in cells))
+        raise BadInputError(
+            f"--libcephfs would change nothing of {names}",
+            why="it is for metadata operations alone; all that is measured here moves data, through the mount",
+            remedy="Leave out --libcephfs, or measure metadata: strakes study metadata-ops DIR --libcephfs.",
+        )
     return cells, skipped
 
 

@@ -38,7 +38,7 @@ class CellState:
 class Schedule:
     """Keeps the open cells and their order.
 
-    A block visits every open cell once, in an order drawn from seed and block.
+    A block visits every open cell once, in an order drawn from seed and block; of those with a number of visits, some.
     """
 
     def __init__(self, cells: Sequence[Cell], rule: StoppingRule, seed: int, phase_s: float, min_runs: int) -> None:
@@ -115,8 +115,8 @@ class Schedule:
     def finished(self, key: str) -> bool:
         """Every measure of the cell has its interval (or as many runs as the rule allows)."""
         state = self._states[key]
-        if state.runs() < self._fewest(state.cell):
-            return False
+        if state.cell.visits or state.runs() < self._fewest(state.cell):
+            return state.runs() >= self._fewest(state.cell)
         judgements = [self.judge(key, measure.suffix) for measure in state.cell.measures if not measure.is_side]
         return all(judgement is not None and judgement.stop for judgement in judgements)
 
@@ -151,7 +151,7 @@ class Schedule:
         return median(paces) if paces else 1.0
 
     def _fewest(self, cell: Cell) -> int:
-        return max(self._min_runs, cell.least_runs) + self._extra(cell)
+        return cell.visits or max(self._min_runs, cell.least_runs) + self._extra(cell)
 
     def _extra(self, cell: Cell) -> int:
         return 0 if cell.key in self._late else self._missed.get(cell.study, 0)
@@ -166,9 +166,14 @@ class Schedule:
         return rest
 
     def _order(self, block: int) -> list[Cell]:
-        cells = self.open_cells()
+        open_cells = self.open_cells()
+        cells = [cell for cell in open_cells if not cell.visits or self._is_due(cell, block)] or open_cells
         random.Random(f"{self._seed}/{block}").shuffle(cells)
         return cells
+
+    def _is_due(self, cell: Cell, block: int) -> bool:
+        """Whether a cell with a number of visits is: they lie in the blocks that all others need."""
+        return self._states[cell.key].runs() * self._min_runs < cell.visits * block
 
     def fit(self, remaining_s: float) -> list[Cell]:
         """Drop the least important cells that cannot get the smallest number of runs in time; returns what it dropped.
@@ -226,6 +231,6 @@ class Schedule:
         """
         fewest = self._least_runs if least else self._min_runs
         return sum(
-            max(0, fewest + self._extra(cell) - self._states[cell.key].runs()) * self.expected_s(cell)
+            max(0, (cell.visits or fewest + self._extra(cell)) - self._states[cell.key].runs()) * self.expected_s(cell)
             for cell in self.open_cells()
         )

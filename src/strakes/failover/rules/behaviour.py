@@ -12,7 +12,7 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.layers import bases, volume_groups, volume_of
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import PACEMAKER, rule
-from strakes.failover.rules.services import clone_of
+from strakes.failover.rules.services import clone_of, homes_of
 from strakes.failover.setup import Setup
 
 # What holds the address that another resource brings up.
@@ -40,6 +40,11 @@ def _role(cib: Cib, service: Primitive) -> str:
     """Return the role in which one copy of a promotable clone has to be, empty for others."""
     promotable = is_true(cib.clones.get(service.clone, {}).get("promotable", "false"))
     return "Promoted" if promotable and service.meta.get("target-role") not in ("Unpromoted", "Started") else ""
+
+
+def _unfences(cib: Cib) -> bool:
+    """Tell whether nodes are let back to their disks: the engine alone does not know that they have been."""
+    return any(device.meta.get("provides") == "unfencing" for device in cib.devices)
 
 
 def _base_of(setup: Setup, service: Primitive) -> Iterator[tuple[Primitive, str, bool]]:
@@ -234,8 +239,7 @@ def twice(setup: Setup) -> Iterator[str]:
 def disturbed(setup: Setup) -> Iterator[str]:
     """Find services that are stopped when another node dies than their own."""
     seen = _behaviour(setup)
-    # Where nodes are let back to their disks the engine alone does not know that they have been.
-    if any(device.meta.get("provides") == "unfencing" for device in setup.pacemaker.devices):
+    if _unfences(setup.pacemaker):
         return
     for one in _wanted(setup.pacemaker):
         for node, snapshot in seen.without.items():
@@ -262,4 +266,70 @@ def alone(setup: Setup) -> Iterator[str]:
             busy = frozenset[str]().union(*(snapshot.nodes_of(other.id, _role(cib, other)) for other in others))
             if busy and snapshot.nodes_of(one.id) - busy:
                 yield f"cib: {when} {one.id} is on {', '.join(snapshot.nodes_of(one.id))}, and no service is"
+                break
+
+
+@rule(
+    "steps-wait-for-each-other",
+    "error",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine makes a plan whose steps wait for each other: none of them is ever done, and "
+    "these services stay stopped.",
+    remedy=f"Look for orders that contradict each other, also optional ones, and the order of groups. {_ASK}",
+    source=_SEEN,
+)
+def stuck(setup: Setup) -> Iterator[str]:
+    """Find plans of the policy engine that cannot be carried out."""
+    for when, snapshot in _snapshots(_behaviour(setup)):
+        if snapshot.stuck:
+            yield f"cib: {when} {', '.join(sorted(snapshot.stuck))} wait for each other"
+            break
+
+
+@rule(
+    "goes-back-by-itself",
+    "warning",
+    "pacemaker",
+    "behaviour",
+    reason="Pacemaker's policy engine stops the service where it has been taken over, as soon as the other node is "
+    "back: a second interruption, at a time nobody chose; and again and again, where that node is the broken one.",
+    remedy="A resource-stickiness that is larger than the scores of locations and colocations.",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
+)
+def goes_back(setup: Setup) -> Iterator[str]:
+    """Find services that leave a healthy node when another one returns."""
+    cib, seen = setup.pacemaker, _behaviour(setup)
+    told = any(strongest > 0 and stick <= strongest for _, stick, strongest in homes_of(setup))
+    if told or _unfences(cib):
+        return
+    for one in _wanted(cib):
+        role = _role(cib, one)
+        for node, snapshot in seen.returned.items() if role or not one.clone else ():
+            left = seen.without[node].nodes_of(one.id, role)
+            if any((one.id, "demote" if role else "stop", other) in snapshot.before for other in left):
+                yield f"cib: {one.id} leaves {', '.join(sorted(left))} when {node} is back"
+                return
+
+
+@rule(
+    "copy-where-it-has-no-disk",
+    "warning",
+    "pacemaker",
+    "drbd",
+    "behaviour",
+    reason="Pacemaker's policy engine starts a copy of DRBD on a node that its files do not name: that fails there, or "
+    "takes the place of the second copy.",
+    remedy="A location with -INFINITY for the clone on this node.",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+)
+def foreign_copy(setup: Setup) -> Iterator[str]:
+    """Find copies of DRBD on nodes that its files do not name."""
+    hosts = {resource.name: {host.name for host in resource.hosts} for resource in setup.drbd}
+    for one in _wanted(setup.pacemaker):
+        known = hosts.get(one.values.get("drbd_resource", ""))
+        for when, snapshot in _snapshots(_behaviour(setup)) if known else ():
+            strangers = snapshot.nodes_of(one.id) - (known or set())
+            if strangers:
+                yield f"cib: {when} {one.id} is started on {', '.join(sorted(strangers))}"
                 break

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import meant, options_of
+from strakes.failover.rules.commands import commands_run
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
 from strakes.failover.rules.rule import OWN, SBD, rule
@@ -46,7 +47,8 @@ _HARMFUL_MKFS = {
 }
 
 
-def _joined(text: str) -> list[str]:
+def commands(text: str) -> list[str]:
+    """Return the commands of a script, each in one line."""
     return [line.strip() for line in re.sub(r"\\\n", " ", text).splitlines() if not line.lstrip().startswith("#")]
 
 
@@ -121,7 +123,7 @@ def another_address(setup: Setup) -> Iterator[str]:
 def exported(setup: Setup) -> Iterator[str]:
     """Find exports in /etc/exports that lie on a mount of Pacemaker."""
     mounts = {primitive.mount_point for primitive in setup.pacemaker.services if primitive.is_mount}
-    for line in _joined("\n".join(text for name, text in setup.texts.items() if name.startswith("etc/exports"))):
+    for line in commands("\n".join(text for name, text in setup.texts.items() if name.startswith("etc/exports"))):
         place = line.split(maxsplit=1)[0] if line else ""
         if any(f"{place}/".startswith(f"{mount}/") for mount in mounts if mount):
             yield f"exports: {place}"
@@ -178,15 +180,15 @@ def made(setup: Setup) -> Iterator[str]:
 def pools(setup: Setup) -> Iterator[str]:
     """Find disks that are used twice by the pools."""
     seen: dict[str, str] = {}
-    for line in _joined(setup.lustre):
-        words = line.split()
-        if words[:2] != ["zpool", "create"]:
+    for command in commands_run(setup):
+        if command.words[0] != "zpool" or command.words[1:2] not in (("create",), ("add",), ("attach",)):
             continue
-        disks = [word for word in words if word.startswith("/dev/")]
-        for disk in disks:
-            other = seen.setdefault(disk, line)
-            if other != line or disks.count(disk) > 1:
-                yield f"make-targets.sh: {disk} is used twice"
+        disks = [word for word in command.words if word.startswith("/dev/")]
+        # A disk is attached to one that is there.
+        for disk in disks[1:] if command.words[1] == "attach" else disks:
+            other = seen.setdefault(disk, command.text)
+            if other != command.text or disks.count(disk) > 1:
+                yield f"{command.file.rpartition('/')[2]}: {disk} is used twice"
 
 
 @rule(
@@ -199,11 +201,19 @@ def pools(setup: Setup) -> Iterator[str]:
 )
 def plain_pool(setup: Setup) -> Iterator[str]:
     """Find pools of several disks that are neither mirrored nor have parity."""
-    for line in _joined(setup.lustre):
+    for line in commands(setup.lustre):
         words = line.split()
         disks = [word for word in words if word.startswith("/dev/")]
         if words[:2] == ["zpool", "create"] and len(disks) > 1 and not re.search(r" (raidz\d?|mirror|draid)", line):
             yield f"make-targets.sh: {' '.join(disks[:2])} ..."
+    for command in commands_run(setup):
+        if command.words[:2] != ("zpool", "add"):
+            continue
+        # What stands before the first disk says what the disks become.
+        kinds = list(takewhile(lambda word: not word.startswith("/dev/"), command.words[2:]))
+        needless = {"log", "cache", "spare"} & set(kinds) and not {"special", "dedup"} & set(kinds)
+        if not needless and not any(re.match(r"raidz|mirror|draid", kind) for kind in kinds):
+            yield f"{command.file.rpartition('/')[2]}: {command.text[:80]}"
 
 
 @rule(
@@ -216,7 +226,7 @@ def plain_pool(setup: Setup) -> Iterator[str]:
 )
 def not_made(setup: Setup) -> Iterator[str]:
     """Find ZFS targets whose pool no command makes."""
-    lines = [line.split() for line in _joined(setup.lustre)]
+    lines = [line.split() for line in commands(setup.lustre)]
     made = {word for words in lines if words[:2] == ["zpool", "create"] for word in words[2:]}
     for words in made_targets(setup):
         pool = words[-1].partition("/")[0]
@@ -235,7 +245,7 @@ def not_made(setup: Setup) -> Iterator[str]:
 )
 def changing(setup: Setup) -> Iterator[str]:
     """Find commands that name a disk by a device name that may change."""
-    for line in _joined(setup.lustre):
+    for line in commands(setup.lustre):
         if line.startswith(("zpool create", "mkfs.lustre", "tunefs.lustre")):
             names = [word for word in line.split() if _UNSTABLE.fullmatch(word)]
             if names:
@@ -253,7 +263,7 @@ def changing(setup: Setup) -> Iterator[str]:
 def client(setup: Setup) -> Iterator[str]:
     """Find mount commands of clients that are malformed or have unknown options."""
     known = options_of("lustre mount")
-    for line in _joined(setup.texts["lustre/mount-clients.sh"]):
+    for line in commands(setup.texts["lustre/mount-clients.sh"]):
         words = line.split()
         if words[:1] != ["mount"]:
             continue

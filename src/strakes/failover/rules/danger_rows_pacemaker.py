@@ -98,6 +98,15 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
     ),
     Danger(
         "cluster",
+        "node-pending-timeout",
+        lambda value: 0 < seconds(value) < 60,
+        "1s",
+        "error",
+        "A node that joins is powered off before it has joined: it never comes back.",
+        "Remove it; its default is two hours.",
+    ),
+    Danger(
+        "cluster",
         "node-action-limit",
         lambda value: value == "1",
         "1",
@@ -125,6 +134,27 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
             "Remove it; its default is 2.",
         )
         for action in ("off", "reboot", "status", "monitor")
+    ),
+    *(
+        Danger(
+            "fencing",
+            f"pcmk_{action}_action",
+            is_one_of("off", "on", "reboot", "cycle", "poweroff", "poweron"),
+            "off",
+            "error",
+            "Pacemaker only asks, once a minute or so: each question then switches the power of a healthy node.",
+            "Remove it.",
+        )
+        for action in ("status", "monitor", "list")
+    ),
+    Danger(
+        "fencing",
+        "pcmk_on_action",
+        is_one_of("off", "reboot", "cycle", "poweroff"),
+        "off",
+        "error",
+        "A node that is to be let back is powered off instead.",
+        "Remove it.",
     ),
     Danger(
         "fencing",

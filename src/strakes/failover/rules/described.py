@@ -8,16 +8,17 @@ from collections.abc import Iterator
 
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
-from strakes.failover.cluster import ServedTarget
+from strakes.failover.cluster import Bmc, Pdu, ServedTarget
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.planned.lustre import nids
 from strakes.failover.rules.fencing_devices import address_of, delays_of, is_bmc, is_outlet, plug_of
-from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
 _REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
+_USERS = ("username", "login", "userid")
 
 
 @rule(
@@ -57,9 +58,11 @@ def links(setup: Setup) -> Iterator[str]:
     described = {node.name: node for node in setup.described.nodes}
     network_of = {address: name for node in described.values() for name, address in node.addresses.items()}
     used: dict[int, set[str]] = {}
+    known = hosts_of(setup)
     for node in nodes_of(setup):
         ours = described.get(name_of(node))
-        for number, address in links_of(node).items():
+        for number, written in links_of(node).items():
+            address = known.get(written, written)
             try:
                 ipaddress.ip_address(address)
             except ValueError:
@@ -93,36 +96,58 @@ def fencing(setup: Setup) -> Iterator[str]:
     """Find devices that switch another BMC or outlet than the described one, and outlets that none switches."""
     cib = setup.pacemaker
     for node in setup.described.nodes:
-        outlets = {(pdu.address, pdu.outlet) for pdu in node.pdus}
+        outlets = {(pdu.address, pdu.outlet): pdu for pdu in node.pdus}
         for device in cib.devices:
             if node.name not in cib.fences(device):
                 continue
             if is_bmc(device):
-                yield from _bmc(device, node.name, (node.bmc.address, str(node.bmc.port), node.bmc.user))
+                yield from _bmc(device, node.name, node.bmc)
             elif is_outlet(device):
                 outlet = (address_of(device), plug_of(device, node.name))
                 if outlet not in outlets:
                     yield f"cib: {device.id} switches outlet {' '.join(outlet)}, which is not one of {node.name}"
+                else:
+                    yield from _outlet(device, outlets[outlet])
         switched = {
             (address_of(device), plug_of(device, node.name))
             for device in cib.devices
             if is_outlet(device) and node.name in cib.fences(device)
         }
-        for address, plug in sorted(outlets - switched) if switched else ():
+        for address, plug in sorted(outlets.keys() - switched):
             yield f"cib: nobody switches outlet {plug} of {address}, which feeds {node.name}"
 
 
-def _bmc(device: Primitive, node: str, described: tuple[str, str, str]) -> Iterator[str]:
-    address, port = address_of(device), device.values.get("ipport", described[1])
-    user = next((device.values[key] for key in ("username", "login", "userid") if key in device.values), "")
-    if not user and device.agent.startswith("fence_"):
-        yield f"cib: {device.id} has no username, cluster.toml says {described[2]}"
-    if user and user != described[2]:
-        yield f"cib: {device.id} logs in as {user}, cluster.toml says {described[2]}"
-    if address and address != described[0]:
-        yield f"cib: {device.id} is {address}, the BMC of {node} is {described[0]}"
-    if port != described[1]:
-        yield f"cib: {device.id} is on port {port}, the BMC of {node} on {described[1]}"
+def _bmc(device: Primitive, node: str, described: Bmc) -> Iterator[str]:
+    address, port = address_of(device), device.values.get("ipport", str(described.port))
+    if not _given(device, *_USERS) and device.agent.startswith("fence_"):
+        yield f"cib: {device.id} has no username, cluster.toml says {described.user}"
+    if address and address != described.address:
+        yield f"cib: {device.id} is {address}, the BMC of {node} is {described.address}"
+    if port != str(described.port):
+        yield f"cib: {device.id} is on port {port}, the BMC of {node} on {described.port}"
+    yield from _login(device, described.user, described.password_script)
+
+
+def _outlet(device: Primitive, described: Pdu) -> Iterator[str]:
+    yield from _login(device, described.user, described.password_script)
+    if device.agent != described.agent:
+        yield f"cib: {device.id} is {device.agent}, cluster.toml says {described.agent}"
+    for name, value in (("snmp_version", described.snmp_version), ("community", described.community)):
+        if value and (given := device.values.get(name)) and given != value:
+            yield f"cib: {device.id} has {name}={given}, cluster.toml says {value}"
+
+
+def _login(device: Primitive, user: str, script: str) -> Iterator[str]:
+    given = _given(device, *_USERS)
+    if user and given and given != user:
+        yield f"cib: {device.id} logs in as {given}, cluster.toml says {user}"
+    given = _given(device, "password_script", "passwd_script")
+    if script and given and given != script:
+        yield f"cib: {device.id} has password_script={given}, cluster.toml says {script}"
+
+
+def _given(device: Primitive, *names: str) -> str:
+    return next((device.values[name] for name in names if device.values.get(name)), "")
 
 
 @rule(
@@ -176,7 +201,7 @@ def replication(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has disk {disk} on {host.name}, cluster.toml says {wanted}"
                 if (
                     target
-                    and target.minor_given
+                    and "minor" in target.given
                     and number == "0"
                     and device.startswith("/dev/drbd")
                     and device != target.device
@@ -227,7 +252,7 @@ def services(setup: Setup) -> Iterator[str]:
         if target.pool and target.pool not in pools:
             yield f"cib: nobody imports the pool {target.pool} of {target.name}"
         likes = _likes(cib, mount) if mount else ""
-        if likes in target.nodes and likes != target.prefers:
+        if likes and likes != target.prefers:
             yield f"cib: {target.name} prefers {likes}, cluster.toml says {target.prefers}"
         for node in _homes(cib, mount) - set(target.nodes) if mount and len(cib.nodes) > 2 else ():
             yield f"cib: {target.name} may start on {node}, which does not reach its disks"
@@ -269,6 +294,7 @@ def _homes(cib: Cib, service: Primitive) -> set[str]:
     names = {service.id, service.group, service.clone} - {""}
     about = [location for location in cib.locations if location.certain and names & set(location.resources)]
     refused = {node for location in about if location.score == float("-inf") for node in location.nodes}
+    refused |= {node for node, own in cib.node_attributes.items() if is_true(own.get("standby", "false"))}
     if is_true(cib.properties.get("symmetric-cluster", "true")):
         return set(cib.nodes) - refused
     return {node for location in about if location.score > 0 for node in location.nodes} - refused

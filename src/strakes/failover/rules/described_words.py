@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 
+from strakes.failover.cluster import Network
 from strakes.failover.lnet_networks import numbered, read_networks
 from strakes.failover.rules.lnet import options_of_lnet
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
 _REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
+_HANDLER_84 = re.compile(r"crm-fence-peer\.sh")
 _STARTERS = ("systemd", "service", "lsb", "upstart")
-_WATCHERS = ("ping", "pingd", "healthLNET")
+WATCHERS = ("ping", "pingd", "healthLNET")
 
 
 @rule(
@@ -51,12 +54,26 @@ def watched(setup: Setup) -> Iterator[str]:
     for network in setup.described.networks:
         if network.interface and cards and network.interface not in cards:
             yield f"cib: {', '.join(sorted(cards))} is watched, cluster.toml says {network.interface} ({network.name})"
+    for network in setup.described.networks if setup.described.file_system.kind != "lustre" else ():
+        for one in services if network.interface else ():
+            card = one.values.get("nic", "").partition(":")[0]
+            if (
+                one.agent == "IPaddr2"
+                and card
+                and card != network.interface
+                and _is_in(one.values.get("ip", ""), network)
+            ):
+                yield f"cib: {one.id} has nic={card}, cluster.toml says {network.interface} ({network.name})"
     described = {_normal(host) for host in setup.described.file_system.watch}
     for one in services if described else ():
-        hosts = {_normal(host) for host in one.values.get("host_list", "").split()} if one.agent in _WATCHERS else set()
+        hosts = {_normal(host) for host in one.values.get("host_list", "").split()} if one.agent in WATCHERS else set()
         strangers = hosts - described
         if strangers and all(map(_is_number, strangers)):
             yield f"cib: {one.id} watches {', '.join(sorted(strangers))}, cluster.toml has no such host in watch"
+
+
+def _is_in(ip: str, network: Network) -> bool:
+    return _is_number(ip) and ipaddress.ip_address(ip) in ipaddress.ip_network(network.subnet)
 
 
 def _normal(host: str) -> str:
@@ -71,6 +88,30 @@ def _is_number(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@rule(
+    "served-by-another-node-than-described",
+    "error",
+    "description",
+    "pacemaker",
+    "behaviour",
+    reason="With all nodes up Pacemaker's policy engine runs it on another node than the described one: the load is "
+    "not spread as was planned, and other failures will happen than those that were thought through.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def homes(setup: Setup) -> Iterator[str]:
+    """Find targets that run on another node than the one that they prefer by the description."""
+    assert setup.behaviour is not None
+    if setup.described.file_system.arrangement != "active/active":
+        return
+    points = {one.mount_point: one for one in setup.pacemaker.services if one.is_mount}
+    for target in setup.described.targets:
+        mount = points.get(target.mount.rstrip("/"))
+        there = setup.behaviour.steady.nodes_of(mount.id) if mount else frozenset()
+        if len(there) == 1 and target.prefers and target.prefers not in there:
+            yield f"cib: {target.name} runs on {', '.join(there)}, cluster.toml says {target.prefers}"
 
 
 @rule(
@@ -105,10 +146,14 @@ def lnet_card(setup: Setup) -> Iterator[str]:
     source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-8.4.5.en.html",
 )
 def version(setup: Setup) -> Iterator[str]:
-    """Find files of DRBD 9 where the description says 8.4."""
-    for resource in setup.drbd if setup.described.drbd == "8.4" else ():
-        if resource.dialect9:
+    """Find files of DRBD 9 where the description says 8.4, and the other way round."""
+    for resource in setup.drbd:
+        # Version 9 reads the words of 8.4, too; its handlers have names of their own.
+        old = not resource.dialect9 and bool(_HANDLER_84.search(resource.option("handlers", "fence-peer")))
+        if setup.described.drbd == "8.4" and resource.dialect9:
             yield f"drbd: {resource.name} is written for version 9, cluster.toml says 8.4"
+        if setup.described.drbd == "9" and "drbd" in setup.described.given and old:
+            yield f"drbd: {resource.name} is written for version 8.4, cluster.toml says 9"
 
 
 @rule(

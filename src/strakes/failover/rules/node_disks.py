@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
+from strakes.failover.rules.commands import enabled_units
+from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.layers import volume_groups, volume_named
 from strakes.failover.rules.mentions import mentions_of
 from strakes.failover.rules.rule import QDEVICE, SBD, rule
@@ -58,11 +60,20 @@ def volumes(setup: Setup) -> Iterator[str]:
     source = re.search(r"\bsystem_id_source\s*=\s*\"(\w+)\"", text)
     listed = re.search(r"\bauto_activation_volume_list\s*=\s*\[([^\]]*)\]", text)
     for one in setup.pacemaker.services:
-        if one.agent != "LVM-activate" or not text:
+        if one.agent not in ("LVM-activate", "LVM") or not text:
             continue
-        mode, group = one.values.get("vg_access_mode", ""), one.values.get("vgname", "")
+        mode, group = one.values.get("vg_access_mode", ""), one.values.get("vgname") or one.values.get("volgrpname", "")
+        # The older agent marks a group with the name of its node, if it is told to have it alone.
+        if one.agent == "LVM":
+            mode = "tagging" if is_true(one.values.get("exclusive", "")) else ""
+        if re.search(rf'\bread_only_volume_list\s*=\s*\[[^\]]*"{re.escape(group)}["/]', text):
+            yield f"lvm.conf: read_only_volume_list has {group}, which {one.id} activates"
         allowed = re.search(r"(?<!activation_)\bvolume_list\s*=\s*\[([^\]]*)\]", text)
-        if allowed and "@" not in allowed[1] and not re.search(rf'"{re.escape(group)}[/"]', allowed[1]):
+        named = bool(allowed and re.search(rf'"{re.escape(group)}[/"]', allowed[1]))
+        if mode == "tagging" and named:
+            yield f"lvm.conf: volume_list has {group}, which {one.id} activates by its tag"
+        # With tags the agent allows the group by itself, and only where it activates it.
+        if mode != "tagging" and allowed and "@" not in allowed[1] and not named:
             yield f"lvm.conf: volume_list has no {group}, which {one.id} activates"
         for name in _rejecting_all(text):
             yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"
@@ -96,6 +107,8 @@ def below_drbd(setup: Setup) -> Iterator[str]:
     for group in groups if text else ():
         for name in _rejecting_all(text):
             yield f"lvm.conf: {name} rejects all disks, and DRBD has its disk in {group}"
+        if re.search(rf'\bread_only_volume_list\s*=\s*\[[^\]]*"{re.escape(group)}["/]', text):
+            yield f"lvm.conf: read_only_volume_list has {group}, in which DRBD has its disk"
         for name in ("volume_list", "auto_activation_volume_list"):
             listed = re.search(rf"(?<!\w){name}\s*=\s*\[([^\]]*)\]", text)
             # A tag may be on any group; a command or Pacemaker may activate what does not come by itself.
@@ -110,8 +123,28 @@ def _rejecting_all(text: str) -> Iterator[str]:
     """Yield the filters that reject every disk: the first pattern that matches decides."""
     for name, rows in re.findall(r"\b((?:global_)?filter)\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
         earlier = re.split(r"\"r(?:\|\.\*\||/\.\*/)\"", rows)
-        if len(earlier) > 1 and '"a' not in earlier[0]:
+        accepted = re.findall(r"\"a(.)(.*?)\1\"", earlier[0])
+        # What lies on DRBD is accepted, and not what DRBD lies on.
+        if len(earlier) > 1 and all("drbd" in pattern for _, pattern in accepted):
             yield name
+
+
+@rule(
+    "lvm-reads-nothing",
+    "error",
+    reason="LVM refuses a file whose braces do not match: no command of it works, and no volume is activated.",
+    remedy="Check with: lvmconfig --validate",
+    source=_LVM,
+)
+def unbalanced(setup: Setup) -> Iterator[str]:
+    """Find files of LVM whose braces or brackets do not match."""
+    for name in ("etc/lvm/lvm.conf", "etc/lvm/lvmlocal.conf"):
+        text = re.sub(r"\"(?:[^\"\\\n]|\\.)*\"", "", re.sub(r"(?m)^([^\"\n#]*)#.*$", r"\1", setup.texts.get(name, "")))
+        text = re.sub(r"(?m)#.*$", "", text)
+        for opening, closing in ("{}", "[]"):
+            opened, closed = text.count(opening), text.count(closing)
+            if opened != closed:
+                yield f"{name.removeprefix('etc/')}: {opened} {opening} and {closed} {closing}"
 
 
 @rule(
@@ -129,23 +162,44 @@ def multipath(setup: Setup) -> Iterator[str]:
     for device in setup.pacemaker.devices:
         if device.agent == "fence_mpath" and text and not re.search(r"\breservation_key\b", text):
             yield f"multipath.conf: no reservation_key, and {device.id} is fence_mpath"
+        owners: dict[str, str] = {}
+        for name, of_node in setup.texts.items():
+            node = re.fullmatch(r"nodes/([^/]+)/etc/multipath\.conf", name)
+            for key in re.findall(r"(?m)^\s*reservation_key\s+\"?(\w+)", of_node) if node else ():
+                if (
+                    device.agent == "fence_mpath"
+                    and node
+                    and owners.setdefault(key, node[1]) != node[1]
+                    and key != "file"
+                ):
+                    yield f"multipath.conf: reservation_key {key} is that of {owners[key]} and {node[1]}"
+        one_key = re.search(r"(?m)^\s*reservation_key\s+\"?(0x[0-9a-fA-F]+)\b", text)
+        keys = (
+            {plug_of(device, node) for node in setup.pacemaker.fences(device)}
+            if device.agent == "fence_mpath"
+            else set()
+        )
+        if one_key and len(keys) > 1 and not setup.node and "nodes" not in setup.parts:
+            several = ", ".join(sorted(keys))
+            yield f"multipath.conf: reservation_key {one_key[1]} is for every node, {device.id} has {several}"
 
 
 @rule(
     "disk-with-two-names",
     "error",
     reason="One disk is taken for two: two targets, or two disks of a mirror, overwrite each other.",
-    remedy="One alias for each WWID in multipath.conf, as multipath -ll shows them.",
+    remedy="One alias for each disk: for each WWID in multipath.conf, for each path in vdev_id.conf.",
     source=_MULTIPATH,
 )
 def two_names(setup: Setup) -> Iterator[str]:
     """Find disks with two aliases, and aliases of two disks."""
-    known = _aliases(setup)
-    for column, what in ((1, "the disk"), (0, "the alias")):
-        for value, times in Counter(pair[column] for pair in known).items():
-            others = sorted({pair[1 - column] for pair in known if pair[column] == value})
-            if times > 1:
-                yield f"multipath.conf: {what} {value} is {' and '.join(others)}"
+    of_zfs = re.findall(r"(?m)^\s*alias\s+(\S+)\s+(\S+)", _bare(setup, "etc/zfs/vdev_id.conf"))
+    for file, known in (("multipath.conf", _aliases(setup)), ("zfs/vdev_id.conf", of_zfs)):
+        for column, what in ((1, "the disk"), (0, "the alias")):
+            for value, times in Counter(pair[column] for pair in known).items():
+                others = sorted({pair[1 - column] for pair in known if pair[column] == value})
+                if times > 1:
+                    yield f"{file}: {what} {value} is {' and '.join(others)}"
 
 
 @rule(
@@ -170,6 +224,10 @@ def hidden(setup: Setup) -> Iterator[str]:
             vendor, product = values.get("vendor", ""), values.get("product", "")
             if names and all(name in values and _matches(names[name], values[name]) for name in names):
                 yield f"multipath.conf: the blacklist has {' '.join(names.values())}, which hides {vendor} {product}"
+    for key, value in re.findall(r"(?m)^\s*(protocol|property)\s+\"?([^\"\n]+?)\"?\s*$", listed):
+        # The kinds of disks that several paths lead to, and the properties that all of them have.
+        if any(_matches(value, one) for one in ("scsi:fcp", "scsi:iscsi", "scsi:sas", "SCSI_IDENT_SERIAL", "ID_WWN")):
+            yield f"multipath.conf: the blacklist has {key} {value}"
     for key, value in re.findall(
         r"(?m)^\s*(devnode|wwid)\s+\"?([^\"\n]+?)\"?\s*$", listed if known or configured else ""
     ):
@@ -359,7 +417,7 @@ def doubtful(setup: Setup) -> Iterator[str]:
 )
 def by_nobody(setup: Setup) -> Iterator[str]:
     """Find programs that the configuration needs and that nothing starts at boot."""
-    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+    enabled = enabled_units(setup)
     if not {"pacemaker.service", "corosync.service"} & enabled:
         return
     if setup.membership.one("quorum").one("device").get("model") == "net" and "corosync-qdevice.service" not in enabled:

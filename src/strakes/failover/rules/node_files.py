@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.node_options import settings_of_nodes
 from strakes.failover.rules.rule import OWN, QDEVICE, rule
 from strakes.failover.setup import Setup
 
 # The units of systemd that start what an agent starts.
-_UNITS_OF = {
+UNITS_OF = {
     "drbd": ("drbd.service", "drbd@{drbd_resource}.service", "drbd@{drbd_resource}.target"),
     "iSCSITarget": ("target.service", "tgt.service", "iscsi-target.service", "rtslib-fb-targetctl.service"),
     "nfsserver": ("nfs-server.service", "nfs-kernel-server.service", "nfsserver.service"),
@@ -85,37 +87,14 @@ _KERNEL_SETTINGS = (
 )
 def started(setup: Setup) -> Iterator[str]:
     """Find enabled units that start what Pacemaker starts."""
-    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
+    enabled = enabled_units(setup)
     found = set()
     for one in setup.pacemaker.services:
         named = f"{one.agent.removesuffix('.service')}.service"
-        own = (named,) if one.standard in ("systemd", "service") else _UNITS_OF.get(one.agent, ())
+        own = (named,) if one.standard in ("systemd", "service") else UNITS_OF.get(one.agent, ())
         own = tuple(unit.replace("{drbd_resource}", one.values.get("drbd_resource", "")) for unit in own)
         found |= {f"systemd: {unit} is enabled, and {one.id} starts it" for unit in own if unit in enabled}
     yield from sorted(found)
-
-
-@rule(
-    "mounted-by-systemd",
-    "error",
-    "units",
-    "pacemaker",
-    reason="A mount unit mounts at boot what Pacemaker mounts: on two nodes at once, or behind its back.",
-    remedy="systemctl disable the mount unit, and remove it.",
-    source="https://www.freedesktop.org/software/systemd/man/latest/systemd.mount.html",
-)
-def mounted(setup: Setup) -> Iterator[str]:
-    """Find mount units with the device or the directory of a mount of Pacemaker."""
-    mounts = [one for one in setup.pacemaker.services if one.is_mount]
-    enabled = {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
-    for name, text in setup.units.items():
-        if not name.endswith(".mount") or not text:
-            continue
-        given = dict(re.findall(r"(?m)^\s*(What|Where)\s*=\s*(\S+)", text))
-        starts = name in enabled or re.search(r"(?m)^\s*(WantedBy|RequiredBy)\s*=", text)
-        for one in mounts if starts else ():
-            if given.get("What") == (one.device or None) or given.get("Where", "").rstrip("/") == one.mount_point != "":
-                yield f"systemd: {name}, and {one.id} mounts it"
 
 
 @rule(
@@ -154,18 +133,16 @@ def held_back(setup: Setup) -> Iterator[str]:
 @rule(
     "module-setting-harmful",
     "error",
-    "modules",
     reason="A module that is loaded so, or not at all, does not do what the cluster counts on.",
     remedy="Remove the line from /etc/modprobe.d.",
     source="https://www.kernel.org/doc/html/latest/watchdog/watchdog-parameters.html",
 )
 def modules(setup: Setup) -> Iterator[str]:
     """Find options of modules that take away what the cluster counts on, and modules that cannot be loaded."""
-    for module, words in re.findall(r"(?m)^\s*options\s+(\S+)[ \t]+(.*)$", setup.modules):
-        for name, value in re.findall(r"(\w+)=(\"[^\"]*\"|\S*)", words):
-            for row in _MODULE_SETTINGS:
-                if row.name == f"{module} {name}" and re.fullmatch(row.bad, value.strip('"')):
-                    yield f"modprobe.d: {row.name}={value}: {row.because}"
+    for given in settings_of_nodes(setup):
+        for row in _MODULE_SETTINGS:
+            if f"module {row.name}" == f"{given.table} {given.name}" and re.fullmatch(row.bad, given.value):
+                yield f"{given.file}: {row.name}={given.value}: {row.because}"
     for module, command in re.findall(r"(?m)^\s*install\s+(\S+)[ \t]+(.*)$", setup.modules):
         if module.replace("-", "_") in _MODULES_THAT_SERVE and _NOTHING_PROVED.match(command.strip()):
             yield f"modprobe.d: {module} is never loaded"
@@ -174,17 +151,16 @@ def modules(setup: Setup) -> Iterator[str]:
 @rule(
     "kernel-setting-harmful",
     "error",
-    "sysctl",
     reason="The kernel of the node then works against the cluster.",
     remedy="Remove the line from /etc/sysctl.d.",
     source="https://www.kernel.org/doc/html/latest/networking/ip-sysctl.html",
 )
 def kernel(setup: Setup) -> Iterator[str]:
     """Find settings of the kernel that work against the cluster."""
-    for name, value in setup.sysctl.items():
-        for row in _KERNEL_SETTINGS:
-            if re.fullmatch(row.name, name) and re.fullmatch(row.bad, value):
-                yield f"sysctl: {name}={value}: {row.because}"
+    for given in settings_of_nodes(setup):
+        for row in _KERNEL_SETTINGS if given.table == "sysctl" else ():
+            if re.fullmatch(row.name, given.name) and re.fullmatch(row.bad, given.value):
+                yield f"{given.file}: {given.name}={given.value}: {row.because}"
     if setup.drbd and setup.sysctl.get("kernel.hung_task_panic") == "1":
         yield "sysctl: kernel.hung_task_panic=1: a write that waits for fencing makes the survivor panic"
     off = [name for name, value in setup.sysctl.items() if name.endswith(".disable_ipv6") and value == "1"]

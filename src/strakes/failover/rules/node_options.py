@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from strakes.failover.known_options import modules_known, options_of, sections_known, slip
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
-from strakes.failover.rules.node_rows import NODE_ROWS, uses
+from strakes.failover.rules.node_row import uses
+from strakes.failover.rules.node_rows import NODE_ROWS
 from strakes.failover.rules.node_sources import special_settings
 from strakes.failover.rules.rule import OWN, Severity, rule
 from strakes.failover.setup import Setup
@@ -24,6 +25,8 @@ _FILES = (
     (re.compile(r"etc/(sysconfig|default)/corosync"), "corosync settings", "ini"),
     (re.compile(r"etc/systemd/logind\.conf(\.d/.*)?"), "logind.conf", "ini"),
     (re.compile(r"etc/systemd/system\.conf(\.d/.*)?"), "system.conf", "ini"),
+    (re.compile(r"etc/systemd/journald\.conf(\.d/.*)?"), "journald.conf", "ini"),
+    (re.compile(r"etc/(dnf/automatic|yum/yum-cron)\.conf"), "automatic.conf", "ini"),
     (re.compile(r"etc/systemd/system/.*\.(service|mount|target)(\.d/.*\.conf)?"), "unit", "ini"),
 )
 
@@ -75,10 +78,14 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
         for name, value in re.findall(r"(\w+)=(\"[^\"]*\"|\S*)", words):
             yield Given("modprobe.d", f"module {module}", name, value.strip('"'))
     for name, value in setup.sysctl.items():
-        yield Given("sysctl", "sysctl", re.sub(r"\.(conf|neigh)\.[^.]+\.", r".\1.all.", name), value)
-    for row in special_settings(setup):
-        yield Given(*row)
+        yield Given("sysctl", "sysctl", _of_all_cards(name), value)
+    for file, table, name, value in special_settings(setup):
+        yield Given(file, table, _of_all_cards(name) if table == "sysctl" else name, value)
     yield from _mounts(setup)
+
+
+def _of_all_cards(name: str) -> str:
+    return re.sub(r"\.(conf|neigh)\.[^.]+\.", r".\1.all.", name)
 
 
 def _mounts(setup: Setup) -> Iterator[Given]:
@@ -268,7 +275,7 @@ def reversed_limits(setup: Setup) -> Iterator[str]:
     for name, value in setup.sysctl.items():
         # Least, default, most.
         row = [int(word) for word in value.split() if word.isdecimal()]
-        if re.fullmatch(r"net\.ipv4\.(tcp_[rw]mem|(tcp|udp)_mem)", name) and row != sorted(row):
+        if re.fullmatch(r"net\.ipv4\.(tcp_[rw]mem|(tcp|udp)_mem|ip_local_port_range)", name) and row != sorted(row):
             yield f"sysctl: {name}={value}: the least, the default and the most are not in this order"
 
 
@@ -316,6 +323,23 @@ def not_logged_in(setup: Setup) -> Iterator[str]:
 def _bound_to_one(setup: Setup) -> Iterator[str]:
     """Find servers that listen at an address of a node only, while what they serve moves."""
     own = {address: name_of(node) for node in nodes_of(setup) for address in links_of(node).values()}
+    yield from _bound_too_early(setup)
     for given in settings_of_nodes(setup):
         if given.name in ("host", "outgoing-addr") and given.value in own:
             yield f"{given.file}: {given.name}={given.value}, which is {own[given.value]} and does not move"
+
+
+def _bound_too_early(setup: Setup) -> Iterator[str]:
+    """Find a server of NFS that listens at a moving address, and starts before that address is there."""
+    anywhere = setup.sysctl.get("net.ipv4.ip_nonlocal_bind") == "1"
+    services = setup.cib.services if setup.cib and not anywhere else ()
+    servers = [one for one in services if one.agent == "nfsserver" or one.agent.startswith("nfs-server")]
+    for given in settings_of_nodes(setup) if servers else ():
+        if (given.table, given.name) != ("nfs.conf nfsd", "host"):
+            continue
+        for address in services:
+            if address.values.get("ip") not in re.split(r"[,\s]+", given.value):
+                continue
+            for server in servers:
+                if setup.pacemaker.ties.starts_after(address, server):
+                    yield f"{given.file}: host={given.value}, and {server.id} starts before {address.id}"

@@ -2,44 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from strakes.failover.rules.rule import Severity
-from strakes.failover.setup import Setup
-
-_NO = "n|no|0|false|off"
-_YES = "y|yes|1|true|on"
-
-
-@dataclass(frozen=True)
-class NodeRow:
-    """Table, names and values as regular expressions; ``only_with`` names what the setup has to use."""
-
-    table: str
-    names: str
-    bad: str
-    because: str
-    severity: Severity = "error"
-    only_with: str = ""
-
-
-def uses(setup: Setup, what: str) -> bool:
-    """Tell whether the setup uses what a row is about."""
-    agents = {one.agent for one in setup.cib.services} if setup.cib else set()
-    devices = {one.agent for one in setup.cib.devices} if setup.cib else set()
-    lustre = bool(setup.lustre or setup.lnet) or any(one.is_lustre for one in (setup.cib.services if setup.cib else ()))
-    return {
-        "": True,
-        "sbd": bool(setup.sbd),
-        "lustre": lustre,
-        "drbd": bool(setup.drbd),
-        "zfs": "ZFS" in agents or "zpool create" in setup.lustre,
-        "lvm": bool(agents & {"LVM-activate", "LVM", "clvm", "lvmlockd"}),
-        "multipath": "etc/multipath.conf" in setup.texts,
-        "address": bool(agents & {"IPaddr2", "IPaddr"}),
-        "fence_kdump": "fence_kdump" in devices,
-    }[what]
-
+from strakes.failover.rules.node_row import NO, YES, NodeRow
+from strakes.failover.rules.node_rows_system import SYSTEM_ROWS
 
 _CLUSTER = "pacemaker|corosync|sbd|corosync-qdevice"
 NODE_ROWS = (
@@ -84,7 +48,7 @@ NODE_ROWS = (
         "warning",
     ),
     NodeRow("nfs.conf nfsd", "threads", r"[01]", "no thread, or a single one, serves all clients"),
-    NodeRow("nfs.conf nfsd", "vers4|tcp", _NO, "clients that mount so are refused"),
+    NodeRow("nfs.conf nfsd", "vers4|tcp", NO, "clients that mount so are refused"),
     NodeRow(
         "iscsid.conf",
         r"node\.session\.timeo\.replacement_timeout",
@@ -218,7 +182,7 @@ NODE_ROWS = (
     NodeRow(
         "zfs settings",
         "ZPOOL_IMPORT_ALL_VISIBLE",
-        _YES,
+        YES,
         "every pool that the node sees is imported when it starts",
         only_with="zfs",
     ),
@@ -275,7 +239,7 @@ NODE_ROWS = (
     NodeRow(
         f"unit Service of ({_CLUSTER})",
         r"RestrictRealtime|NoNewPrivileges|RestrictNamespaces",
-        _YES,
+        YES,
         "the program has not the rights that it needs",
     ),
     NodeRow(f"unit Service of ({_CLUSTER})", "KillSignal", ".*KILL|9", "the program is killed in place of stopped"),
@@ -323,4 +287,5 @@ NODE_ROWS = (
         "after a panic the node stands still until somebody powers it off",
         "warning",
     ),
+    *SYSTEM_ROWS,
 )

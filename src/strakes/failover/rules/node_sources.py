@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 
+from strakes.failover.rules.commands import commands_run
 from strakes.failover.setup import Setup
 
 # File, table, name and value.
 Row = tuple[str, str, str, str]
-_SCRIPTS = re.compile(r"lustre/.*\.sh|etc/(rc\.d/)?rc\.local")
 _CLUSTER_UNIT = re.compile(r"etc/systemd/system/([\w-]+)\.service(\.d/.*\.conf)?")
-
-
-def commands_of(setup: Setup) -> Iterator[tuple[str, list[str]]]:
-    """Yield the file and the words of each command in the scripts."""
-    for file, text in setup.texts.items():
-        if not _SCRIPTS.fullmatch(file):
-            continue
-        for line in re.sub(r"\\\n", " ", text).splitlines():
-            try:
-                words = shlex.split(line, comments=True)
-            except ValueError:
-                continue
-            if words:
-                yield file, words
 
 
 def special_settings(setup: Setup) -> Iterator[Row]:
@@ -40,15 +25,54 @@ def special_settings(setup: Setup) -> Iterator[Row]:
         key, _, value = line.partition("#")[0].strip().partition(" ")
         if key:
             yield "kdump.conf", "kdump", key, value.strip()
-    grub = setup.settings_of("etc/default/grub")
-    for word in f"{grub.get('GRUB_CMDLINE_LINUX', '')} {grub.get('GRUB_CMDLINE_LINUX_DEFAULT', '')}".split():
-        key, _, value = word.partition("=")
-        yield "default/grub", "kernel command line", key, value
+    yield from _of_boot(setup)
+    yield from _of_words(setup)
     yield from _of_commands(setup)
     yield from _of_cluster_units(setup)
     for one in setup.cib.services if setup.cib else ():
         words = one.values.get("importargs", "").split() if one.agent == "ZFS" else []
         yield from _pairs(f"cib: {one.id}", "pool", words)
+
+
+def _of_boot(setup: Setup) -> Iterator[Row]:
+    """Yield the settings of the boot menu, and each word of the command line of the kernel."""
+    for file, text in setup.texts.items():
+        if not re.fullmatch(r"etc/default/grub(\.d/.*)?|etc/sysconfig/bootloader", file):
+            continue
+        where = file.removeprefix("etc/")
+        for name, value in re.findall(r"(?m)^\s*(?:export )?(\w+)=[\"']?(.*?)[\"']?\s*$", text):
+            yield where, "boot menu", name, value
+            for word in value.split() if name.startswith(("GRUB_CMDLINE_LINUX", "DEFAULT_APPEND")) else ():
+                key, _, given = word.partition("=")
+                yield where, "kernel command line", key, given
+                owner, dot, option = key.partition(".")
+                if dot and given:
+                    table = "sysctl" if owner == "sysctl" else f"module {owner.replace('-', '_')}"
+                    yield where, table, option, given
+
+
+# Files whose lines are NAME VALUE or NAME=VALUE, with the table of each and how a line is written.
+_WORDS = (
+    (r"chrony\.conf|chrony/chrony\.conf|chrony\.d/.*|chrony/conf\.d/.*", "chrony.conf", r"([a-z]\w*)\s*(.*?)"),
+    (r"dlm/dlm\.conf", "dlm.conf", r"(\w+)\s*=\s*(\S+).*"),
+    (r"sanlock/sanlock\.conf", "sanlock.conf", r"(\w+)\s*=\s*(\S+).*"),
+    (r"apt/apt\.conf\.d/.*", "apt.conf", r"([\w:-]+)\s+\"(.*?)\"\s*;.*"),
+    (r"(sysconfig/nfs|default/nfs-(kernel-server|common))", "nfs settings", r"(\w+)=[\"']?(.*?)[\"']?"),
+    (r"udev/rules\.d/.*", "udev", r"[^#\n]*\bATTR\{([\w/]+)\}\s*=\s*\"(\w+)\".*"),
+    (r"needrestart/.*", "needrestart", r"\$nrconf\{(\w+)\}\s*=\s*'(\w)'.*"),
+)
+
+
+def _of_words(setup: Setup) -> Iterator[Row]:
+    for file, text in setup.texts.items():
+        for pattern, table, line in _WORDS:
+            if not re.fullmatch(pattern, file.removeprefix("etc/")):
+                continue
+            # What is left out of the restarts by name is not restarted.
+            if table == "needrestart" and "corosync" in text:
+                continue
+            for name, value in re.findall(rf"(?m)^[ \t]*{line}[ \t]*$", text):
+                yield file.removeprefix("etc/"), table, name, value
 
 
 def _lvm(file: str, text: str) -> Iterator[Row]:
@@ -70,8 +94,9 @@ def _pairs(where: str, table: str, words: list[str]) -> Iterator[Row]:
 
 
 def _of_commands(setup: Setup) -> Iterator[Row]:
-    for file, words in commands_of(setup):
-        where = file.rpartition("/")[2]
+    for command in commands_run(setup):
+        words, where = list(command.words), command.file.rpartition("/")[2]
+        yield from _of_kernel(where, command.text)
         if words[0] in ("zpool", "zfs") and len(words) > 2:
             kind = "pool" if words[0] == "zpool" else "dataset"
             if words[1] == "set":
@@ -90,6 +115,20 @@ def _of_commands(setup: Setup) -> Iterator[Row]:
                     yield f"{where}: {words[-1]}", "lctl", match[1], match[2]
 
 
+def _of_kernel(where: str, text: str) -> Iterator[Row]:
+    """Yield what a command sets in the running kernel, and what it gives to a module."""
+    if text.startswith("sysctl "):
+        for name, value in re.findall(r"([\w./]+\.[\w./]+) ?= ?(\S+)", text):
+            yield where, "sysctl", name, value
+    if written := re.fullmatch(r"echo (?:-n )?(\S+) ?>+ ?/proc/sys/(\S+)", text):
+        yield where, "sysctl", written[2].replace("/", "."), written[1]
+    if written := re.fullmatch(r"echo (?:-n )?(\S+) ?>+ ?/sys/module/(\w+)/parameters/(\w+)", text):
+        yield where, f"module {written[2]}", written[3], written[1]
+    if loaded := re.fullmatch(r"modprobe (?:-\w+ )*(\w[\w-]*) (.*)", text):
+        for name, value in re.findall(r"(\w+)=(\S+)", loaded[2]):
+            yield where, f"module {loaded[1]}", name, value
+
+
 def _of_cluster_units(setup: Setup) -> Iterator[Row]:
     for file, text in setup.texts.items():
         unit = _CLUSTER_UNIT.fullmatch(file)
@@ -98,5 +137,8 @@ def _of_cluster_units(setup: Setup) -> Iterator[Row]:
             if head := re.match(r"\s*\[(\w+)\]", line):
                 section = head[1]
             name, equal, value = line.partition("=")
+            if unit and unit[1] in ("pacemaker", "corosync") and name.strip() == "Environment":
+                for key, given in re.findall(r"(\w+)=([^\s\"']+)", value):
+                    yield file.removeprefix("etc/"), f"{unit[1]} settings", key, given
             if unit and equal and not line.lstrip().startswith(("#", ";")):
                 yield file.removeprefix("etc/"), f"unit {section} of {unit[1]}", name.strip(), value.strip()

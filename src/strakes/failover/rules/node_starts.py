@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from strakes.failover.rules.commands import commands_run, enabled_units
 from strakes.failover.rules.lustre import made_targets
-from strakes.failover.rules.node_sources import commands_of
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
@@ -25,11 +25,6 @@ _IMPORT = {
     "-m": "imports a pool without its log, and what that has acknowledged",
     "-c": "believes a file in place of the disks",
 }
-
-
-def enabled_units(setup: Setup) -> set[str]:
-    """Return the names of the units that start at boot."""
-    return {name.rpartition("/")[2] for name in setup.units if re.search(r"\.(wants|requires)/", name)}
 
 
 @rule(
@@ -105,25 +100,6 @@ def waits(setup: Setup) -> Iterator[str]:
 
 
 @rule(
-    "started-by-a-script",
-    "error",
-    reason="A script at boot mounts, imports or promotes on every node that starts, whoever has it at that moment.",
-    remedy="Remove the command from rc.local; Pacemaker does it.",
-    source=OWN,
-)
-def scripted(setup: Setup) -> Iterator[str]:
-    """Find commands of rc.local that do what Pacemaker does."""
-    for file, words in commands_of(setup):
-        text = " ".join(words)
-        if "rc.local" in file and re.match(
-            r"(\S*/)?(drbdadm\s+(primary|up|adjust|secondary)|zpool\s+import|vgchange\s+.*-a|mount\s+-t\s+lustre|"
-            r"exportfs|ip\s+addr\s+add|mdadm\s+(-A|--assemble)|mount\s+/dev/(drbd|mapper))",
-            text,
-        ):
-            yield f"rc.local: {text[:80]}"
-
-
-@rule(
     "volumes-owned-by-both",
     "error",
     "pacemaker",
@@ -194,14 +170,17 @@ def imported(setup: Setup) -> Iterator[str]:
 )
 def local_part(setup: Setup) -> Iterator[str]:
     """Find logs of pools and journals of targets on a node's own disks."""
-    for _, words in commands_of(setup):
+    for command in commands_run(setup):
+        words = list(command.words)
         if words[:2] in (["zpool", "create"], ["zpool", "add"]) and "log" in words:
             after = words[words.index("log") + 1 :]
             local = [word for word in after if _LOCAL.fullmatch(word)]
-            shared = [
+            # What is added later goes to a pool that is made elsewhere.
+            shared = words[1] == "add" or [
                 word for word in words[: words.index("log")] if word.startswith("/dev/") and not _LOCAL.fullmatch(word)
             ]
-            yield from (f"make-targets.sh: the log of a pool is {word}" for word in local if shared)
+            where = command.file.rpartition("/")[2]
+            yield from (f"{where}: the log of a pool is {word}" for word in local if shared)
         if words[0] == "mkfs.lustre":
             for device in re.findall(r"\bdevice=(/dev/\S+)", " ".join(words)):
                 if _LOCAL.fullmatch(device) or device == words[-1]:
@@ -319,8 +298,12 @@ _OWN_LINES = re.compile(
     r"^\s*(#.*|system_id\s*=.*|PCMK_remote_address=.*|reservation_key\s.*|bindnetaddr:.*|InitiatorName=.*|host\s*=.*|name\s*=.*)?$"
 )
 _OWN_FILES = re.compile(
-    r"etc/(hostid|hostname|fstab|lvm/lvmlocal\.conf|iscsi/initiatorname\.iscsi|default/grub|machine-id)"
+    r"etc/(hostid|hostname|fstab|crypttab|mdadm(/mdadm)?\.conf|lvm/lvmlocal\.conf|iscsi/initiatorname\.iscsi|default/grub"
+    r"|machine-id|zfs/vdev_id\.conf|sysconfig/network(-scripts)?/.*|NetworkManager/.*|netplan/.*|network/.*"
+    r"|systemd/network/.*)"
 )
+# Cards have other names on other machines.
+_OF_CARDS = re.compile(r"etc/(sysconfig/network(-scripts)?|NetworkManager|netplan|network|systemd/network)/.*")
 _MUST_DIFFER = re.compile(r"etc/(hostid|hostname|machine-id|iscsi/initiatorname\.iscsi)")
 
 
@@ -345,8 +328,9 @@ def differing(setup: Setup) -> Iterator[str]:
     first = next(iter(nodes))
     for file in dict.fromkeys(file for files in nodes.values() for file in files):
         without = [node for node, files in nodes.items() if file not in files]
-        if without:
+        if without and not _OF_CARDS.fullmatch(file):
             yield f"{file} is not on {', '.join(without)}"
+        if without:
             continue
         texts = {node: _compared(file, files[file]) for node, files in nodes.items()}
         for node, lines in texts.items():

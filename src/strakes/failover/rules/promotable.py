@@ -9,6 +9,7 @@ from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
@@ -246,7 +247,8 @@ def other_machine(setup: Setup) -> Iterator[str]:
     """Find fencing devices for one node with the name of another one as their machine."""
     cib = setup.pacemaker
     for device in cib.devices:
-        machine = device.values.get("plug") or device.values.get("port", "")
         targets = cib.fences(device)
-        if machine in cib.nodes and len(targets) == 1 and machine not in targets:
-            yield f"cib: {device.id} is for {targets[0]}, and cuts the power of {machine}"
+        for node in targets if len(targets) == 1 or "pcmk_host_map" in device.values else ():
+            machine = plug_of(device, node)
+            if machine in cib.nodes and machine != node:
+                yield f"cib: {device.id} is for {node}, and cuts the power of {machine}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Literal
 
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, views_of_nodes
 
 # A note is good practice that is not followed; a configuration without it is not wrong.
 Severity = Literal["error", "warning", "note"]
@@ -41,6 +41,7 @@ _MODULES = (
     "site",
     "described",
     "described_words",
+    "described_both",
     "values",
     "options",
     "references",
@@ -51,14 +52,22 @@ _MODULES = (
     "node_files",
     "node_disks",
     "lnet",
+    "lnet_ways",
     "node_options",
     "node_starts",
+    "commands_against",
+    "claims",
+    "cards",
+    "firewall",
+    "running",
+    "identities",
     "behaviour",
     "inventory",
     "mentions",
     "promotable",
     "tickets",
     "agreements",
+    "answers",
     "state",
 )
 
@@ -117,14 +126,22 @@ def all_rules() -> tuple[Rule, ...]:
 
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
     """Return what is wrong, errors first, and the names of the rules that found no file to look at."""
-    found, passed = [], []
-    for one in all_rules():
-        if not one.needs <= setup.parts:
-            passed.append(one.name)
-            continue
-        found += [
-            RuleFinding(one.name, one.severity, where, one.reason, one.remedy, one.source) for where in one.find(setup)
-        ]
+    passed = [one.name for one in all_rules() if not one.needs <= setup.parts]
+    found = list(_findings(setup))
+    known = {(one.rule, one.where) for one in found}
+    # What several nodes have in files of their own is told once.
+    own = dict[RuleFinding, list[str]]()
+    for node, view in views_of_nodes(setup).items():
+        for finding in dict.fromkeys(_findings(view)):
+            if (finding.rule, finding.where) not in known:
+                own.setdefault(finding, []).append(node)
+    found += [replace(finding, where=f"{', '.join(nodes)}: {finding.where}") for finding, nodes in own.items()]
     # A resource may have one mistake twice, such as in the monitors of both its roles: that is told once.
     found = list(dict.fromkeys(found))
     return tuple(sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))), tuple(passed)
+
+
+def _findings(setup: Setup) -> Iterator[RuleFinding]:
+    for one in all_rules():
+        for where in one.find(setup) if one.needs <= setup.parts else ():
+            yield RuleFinding(one.name, one.severity, where, one.reason, one.remedy, one.source)

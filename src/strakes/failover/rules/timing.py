@@ -40,13 +40,14 @@ _LEAST_S = {
 def no_monitor(setup: Setup) -> Iterator[str]:
     """Find services that are not monitored."""
     for primitive in setup.pacemaker.services:
-        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in primitive.operations):
+        running = (one for one in primitive.operations if one.role != "Stopped")
+        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in running):
             yield f"cib: {primitive.id} is not monitored"
 
 
 @rule(
     "fencing-device-not-monitored",
-    "note",
+    "warning",
     "pacemaker",
     reason="A device that stopped answering is noticed when it is needed.",
     remedy="Add op monitor interval=60s.",
@@ -54,9 +55,13 @@ def no_monitor(setup: Setup) -> Iterator[str]:
 )
 def device_not_monitored(setup: Setup) -> Iterator[str]:
     """Find fencing devices that are not monitored."""
-    for device in setup.pacemaker.devices:
-        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations):
-            yield f"cib: {device.id} is not monitored"
+    silent = [
+        device.id
+        for device in setup.pacemaker.devices
+        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations)
+    ]
+    if silent:
+        yield f"cib: {', '.join(silent)}: not monitored"
 
 
 @rule(
@@ -192,7 +197,7 @@ def below_advice(setup: Setup) -> Iterator[str]:
     for one in setup.pacemaker.services:
         for name, advised in advised_times(f"{one.provider}:{one.agent}").items():
             given = one.timeout_s(name)
-            judged = one.agent in _LEAST_S or name == "monitor" or one.operation(name) is None
+            judged = name in (*_LEAST_S.get(one.agent, ()), "monitor") or one.operation(name) is None
             if not judged and 0 < given < advised / _LEAST_OF_ADVICE:
                 short.append(f"{name} of {one.id} has {given:g} s of {advised:g} s")
     if short:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from strakes.failover.cib_values import is_true
 from strakes.failover.rules.fencing_devices import tie_breakers, watchdog_fences
 from strakes.failover.rules.heartbeat import nodes_of
-from strakes.failover.rules.rule import SBD, rule
+from strakes.failover.rules.rule import COROSYNC_CONF, SBD, rule
 from strakes.failover.setup import Setup
 
 
@@ -73,3 +73,19 @@ def sbd(setup: Setup) -> Iterator[str]:
             yield f"sbd: SBD_DEVICE={disk} is one name; several are separated by ;"
         if disk in backing or disk.startswith("/dev/drbd"):
             yield f"sbd: SBD_DEVICE={disk} is replicated by DRBD, or holds its data"
+
+
+@rule(
+    "watchdog-wanted-by-two",
+    "error",
+    "sbd",
+    "corosync",
+    reason="A watchdog can be opened by one program: the other one does not start, or resets nothing.",
+    remedy="Remove resources { watchdog_device } from corosync.conf: sbd resets the node.",
+    source=COROSYNC_CONF,
+)
+def wanted_by_two(setup: Setup) -> Iterator[str]:
+    """Find a watchdog that Corosync opens although sbd needs it."""
+    device = setup.membership.one("resources").get("watchdog_device", "off")
+    if device not in ("", "off"):
+        yield f"corosync.conf: watchdog_device={device}, and sbd is used"

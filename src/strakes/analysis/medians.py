@@ -1,0 +1,45 @@
+"""What a figure shows of a measure that was met on several levels: the median of each of them. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from strakes.analysis.levels import Levels, runs_of
+from strakes.analysis.turns import fast_levels
+from strakes.findings.results import Measured
+from strakes.statistics.interval import median
+
+# Of two groups of runs farther apart no median is told as that of both.
+_ONE_FIGURE = 0.8
+
+
+def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[float, ...]:
+    """Return the measure's medians between changes, in order of time, or of slow and fast runs where levels take turns.
+
+    One where all its runs are on one side; none where it did not change.
+    """
+    parts: dict[int, list[float]] = {}
+    turns = next((turns for turns in levels.turns if measured.id in turns.cells), None)
+    if by_turns(measured.id, levels):
+        factor = turns.factor if turns is not None else levels.grouped[measured.id]
+        fast = fast_levels([(run.measure, run.better) for run in runs_of(measured)]).get(measured.id, 0.0)
+        slow = {run.at_s for run in runs_of(measured) if run.better - fast < math.log(factor) / 2}
+        for seen in measured.observations:
+            parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)
+    else:
+        since_start = [shift.after_s for shift in levels.shifts if measured.id in shift.cells]
+        moments = [start_s + moment for moment in (turns and turns.between) or since_start]
+        for seen in measured.observations:
+            parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
+    if measured.id not in levels.changed and len(parts) < 2:
+        return ()
+    # What the pilot met comes before all others, where that was the same work.
+    fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.like_pilot]
+    return (*fresh, *(median(parts[part]) for part in sorted(parts)))
+
+
+def by_turns(measure: str, levels: Levels) -> bool:
+    """Whether the runs of a measure are on two levels, in any order, so far apart that no median is of both."""
+    if measure in levels.changed:
+        return any(measure in turns.cells and turns.between is None for turns in levels.turns)
+    return levels.grouped.get(measure, 1.0) <= _ONE_FIGURE

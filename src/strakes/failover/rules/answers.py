@@ -1,0 +1,275 @@
+"""Rules about how Pacemaker answers failures and moves: on-fail, live migration, delays, the clock, attributes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree as Xml
+
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import is_true, score, seconds
+from strakes.failover.known_options import advised_times
+from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.setup import Setup
+
+_WATCHERS = ("ping", "pingd", "ethmonitor", "healthLNET")
+_SEEN_BY_CLIENTS = ("ip", "directory", "mountpoint", "drbd_resource", "pool", "fsid", "clientspec", "iqn", "nfs_ip")
+_FAILURES = {"select_nodes", "select_fencing", "select_resources"}
+_LEAST_ALERT_S = 1.0
+_MOST_BYTES = 1 << 16
+# A start that waits for longer than this was meant to wait.
+_LONG_S = 10.0
+
+
+@rule(
+    "device-fails-and-a-node-is-hit",
+    "error",
+    "pacemaker",
+    reason="A BMC, an outlet or a gateway that does not answer is no failure of the node that asks it: a healthy node "
+    "is powered off, or emptied.",
+    remedy="Remove on-fail from the monitors of fencing devices, and of what watches networks.",
+    source=f"{PACEMAKER}/operations.rst",
+)
+def hit(setup: Setup) -> Iterator[str]:
+    """Find fencing devices and watchers whose failure is answered by fencing, or emptying, the node that asks."""
+    for one in setup.pacemaker.primitives:
+        bad = ("fence", "standby") if one.standard == "stonith" else ("fence",) if one.agent in _WATCHERS else ()
+        for operation in one.operations:
+            if operation.on_fail in bad:
+                yield f"cib: {operation.name} of {one.id} has on-fail={operation.on_fail}"
+
+
+@rule(
+    "answer-that-does-not-apply",
+    "warning",
+    "pacemaker",
+    reason="on-fail=demote is for the promotion, and for monitors of what is promoted: elsewhere Pacemaker does "
+    "something else.",
+    remedy="Remove on-fail.",
+    source=f"{PACEMAKER}/operations.rst",
+)
+def demoted(setup: Setup) -> Iterator[str]:
+    """Find failures that are answered by demoting what is never promoted."""
+    for one in setup.pacemaker.primitives:
+        promotable = is_true(setup.pacemaker.clones.get(one.clone, {}).get("promotable", "false"))
+        for operation in one.operations:
+            fits = operation.name == "promote" or (operation.name == "monitor" and operation.role == "Promoted")
+            if operation.on_fail == "demote" and not (promotable and fits):
+                yield f"cib: {operation.name} of {one.id} has on-fail=demote"
+
+
+@rule(
+    "moved-while-it-runs",
+    "error",
+    "pacemaker",
+    reason="Only agents that can move a running service know what migrate_to is: with allow-migrate all others fail "
+    "there, and are stopped on both nodes.",
+    remedy="Remove allow-migrate.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def migrated(setup: Setup) -> Iterator[str]:
+    """Find services that are to be moved while they run, by agents that cannot."""
+    for one in setup.pacemaker.services:
+        known = advised_times(f"{one.provider}:{one.agent}")
+        fixed = one.is_mount or one.is_drbd or (known and "migrate_to" not in known)
+        if is_true(one.meta.get("allow-migrate", "false")) and fixed:
+            yield f"cib: {one.id} ({one.agent}) has allow-migrate"
+
+
+@rule(
+    "group-without-its-ties",
+    "error",
+    "pacemaker",
+    reason="Members of a group then run on different nodes, or begin all at once: the mount and what needs it "
+    "are apart.",
+    remedy="Remove ordered and collocated.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def loose(setup: Setup) -> Iterator[str]:
+    """Find groups that are told not to keep their members together, or in order."""
+    for group in setup.pacemaker.root.iter("group"):
+        for pair in group.iterfind("./meta_attributes/nvpair"):
+            if pair.get("name") in ("ordered", "collocated") and not is_true(pair.get("value", "")):
+                yield f"cib: {group.get('id')} has {pair.get('name')}={pair.get('value')}"
+
+
+@rule(
+    "take-over-waits-on-purpose",
+    "warning",
+    "pacemaker",
+    reason="Pacemaker waits for start-delay before it does this: nobody serves meanwhile.",
+    remedy="Remove start-delay; an order says what has to be there first.",
+    source=f"{PACEMAKER}/operations.rst",
+)
+def waits(setup: Setup) -> Iterator[str]:
+    """Find delays before what a take-over consists of."""
+    for operation in setup.pacemaker.root.iter("op"):
+        delay = operation.get("start-delay", "0")
+        if operation.get("name") in ("start", "stop", "promote", "demote") and seconds(delay) > _LONG_S:
+            yield f"cib: {operation.get('id')} has start-delay={delay}"
+
+
+@rule(
+    "stopped-by-the-clock",
+    "error",
+    "pacemaker",
+    reason="At these times no node may run the service, whatever its state.",
+    remedy="Remove the rule, or name the node in it: #uname.",
+    source=f"{PACEMAKER}/rules.rst",
+)
+def by_the_clock(setup: Setup) -> Iterator[str]:
+    """Find services that may run nowhere at some times that come again, or have come."""
+    cib = setup.pacemaker
+    for constraint in cib.root.iterfind("./configuration/constraints/rsc_location"):
+        for one in constraint.iterfind("./rule"):
+            serving = any(member.standard != "stonith" for member in cib.ties.members(constraint.get("rsc", "")))
+            parts = list(one)
+            clocks = [part for part in parts if part.tag == "date_expression" and part.get("operation") != "lt"]
+            if serving and parts and clocks == parts and score(one.get("score", "0")) == float("-inf"):
+                yield f"cib: {constraint.get('id')} keeps {constraint.get('rsc')} from every node"
+
+
+@rule(
+    "placed-by-an-attribute-that-does-not-tell-nodes-apart",
+    "error",
+    "pacemaker",
+    reason="Nodes with the same value of node-attribute, or without one, count as one place: the service may run on "
+    "another node than what it needs.",
+    remedy="Remove node-attribute, or give each node a value of its own.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def by_attribute(setup: Setup) -> Iterator[str]:
+    """Find colocations on any node with the same value of an attribute, where nodes share it."""
+    cib = setup.pacemaker
+    for constraint in cib.root.iterfind("./configuration/constraints/rsc_colocation[@node-attribute]"):
+        name = constraint.get("node-attribute", "")
+        values = [cib.node_attributes.get(node, {}).get(name) for node in cib.nodes]
+        binding = score(constraint.get("score", "INFINITY")) == float("inf") and not name.startswith("#")
+        if binding and len(set(values)) < len(values) and _needs(cib, constraint):
+            yield f"cib: {constraint.get('id')} goes by {name}, which does not tell the nodes apart"
+
+
+def _needs(cib: Cib, constraint: Xml.Element) -> bool:
+    """Tell whether a colocation is with something that is on one node, such as a mount or a promoted copy."""
+    names = [constraint.get("rsc", ""), constraint.get("with-rsc", "")]
+    names += [ref.get("id", "") for ref in constraint.iter("resource_ref")]
+    members = [member for name in names for member in cib.ties.members(name)]
+    return any(
+        member.is_mount or member.is_drbd or member.agent in ("ZFS", "LVM-activate", "LVM") for member in members
+    )
+
+
+@rule(
+    "alerts-that-reach-nobody",
+    "warning",
+    "pacemaker",
+    reason="The alert is switched off, has no time, hears of no failure, or has nobody to tell: the cluster runs on "
+    "one leg until the next failure.",
+    remedy="Remove select, enabled and timeout; a recipient for a program that asks for one (CRM_alert_recipient).",
+    source=f"{PACEMAKER}/alerts.rst",
+)
+def silent(setup: Setup) -> Iterator[str]:
+    """Find alerts that tell nobody of a failure."""
+    alerts = setup.pacemaker.root.findall("./configuration/alerts/alert")
+    # Several may share the work.
+    heard = [kind.tag for alert in alerts for kind in alert.iterfind("./select/*")]
+    deaf = all(alert.find("./select") is not None for alert in alerts) and not _FAILURES & set(heard)
+    for alert in alerts:
+        meta = {pair.get("name"): pair.get("value", "") for pair in alert.iterfind("./meta_attributes/nvpair")}
+        if not is_true(meta.get("enabled", "true")) or seconds(meta.get("timeout", "30s")) < _LEAST_ALERT_S or deaf:
+            yield f"cib: {alert.get('id')} is called for no failure"
+        program = setup.root / alert.get("path", "").lstrip("/")
+        if alert.find("./recipient") is None and program.is_file() and ".." not in program.parts:
+            with program.open("rb") as file:
+                asks = b"CRM_alert_recipient" in file.read(_MOST_BYTES)
+            if asks:
+                yield f"cib: {alert.get('id')} has no recipient, and its program asks for one"
+
+
+@rule(
+    "another-service-on-one-node",
+    "warning",
+    "pacemaker",
+    reason="By a rule one node gets another value: after a take-over clients look for the service, or programs for "
+    "their data, where they are not.",
+    remedy="One value for all nodes; only what the nodes themselves call differently (nic, device) may need a rule.",
+    source=f"{PACEMAKER}/rules.rst",
+)
+def by_node(setup: Setup) -> Iterator[str]:
+    """Find parameters that clients see, with another value on some nodes."""
+    cib = setup.pacemaker
+    services = {one.id: one for one in cib.services}
+    for element in cib.root.iter("primitive"):
+        own = services.get(element.get("id", ""))
+        for block in element.iterfind("./instance_attributes[rule]"):
+            for pair in block.iterfind("./nvpair"):
+                name, value = pair.get("name", ""), pair.get("value", "")
+                if own and name in _SEEN_BY_CLIENTS and own.values.get(name, value) != value:
+                    yield f"cib: {own.id} has {name}={own.values[name]}, and on some nodes {value}"
+
+
+@rule(
+    "one-unit-in-two-resources",
+    "error",
+    "pacemaker",
+    reason="Both resources start and stop the same program: when one of them moves, the program of the other dies, "
+    "and it may run on both nodes.",
+    remedy="One resource for a unit; a clone where it is to run everywhere.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def one_unit(setup: Setup) -> Iterator[str]:
+    """Find units of systemd that two resources start."""
+    owners: dict[str, str] = {}
+    for one in setup.pacemaker.services:
+        if one.standard in ("systemd", "service", "lsb", "upstart"):
+            other = owners.setdefault(one.agent.removesuffix(".service"), one.id)
+            if other != one.id:
+                yield f"cib: {other} and {one.id} are both {one.agent}"
+
+
+@rule(
+    "delay-at-a-later-level",
+    "warning",
+    "pacemaker",
+    reason="The first level has no delay for either node: both sides power each other off before the delay of a later "
+    "level counts.",
+    remedy="The same pcmk_delay_base for all devices of a node, in all levels.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def late_delay(setup: Setup) -> Iterator[str]:
+    """Find delays on later levels only."""
+    cib = setup.pacemaker
+    devices = {device.id: device for device in cib.devices}
+    first = dict[str, float]()
+    later = dict[str, float]()
+    for node in cib.nodes:
+        levels = [[devices[name] for name in level if name in devices] for level in cib.levels_of(node)]
+        if len(levels) > 1:
+            first[node] = max((cib.delay_s(device, node) for device in levels[0]), default=0.0)
+            later[node] = max((cib.delay_s(device, node) for level in levels[1:] for device in level), default=0.0)
+    delayed = [node for node, delay in later.items() if delay > 0]
+    if len(first) == len(cib.nodes) == 2 and not any(first.values()) and len(delayed) == 1:
+        yield f"cib: {delayed[0]} has a delay in later levels only"
+
+
+@rule(
+    "reservation-on-another-disk",
+    "error",
+    "pacemaker",
+    reason="The reservation is taken on the disks that devices names: a node that lost it goes on writing to "
+    "all others.",
+    remedy="devices with every shared disk that holds data.",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/scsi/fence_scsi.py",
+)
+def reserved(setup: Setup) -> Iterator[str]:
+    """Find shared disks that are mounted and not among those of the reservation."""
+    described = {target.device for target in setup.cluster.targets if target.shared} if setup.cluster else set[str]()
+    for device in setup.pacemaker.devices:
+        disks = [disk for disk in re.split(r"[,\s]+", device.values.get("devices", "")) if disk]
+        if device.agent not in ("fence_scsi", "fence_mpath") or not disks:
+            continue
+        for one in setup.pacemaker.services:
+            # Volumes of LVM have a hyphen here: on which disks they are the files do not say.
+            certain = one.device in described or re.fullmatch(r"/dev/(mapper/\w+|disk/by-id/\S+)", one.device)
+            if one.is_mount and certain and not any(one.device.startswith(disk) for disk in disks):
+                yield f"cib: {one.id} is on {one.device}, {device.id} reserves {', '.join(disks)}"

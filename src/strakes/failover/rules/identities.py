@@ -1,0 +1,192 @@
+"""Rules about what names a node or a disk: numbers that have to differ, names that have to agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from strakes.failover.rules.commands import enabled_units
+from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.node_options import settings_of_nodes
+from strakes.failover.rules.rule import rule
+from strakes.failover.setup import LIVE, Setup
+
+_LNET = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/lnetctl.8"
+_INITIATOR = re.compile(r"iqn\.\d{4}-(0[1-9]|1[0-2])\.[\w.-]+(:\S+)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]+")
+_SET_PARAM = re.compile(r"(?:osc|osp|mdc|lov|lod|mdt|mdd|obdfilter|ofd|osd-\w+|llite)\.([A-Za-z0-9_]{1,8})-")
+_CONF_PARAM = re.compile(r"([A-Za-z0-9_]{1,8})(?:-(?:MDT|OST)[0-9a-f]{4})?\.(?:sys|quota|mdt|ost|osc|mdc|llite|lov)\.")
+# Table, name, and values that are the same for all and should not be, with what goes wrong.
+_OF_ONE_NODE = (
+    ("module spl", "spl_hostid", r"(?!0+$|0x0+$).+", "multihost takes two nodes with one host id for one"),
+    ("lvm.conf local", "system_id", ".+", "both nodes own the groups of volumes"),
+    ("lvm.conf local", "host_id", "[1-9].*", "lvmlockd takes two nodes with one number for one"),
+    (r"multipath.conf (defaults|multipath)", "reservation_key", "(?!file).+", "nobody is kept out by his key"),
+    ("sanlock.conf", "our_host_name", ".+", "sanlock takes two nodes with one name for one"),
+    ("nfs.conf statd", "name", "(?={node}).+", "after a take-over clients do not know who calls them"),
+)
+
+
+@rule(
+    "one-identity-for-all-nodes",
+    "warning",
+    reason="The file is the same on all nodes, and what it sets has to be another on each: what keeps a second node "
+    "away does not see one.",
+    remedy="The line in a file of its own on each node (nodes/NAME/etc here), or what the program derives by itself.",
+    source="https://openzfs.github.io/openzfs-docs/man/master/4/spl.4.html",
+)
+def identities(setup: Setup) -> Iterator[str]:
+    """Find identities of a node in files that all nodes have."""
+    if setup.node or setup.where == LIVE:
+        return
+    names = "|".join(re.escape(name) for name in setup.node_names) or "(?!)"
+    for given in settings_of_nodes(setup):
+        for table, name, bad, because in _OF_ONE_NODE:
+            pattern = bad.replace("{node}", rf"({names})$")
+            if (
+                re.fullmatch(table, given.table)
+                and re.fullmatch(name, given.name)
+                and re.fullmatch(pattern, given.value)
+            ):
+                yield f"{given.file}: {given.name}={given.value}: {because}"
+
+
+@rule(
+    "host-name-of-another-node",
+    "error",
+    "nodes",
+    reason="Corosync, Pacemaker and DRBD know a node by its host name: with that of the other one it is taken for it, "
+    "or for nobody.",
+    remedy="hostnamectl set-hostname NAME, as in corosync.conf.",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/nodes.rst",
+)
+def host_names(setup: Setup) -> Iterator[str]:
+    """Find nodes whose host name is that of another node, or of none."""
+    known = set(setup.node_names)
+    for name, text in setup.texts.items():
+        found = re.fullmatch(r"nodes/([^/]+)/etc/hostname", name)
+        given = text.split()[0] if found and text.split() else ""
+        if found and found[1] in known and given and given != found[1] and not given.startswith(f"{found[1]}."):
+            yield f"{found[1]}: hostname is {given}"
+
+
+@rule(
+    "iscsi-login-refused",
+    "error",
+    reason="A name of another form is refused by targets, and CHAP without a name of the user logs in nowhere: the "
+    "disks are not there.",
+    remedy="InitiatorName=iqn.YYYY-MM.DOMAIN:NAME; node.session.auth.username beside authmethod = CHAP.",
+    source="https://github.com/open-iscsi/open-iscsi/blob/master/README",
+)
+def refused(setup: Setup) -> Iterator[str]:
+    """Find names of initiators that are none, and logins without a user."""
+    for name, text in setup.texts.items():
+        if name.rpartition("/")[2] == "initiatorname.iscsi":
+            for given in re.findall(r"(?m)^\s*InitiatorName\s*=\s*(.*?)\s*$", text):
+                if not re.fullmatch(
+                    r"iqn\.\d{4}-(0[1-9]|1[0-2])\.[\w.-]+(:\S+)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]+", given
+                ):
+                    yield f"{name.removeprefix('etc/')}: InitiatorName={given}"
+    given = setup.settings_of("etc/iscsi/iscsid.conf")
+    if given.get("node.session.auth.authmethod", "").upper() == "CHAP" and not given.get("node.session.auth.username"):
+        yield "iscsi/iscsid.conf: authmethod = CHAP, and no username"
+
+
+@rule(
+    "state-of-locks-beside-the-shared-one",
+    "error",
+    "pacemaker",
+    reason="nfsserver carries /var/lib/nfs from node to node; a program that keeps the list of clients elsewhere does "
+    "not have it after a take-over, and clients lose their locks.",
+    remedy="Remove the line from nfs.conf: /var/lib/nfs and what is below it.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+)
+def elsewhere(setup: Setup) -> Iterator[str]:
+    """Find programs of NFS that keep their state beside what moves with the service."""
+    carried = [
+        one for one in setup.pacemaker.services if one.agent == "nfsserver" and one.values.get("nfs_shared_infodir")
+    ]
+    for given in settings_of_nodes(setup) if carried else ():
+        if given.table.startswith("nfs.conf ") and given.name in ("state-directory-path", "storagedir"):
+            shared = tuple(one.values["nfs_shared_infodir"] for one in carried)
+            if (
+                not given.value.startswith(("/var/lib/nfs/nfsd", "/var/lib/nfs/statd", *shared))
+                and given.value != "/var/lib/nfs"
+            ):
+                yield f"{given.file}: {given.name}={given.value}"
+
+
+@rule(
+    "parameters-of-another-file-system",
+    "error",
+    "lustre",
+    reason="The name is not that of the file system which is made here: the setting reaches nobody.",
+    remedy="The name of --fsname, or a star.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/lctl.8",
+)
+def parameters(setup: Setup) -> Iterator[str]:
+    """Find parameters of file systems that are not made here."""
+    made = {name for words in made_targets(setup) for name in named_words(words, "fsname")}
+    for given in settings_of_nodes(setup):
+        if given.table != "lctl" or not made:
+            continue
+        named = _SET_PARAM.match(given.name) or _CONF_PARAM.match(given.name)
+        if named and named[1] not in made:
+            yield f"{given.file}: {given.name}, the file system is {', '.join(sorted(made))}"
+
+
+def _nets_of_yaml(text: str) -> set[str]:
+    """Return the nets that lnet.conf brings up."""
+    try:
+        read = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError):
+        return set()
+    nets = read.get("net") if isinstance(read, dict) else None
+    return {str(net["net type"]) for net in nets or () if isinstance(net, dict) and "net type" in net} - {"lo"}
+
+
+@rule(
+    "network-of-lustre-not-brought-up",
+    "error",
+    "lustre",
+    reason="Targets are made for a net that lnet.conf does not bring up: clients and servers do not reach them.",
+    remedy="net type in lnet.conf as in the NIDs of the targets.",
+    source=_LNET,
+)
+def nets(setup: Setup) -> Iterator[str]:
+    """Find nets of the targets' NIDs that are not in lnet.conf."""
+    there = _nets_of_yaml(setup.texts.get("etc/lnet.conf", ""))
+    by_modprobe = re.search(r"\b(networks|ip2nets)=", setup.lnet)
+    enabled = enabled_units(setup)
+    if there and not by_modprobe and "pacemaker.service" in enabled and "lnet.service" not in enabled:
+        yield "systemd: lnet.service is not enabled, and lnet.conf has the networks"
+    for words in made_targets(setup) if there and not by_modprobe else ():
+        used = {nid.rpartition("@")[2] for nid in named_words(words, "servicenode") if "@" in nid}
+        for net in sorted(used - there - {f"{one}0" for one in there} - {one.removesuffix("0") for one in there}):
+            yield f"lnet.conf: no net type {net}, which {words[-1]} has"
+
+
+@rule(
+    "list-of-targets-contradicts-the-cluster",
+    "error",
+    "lustre",
+    reason="ldev.conf gives a target another disk than it was made on: whoever mounts by that list mounts the wrong "
+    "one.",
+    remedy="LOCAL FOREIGN LABEL DEVICE with the device of mkfs.lustre.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/ldev.conf.5",
+)
+def listed(setup: Setup) -> Iterator[str]:
+    """Find lines of ldev.conf with another disk than the target was made on."""
+    made = dict[str, str]()
+    for words in made_targets(setup):
+        given = {word.partition("=")[0]: word.partition("=")[2] for word in words if word.startswith("--")}
+        kind = "OST" if "--ost" in given else "MDT" if "--mdt" in given else ""
+        index = given.get("--index", "")
+        if kind and re.fullmatch(r"\d{1,5}", index):
+            made[f"{given.get('--fsname', '')}-{kind}{int(index):04x}"] = words[-1]
+    for line in setup.texts.get("etc/ldev.conf", "").splitlines():
+        words = line.partition("#")[0].split()
+        device = re.sub(r"^(zfs|md|lustre|lvm):", "", words[3]) if len(words) > 3 else ""
+        if device and made.get(words[2], device) != device:
+            yield f"ldev.conf: {words[2]} is {device}, made on {made[words[2]]}"

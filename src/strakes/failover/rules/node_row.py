@@ -1,0 +1,42 @@
+"""What a row says of one setting of a node, and what a setup has to use for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strakes.failover.rules.rule import Severity
+from strakes.failover.setup import Setup
+
+NO = "n|no|0|false|off"
+YES = "y|yes|1|true|on"
+
+
+@dataclass(frozen=True)
+class NodeRow:
+    """Table, names and values as regular expressions; ``only_with`` names what the setup has to use."""
+
+    table: str
+    names: str
+    bad: str
+    because: str
+    severity: Severity = "error"
+    only_with: str = ""
+
+
+def uses(setup: Setup, what: str) -> bool:
+    """Tell whether the setup uses what a row is about."""
+    agents = {one.agent for one in setup.cib.services} if setup.cib else set()
+    devices = {one.agent for one in setup.cib.devices} if setup.cib else set()
+    lustre = bool(setup.lustre or setup.lnet) or any(one.is_lustre for one in (setup.cib.services if setup.cib else ()))
+    return {
+        "": True,
+        "sbd": bool(setup.sbd),
+        "lustre": lustre,
+        "drbd": bool(setup.drbd),
+        "zfs": "ZFS" in agents or "zpool create" in setup.lustre,
+        "lvm": bool(agents & {"LVM-activate", "LVM", "clvm", "lvmlockd"}),
+        "multipath": "etc/multipath.conf" in setup.texts,
+        "address": bool(agents & {"IPaddr2", "IPaddr"}),
+        "fence_kdump": "fence_kdump" in devices,
+        "exports": bool(agents & {"exportfs", "nfsserver"}),
+    }[what]

@@ -240,6 +240,27 @@ def notified(setup: Setup) -> Iterator[str]:
                 # A name may be that of the address.
                 if re.fullmatch(r"[0-9a-fA-F:.]+", given) and addresses and given not in addresses:
                     yield f"cib: {one.id} has {name}={given}, which no IPaddr2 has"
+        if one.agent == "nfsnotify" and addresses and not one.values.get("source_host"):
+            yield f"cib: {one.id} has no source_host: clients are told from an address of the node"
+
+
+@rule(
+    "clients-told-from-nothing",
+    "warning",
+    "pacemaker",
+    reason="Without nfs_shared_infodir each node keeps its own list of clients that hold locks: after a take-over "
+    "nobody of the right list is told.",
+    remedy="nfs_shared_infodir on the mount that moves with the service.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+)
+def told_from_nothing(setup: Setup) -> Iterator[str]:
+    """Find NFS servers whose list of lock holders does not move, although clients are to be told."""
+    services = setup.pacemaker.services
+    notify = next((one for one in services if one.agent == "nfsnotify"), None)
+    servers = [one for one in services if one.agent == "nfsserver"]
+    moves = any(one.values.get("nfs_shared_infodir") for one in servers)
+    if notify and servers and not moves and not notify.values.get("notify_args"):
+        yield f"cib: {servers[0].id} has no nfs_shared_infodir, and {notify.id} tells clients"
 
 
 @rule(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.rules.commands import enabled_units
+from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.layers import volume_groups, volume_named
 from strakes.failover.rules.mentions import mentions_of
 from strakes.failover.rules.rule import QDEVICE, SBD, rule
@@ -172,6 +173,15 @@ def multipath(setup: Setup) -> Iterator[str]:
                     and key != "file"
                 ):
                     yield f"multipath.conf: reservation_key {key} is that of {owners[key]} and {node[1]}"
+        one_key = re.search(r"(?m)^\s*reservation_key\s+\"?(0x[0-9a-fA-F]+)\b", text)
+        keys = (
+            {plug_of(device, node) for node in setup.pacemaker.fences(device)}
+            if device.agent == "fence_mpath"
+            else set()
+        )
+        if one_key and len(keys) > 1 and not setup.node and "nodes" not in setup.parts:
+            several = ", ".join(sorted(keys))
+            yield f"multipath.conf: reservation_key {one_key[1]} is for every node, {device.id} has {several}"
 
 
 @rule(

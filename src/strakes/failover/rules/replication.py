@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatch
 
 from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.rule import DRBD_CONF, OWN, rule
@@ -29,6 +31,22 @@ _NO_HANDLERS = (
     "outdate-peer.sh",
 )
 _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2")
+# Of ssh, rpcbind, LNet, NFS, pcsd, Pacemaker's remote nodes, the quorum device, Corosync, booth and dlm.
+_PORTS_OF_OTHERS = (
+    "22",
+    "111",
+    "988",
+    "2049",
+    "2224",
+    "3121",
+    "5403",
+    "5404",
+    "5405",
+    "5406",
+    "9929",
+    "20048",
+    "21064",
+)
 
 
 @rule(
@@ -418,7 +436,8 @@ def _leads_somewhere(address: str) -> bool:
     "replication-address-wrong",
     "error",
     "drbd",
-    reason="Two sides with one address, or on Corosync's port, do not find each other: there is no second copy.",
+    reason="Two sides with one address, or on a port that Corosync, pcsd, LNet or NFS has, do not find each other: "
+    "there is no second copy.",
     remedy="Each host its own address on the replication network, and a port of its own, such as 7788.",
     source=DRBD_CONF,
 )
@@ -438,8 +457,8 @@ def addresses(setup: Setup) -> Iterator[str]:
                 other = seen.setdefault(address, host.name)
                 if other != host.name:
                     yield f"drbd: {other} and {host.name} have the same address in {resource.name}: {address}"
-                if address.rpartition(":")[2] in ("5404", "5405", "5406"):
-                    yield f"drbd: {resource.name} uses a port of Corosync on {host.name}: {address}"
+                if address.rpartition(":")[2] in _PORTS_OF_OTHERS:
+                    yield f"drbd: {resource.name} uses a port of another program on {host.name}: {address}"
                 if address.startswith("127."):
                     yield f"drbd: {resource.name} has the address {address} on {host.name}"
         # Where one side has an address of a heartbeat link, the others have theirs on that link.
@@ -466,3 +485,25 @@ def secret(setup: Setup) -> Iterator[str]:
     for name, text in setup.texts.items():
         if name.startswith("etc/drbd") and "shared-secret" in text and setup.modes.get(name, 0) & 0o077:
             yield f"{name} has a shared-secret and mode {setup.modes[name]:04o}"
+
+
+@rule(
+    "replication-file-not-read",
+    "error",
+    "drbd",
+    reason="DRBD reads drbd.conf and what that includes: a resource in another file does not exist.",
+    remedy='include "drbd.d/*.res";',
+    source=DRBD_CONF,
+)
+def not_read(setup: Setup) -> Iterator[str]:
+    """Find files of resources that drbd.conf does not include."""
+    files = {name: re.sub(r"#.*", "", text) for name, text in setup.texts.items() if name.startswith("etc/drbd")}
+    included = [
+        posixpath.join("/", posixpath.dirname(name), one)
+        for name, text in files.items()
+        for one in re.findall(r'(?m)^\s*include\s+"?([^";]+)"?\s*;', text)
+    ]
+    for name, text in files.items() if files.get("etc/drbd.conf", "").strip() else ():
+        holds = name.startswith("etc/drbd.d/") and re.search(r"(?m)^\s*resource\b", text)
+        if holds and not any(fnmatch(f"/{name}", one) for one in included):
+            yield f"drbd.conf: {name.removeprefix('etc/')} is not included"

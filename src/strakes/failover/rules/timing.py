@@ -47,7 +47,7 @@ def no_monitor(setup: Setup) -> Iterator[str]:
 
 @rule(
     "fencing-device-not-monitored",
-    "note",
+    "warning",
     "pacemaker",
     reason="A device that stopped answering is noticed when it is needed.",
     remedy="Add op monitor interval=60s.",
@@ -55,9 +55,13 @@ def no_monitor(setup: Setup) -> Iterator[str]:
 )
 def device_not_monitored(setup: Setup) -> Iterator[str]:
     """Find fencing devices that are not monitored."""
-    for device in setup.pacemaker.devices:
-        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations):
-            yield f"cib: {device.id} is not monitored"
+    silent = [
+        device.id
+        for device in setup.pacemaker.devices
+        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations)
+    ]
+    if silent:
+        yield f"cib: {', '.join(silent)}: not monitored"
 
 
 @rule(

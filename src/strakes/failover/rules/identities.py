@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from strakes.failover.rules.commands import enabled_units
+from strakes.failover.rules.commands import commands_run, enabled_units
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.node_options import settings_of_nodes
 from strakes.failover.rules.rule import rule
@@ -115,6 +115,22 @@ def elsewhere(setup: Setup) -> Iterator[str]:
                 and given.value != "/var/lib/nfs"
             ):
                 yield f"{given.file}: {given.name}={given.value}"
+
+
+@rule(
+    "parameter-gone-after-a-restart",
+    "warning",
+    "lustre",
+    reason="set_param without -P holds until the target is mounted again: after a take-over it is gone.",
+    remedy="lctl set_param -P, on the node of the MGS.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/lctl-set_param.8",
+)
+def not_for_good(setup: Setup) -> Iterator[str]:
+    """Find settings of a script run once that do not last."""
+    for command in commands_run(setup):
+        lasting = any(re.fullmatch(r"-\w*P\w*|--perm\w*", word) for word in command.words)
+        if command.when == "script" and command.words[:2] == ("lctl", "set_param") and not lasting:
+            yield f"{command.where}: {command.text[:90]}"
 
 
 @rule(

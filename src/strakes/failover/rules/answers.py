@@ -9,6 +9,7 @@ from xml.etree import ElementTree as Xml
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true, score, seconds
 from strakes.failover.known_options import advised_times
+from strakes.failover.rules.fencing_devices import pretends_because
 from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
 
@@ -243,7 +244,9 @@ def late_delay(setup: Setup) -> Iterator[str]:
     first = dict[str, float]()
     later = dict[str, float]()
     for node in cib.nodes:
-        levels = [[devices[name] for name in level if name in devices] for level in cib.levels_of(node)]
+        named = [[devices[name] for name in level if name in devices] for level in cib.levels_of(node)]
+        # What only waits for a dump powers nobody off.
+        levels = [level for level in named if not all(map(pretends_because, level))]
         if len(levels) > 1:
             first[node] = max((cib.delay_s(device, node) for device in levels[0]), default=0.0)
             later[node] = max((cib.delay_s(device, node) for level in levels[1:] for device in level), default=0.0)

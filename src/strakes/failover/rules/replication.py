@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatch
 
 from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.rule import DRBD_CONF, OWN, rule
@@ -485,25 +483,3 @@ def secret(setup: Setup) -> Iterator[str]:
     for name, text in setup.texts.items():
         if name.startswith("etc/drbd") and "shared-secret" in text and setup.modes.get(name, 0) & 0o077:
             yield f"{name} has a shared-secret and mode {setup.modes[name]:04o}"
-
-
-@rule(
-    "replication-file-not-read",
-    "error",
-    "drbd",
-    reason="DRBD reads drbd.conf and what that includes: a resource in another file does not exist.",
-    remedy='include "drbd.d/*.res";',
-    source=DRBD_CONF,
-)
-def not_read(setup: Setup) -> Iterator[str]:
-    """Find files of resources that drbd.conf does not include."""
-    files = {name: re.sub(r"#.*", "", text) for name, text in setup.texts.items() if name.startswith("etc/drbd")}
-    included = [
-        posixpath.join("/", posixpath.dirname(name), one)
-        for name, text in files.items()
-        for one in re.findall(r'(?m)^\s*include\s+"?([^";]+)"?\s*;', text)
-    ]
-    for name, text in files.items() if files.get("etc/drbd.conf", "").strip() else ():
-        holds = name.startswith("etc/drbd.d/") and re.search(r"(?m)^\s*resource\b", text)
-        if holds and not any(fnmatch(f"/{name}", one) for one in included):
-            yield f"drbd.conf: {name.removeprefix('etc/')} is not included"

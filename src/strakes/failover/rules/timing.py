@@ -58,7 +58,9 @@ def device_not_monitored(setup: Setup) -> Iterator[str]:
     silent = [
         device.id
         for device in setup.pacemaker.devices
-        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations)
+        # sbd itself watches its disks.
+        if device.agent not in ("external/sbd", "fence_sbd", "fence_watchdog")
+        and not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations)
     ]
     if silent:
         yield f"cib: {', '.join(silent)}: not monitored"

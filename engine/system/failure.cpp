@@ -26,6 +26,8 @@ constexpr std::array kKnown = std::to_array<Known>({
     {ENOENT, "ENOENT", "Something else removed files of this run; keep other programs out of its directory."},
     {EIO, "EIO", kAskAdministrator},
     {ENXIO, "ENXIO", kAskAdministrator},
+    {EBADF, "EBADF",
+     "Something closes this run's files, or a preloaded library has descriptors of its own: use the backend posix."},
     {EAGAIN, "EAGAIN", kAskAdministrator},
     {ENOMEM, "ENOMEM", "Use a smaller transfer size or fewer ranks."},
     {EACCES, "EACCES", kPermission},

@@ -13,9 +13,16 @@ from pathlib import Path
 
 from strakes.errors import BadInputError, nearest_word
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
-from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, place_of, plan_of, ranks_of
+from strakes.interop.commands.words import (
+    ForeignOption,
+    GivenCommand,
+    Translation,
+    bytes_of_ior,
+    place_of,
+    plan_of,
+    ranks_of,
+)
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
-from strakes.units import parse_bytes
 
 OPTIONS: dict[str, ForeignOption] = {}
 # Seconds of the stonewall that a valid run has, and the bytes of IO500's small files and small writes.
@@ -116,7 +123,7 @@ class Configuration:
         """Return bytes, written as IOR wants them (2m). Raises BadInputError."""
         text = self.text(section, key, default)
         try:
-            size = parse_bytes(text)
+            size = bytes_of_ior(text)
         except BadInputError as error:
             raise self.fault(section, key, error.what, error.remedy) from error
         if size < 1:

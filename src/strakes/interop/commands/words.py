@@ -109,7 +109,7 @@ class GivenCommand:
         """
         text = self.values.get(name, default)
         try:
-            return parse_bytes(text)
+            return bytes_of_ior(text)
         except BadInputError as error:
             raise BadInputError(
                 f"{shown(name)} {text}: {error.what}", where=f"strakes run {self.tool}", remedy=error.remedy
@@ -227,9 +227,18 @@ def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
     return "\n".join(lines)
 
 
+def bytes_of_ior(text: str) -> int:
+    """Return the bytes of a size as IOR and mdtest read it: the first letter of its unit, binary. Raises BadInputError.
+
+    >>> bytes_of_ior("4MB"), bytes_of_ior("64k"), bytes_of_ior("47008")
+    (4194304, 65536, 47008)
+    """
+    return parse_bytes(re.sub(r"(?i)(?<=[kmgt])b$", "", text))
+
+
 def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -> int:
-    """Return the number of ranks: from strakes run -n, else from the tool's own option, else 1, as the tool without a
-    launcher.
+    """Return the number of ranks: from strakes run -n, of which the tool's own option may take fewer, or from that
+    option, else 1, as the tool without a launcher.
 
     Raises BadInputError where a launcher has started strakes several times.
     """
@@ -242,7 +251,9 @@ def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -
                 remedy=f"Start it once: strakes run -n {size} {tool} ...",
             )
     if asked is not None:
-        return asked
+        if stated > asked:
+            command.note(f"fewer ranks than tasks: strakes run -n {asked} has the last word")
+        return min(asked, stated or asked)
     if stated:
         return stated
     command.note(f"one rank, like {tool} without a launcher; for more, run strakes run -n RANKS {tool} ...")

@@ -48,7 +48,7 @@ class Size:
 
     clients: int
     ranks_each: int = 4
-    mdts: int = 1
+    mdts: float = 1
     osts: int = 4
 
     @property
@@ -112,7 +112,7 @@ class Task:
         return frozenset(part for part, share in busy.items() if share >= most - CLOSE) if most > 0.5 else frozenset()
 
 
-def units_of(size: Size) -> dict[Part, int]:
+def units_of(size: Size) -> dict[Part, float]:
     """Return how many of each part there are."""
     return {"clients": size.clients, "links": size.clients, "mdts": size.mdts, "osts": size.osts, "lock": 1}
 
@@ -158,7 +158,7 @@ def _measure(system: MadeUpSystem, size: Size, noise: float, told: list[Part], g
     return Level(size, tuple(rates.tolist()), busy)
 
 
-def _exact_mva(customers: int, latency_s: float, demands: Mapping[Part, float], units: Mapping[Part, int]) -> float:
+def _exact_mva(customers: int, latency_s: float, demands: Mapping[Part, float], units: Mapping[Part, float]) -> float:
     """Each part is as many stations as it has units, each asked for its share of the operations."""
     demand = np.array([demands[part] / units[part] for part in PARTS])
     count = np.array([units[part] for part in PARTS])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 
-from bench.prediction import io500, made_up, series
+from bench.prediction import io500, made_up, series, small
 from strakes.predict.families import Typical
 from strakes.predict.model import Forecast, Model
 from strakes.predict.scale import MeasuredLevel, Part, Scale
@@ -90,6 +90,16 @@ def judge_made_up(task: made_up.Task) -> Judged:
     return Judged(task.system.shape, forecast, task.system.rate(task.asked), named)
 
 
+def judge_small(task: small.SmallTask) -> list[Judged]:
+    """Forecast a made-up system of which very little was measured, at every size asked for."""
+    levels = [_level(level) for level in task.levels]
+    model = Model([replace(level, scale=replace(level.scale, undivided=True)) for level in levels])
+    return [
+        Judged(task.system.shape, model.forecast(replace(_scale(size), undivided=True)), truth)
+        for size, truth in task.asked
+    ]
+
+
 def judge_series(one: series.Series) -> Judged:
     """Forecast the outermost value of a published series."""
     is_time = one.unit in ("s", "minutes")
@@ -113,7 +123,7 @@ def _along(scale: str, x: float) -> Scale:
 
 
 def _scale(size: made_up.Size) -> Scale:
-    return Scale(clients=size.clients, ranks=size.ranks, mdts=size.mdts, osts=size.osts)
+    return Scale(clients=size.clients, ranks=size.ranks, mdts=round(size.mdts), osts=size.osts)
 
 
 def _level(level: made_up.Level) -> MeasuredLevel:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
-from strakes.analysis.servers import server_counts, slow_servers
+from strakes.analysis.servers import server_counts, slow_servers, told_of_servers
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import ServerCount
+from strakes.findings.results import Measured, Observation
+from strakes.findings.sample import Sample
 from strakes.report.servers import server_table
 from strakes.store.records import Visit
+from strakes.studies.compose import from_own_cache
 
 CELLS = [Cell("striping", "a", {}), Cell("striping", "b", {})]
 
@@ -70,3 +73,49 @@ def test_servers_that_are_alike_or_do_not_count_both_are_not_named() -> None:
     uncounted = [Visit(cell="a", servers={"osd0": {"data.read_bytes": 1.0}, "osd1": {"data.read_bytes": 9.0}})] * 20
     assert slow_servers(alike, 0.98) == slow_servers(uncounted, 0.98) == {}
     assert slow_servers([Visit(cell="a", servers=busy(osd0=9.0))] * 20, 0.98) == {}
+
+
+MIB = 1 << 20
+WROTE = Sample("write", kind="transfer", operation="write", bytes=100 * MIB)
+READ = Sample("read", kind="transfer", operation="read", bytes=100 * MIB)
+MADE = Sample("file-create", kind="metadata", operation="file-create", operations=1000)
+
+
+def test_the_scope_tells_how_much_came_to_servers_and_to_their_devices() -> None:
+    osds = {
+        "osd.0": {"data.write_bytes": 60.0 * MIB, "data.read_bytes": 10.0 * MIB, "data.device_read_bytes": 4.0 * MIB},
+        "osd.1": {"data.write_bytes": 45.0 * MIB, "data.read_bytes": 15.0 * MIB, "data.device_read_bytes": 1.0 * MIB},
+    }
+    visits = [
+        Visit(cell="a", servers=osds, samples=(WROTE, READ)),
+        # Neither the pilot nor what nobody counted is held against anything.
+        Visit(cell="pilot", purpose="pilot", servers=osds, samples=(WROTE, READ)),
+        Visit(cell="a", samples=(WROTE, READ)),
+        Visit(cell="b", servers={"mds.0": {"md.requests": 2500.0}}, samples=(MADE,)),
+    ]
+    assert told_of_servers(visits, remote=True) == (
+        "; servers got 100 % of the 100 MiB written, sent 25 % of the 100 MiB read, their devices 5 %, "
+        "had 2.5 requests for each of 1,000 operations on names"
+    )
+
+
+def test_of_a_local_file_system_the_device_counts() -> None:
+    visits = [Visit(cell="a", servers={"vda": {"data.write_bytes": 50.0 * MIB}}, samples=(WROTE, READ))]
+    assert told_of_servers(visits, remote=False) == "; the device got 50 % of the 100 MiB written"
+
+
+def test_where_no_server_counts_nothing_is_told_of_any() -> None:
+    own = {"client": {"client.data.read_bytes": 5.0}}
+    assert told_of_servers([Visit(cell="a", servers=own, samples=(WROTE, READ, MADE))], remote=True) == ""
+
+
+def test_reads_that_hardly_came_to_servers_are_of_a_cache_of_this_node() -> None:
+    def read(sent: float | None, operation: str = "read") -> Measured:
+        servers = {} if sent is None else {"osd.0": {"data.read_bytes": sent * MIB}, "mds.0": {"md.requests": 3.0}}
+        seen = Observation(1, "measure", 1.0, 1, READ, servers)
+        return Measured("a:read", "lasting-rates", {"operation": operation}, "B/s", (seen, seen), None)
+
+    assert from_own_cache(read(10.0))
+    assert not from_own_cache(read(90.0))
+    assert not from_own_cache(read(None))
+    assert not from_own_cache(read(0.0, "write"))

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from bench.prediction import recovery
 from bench.prediction.ideal import find_bound
 from bench.prediction.io500 import find_pairs, judge, read_submissions, summarise
-from bench.prediction.made_up import make_tasks
+from bench.prediction.made_up import Size, make_tasks
 from bench.prediction.real import read_results, render
 from bench.prediction.simple import RULES
+from bench.prediction.small import as_shared, make_small_tasks
 
 
 def entry(inst: str, nodes: object, rate: float, year: object = 2023, **more: float) -> dict[str, object]:
@@ -61,12 +63,25 @@ def test_who_knows_how_systems_were_drawn_names_most_of_them_rightly() -> None:
 
 def test_what_has_no_forecast_or_was_not_measured_counts_as_missed() -> None:
     score = {"figure": "file create, manual (x)", "forecast": 90.0, "low": 80.0, "high": 99.0, "measured": 100.0}
-    page = render([{"limit": 15, "scores": {"4": [{**score, "factor": 1.11, "covered": False}], "8": []}}])
+    page = render([{"model": 2, "limit": 15, "scores": {"4": [{**score, "factor": 1.11, "covered": False}], "8": []}}])
     assert "| 15 | 4 | 6 | 1 | 0 | 1.11 |" in page and "| 15 | 8 | 6 | 0 | 0 | - |" in page
     assert "Of 12 figures 8% are within 20 %, 0% inside" in page
     assert not render([])
 
 
-def test_each_limit_was_judged_once() -> None:
-    limits = [result["limit"] for result in read_results()]
+def test_what_many_clients_wait_is_missed_where_it_was_not_measured() -> None:
+    score = {"figure": "watch, last client (x)", "forecast": 9.0, "low": 8.0, "high": 11.0, "measured": 10.0}
+    page = recovery.render([{"model": 2, "scores": {"50": [{**score, "covered": True}], "60": []}}])
+    assert "Model 2: of 6 figures 1 are within 20 %, 1 inside their intervals" in page
+    assert not recovery.render([])
+
+
+def test_directories_that_are_not_divided_are_served_by_fewer_targets() -> None:
+    assert [as_shared(Size(clients, 1, 3)).mdts for clients in (1, 2, 3, 4, 8)] == [1, 2, 3, 2, pytest.approx(8 / 3)]
+    task = make_small_tasks(1)[0]
+    assert [(level.size.clients, level.size.mdts) for level in task.levels] == [(1, 1), (2, 1), (2, 2)]
+
+
+def test_each_limit_was_judged_once_with_each_model() -> None:
+    limits = [(result["model"], result["limit"]) for result in read_results()]
     assert len(limits) == len(set(limits))

@@ -123,7 +123,7 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
         TARGETS,
         ("-o cachefile=none", "-o cachefile=/etc/zfs/zpool.cache"),
     ),
-    "a pool that goes on with errors": ("pool-imported-at-boot", ZFS, TARGETS, ("failmode=panic", "failmode=continue")),
+    "a pool that goes on with errors": ("node-setting-harmful", ZFS, TARGETS, ("failmode=panic", "failmode=continue")),
     "another netmask": (DESCRIBED, HOME, CIB, set_to("cidr_netmask", "8")),
     "exported to everybody": (DESCRIBED, HOME, CIB, set_to("clientspec", "*")),
     "another file system": (DESCRIBED, HOME, CIB, set_to("fstype", "ext3")),

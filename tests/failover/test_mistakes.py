@@ -50,7 +50,7 @@ def test_there_are_many_of_them_and_hardly_one_is_missed() -> None:
 _SIMULATED = {rule.name for rule in all_rules() if "behaviour" in rule.needs}
 
 
-@pytest.mark.parametrize("name", one_in(3, PLANTED))
+@pytest.mark.parametrize("name", one_in(6, PLANTED))
 def test_a_clear_mistake_is_found(name: str, tmp_path: Path) -> None:
     mistake = PLANTED[name]
     wanted = {mistake.rule, *mistakes_fresh.RULES.get(name, ())}

@@ -35,6 +35,7 @@ from newcomer.looking import (
 )
 from newcomer.screen import Screen, screen_of
 from report.test_browser import CHROMIUM, Visit, browser, eventually
+from strakes.report.words import IN_BRIEF, WARNINGS
 
 __all__ = ["browser"]
 
@@ -195,7 +196,8 @@ def test_no_word_is_cut(
         timeout=60,
         check=True,
     ).stdout
-    known = words_of(everything_in(newcomer.findings())) | words_of(full) | words_of("more, explained in the report")
+    warnings = " ".join((*WARNINGS.values(), *IN_BRIEF.values(), "more, explained in the report"))
+    known = words_of(everything_in(newcomer.findings())) | words_of(full) | words_of(warnings)
     for _, written in (summary, narrow):
         assert cut_words(written, known) == set()
 

@@ -102,3 +102,26 @@ def test_some_made_up_systems_are_forecast_well() -> None:
     judged = [judge_made_up(task) for task in make_tasks(2 * len(SHAPES), seed=11)]
     assert sum(each.covered for each in judged) >= len(judged) / 2
     assert sum(each.factor < 1.5 for each in judged) >= len(judged) / 2
+
+
+def test_the_busiest_server_of_undivided_directories_ends_the_phase() -> None:
+    cap = 100.0
+
+    def level(clients: int, mdts: int) -> MeasuredLevel:
+        scale = Scale(clients, clients, mdts, undivided=True)
+        return MeasuredLevel(scale, math.log(cap * scale.units("mdts")), 0.03, {"mdts": 0.98})
+
+    model = Model([level(2, 1), level(2, 2)])
+    four = model.forecast(Scale(4, 4, 3, undivided=True))
+    assert four.median == pytest.approx(2 * cap, rel=0.15) and four.saturates == "mdts"
+    assert model.forecast(Scale(4, 4, 4, undivided=True)).median > 1.5 * four.median
+
+
+def test_no_forecast_exceeds_what_a_counter_says_servers_can_carry() -> None:
+    told = [MeasuredLevel(at(clients), math.log(100.0), 0.03, {"mdts": 0.95}) for clients in (1, 2)]
+    assert Model(told).forecast(at(64)).high < 140
+
+
+def test_a_counter_of_the_servers_bounds_the_growth_with_clients() -> None:
+    one_number = (MeasuredLevel(at(2), 5.0, 0.1, {"mdts": 0.9}), MeasuredLevel(at(2, 2), 5.3, 0.1, {"mdts": 0.7}))
+    assert not not_bounded(one_number, at(8, 3), {})

@@ -17,13 +17,17 @@ from hypothesis import strategies as st
 from strakes.cli.predict import command
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
+from strakes.findings.record import to_record
 from strakes.plan import MetadataPhase, Plan
-from strakes.predict.asked import parse_asked, read_stated
-from strakes.predict.gather import figures_of, level_in, scale_of
-from strakes.predict.scale import Scale
+from strakes.predict.asked import Stated, parse_asked, read_stated
+from strakes.predict.forecast_text import render
+from strakes.predict.forecasts import forecast_figures
+from strakes.predict.gather import FigureLevels, figures_of, level_in, scale_of
+from strakes.predict.scale import MeasuredLevel, Scale
 from strakes.predict.sealed import open_sealed, record_so_far
 from strakes.store import Run, Store
 from strakes.studies.namespace_scaling import NamespaceScaling
+from strakes.studies.recovery import RecoveryStudy
 from studies.world import context, results_of, stored, visits_of
 
 RUNS = Path(__file__).parent.parent / "store" / "runs"
@@ -81,6 +85,53 @@ def test_the_processors_of_a_node_are_not_those_of_each_session_on_it(backend: s
     measured = results_of([cell], visits).measured[0]
     level = level_in(measured, cell, measured.id.rpartition(":")[2], stored(visits), "")
     assert level is not None and ("clients" in level.busy) is told
+
+
+def levels_of(*told: tuple[int, float | None, bool]) -> FigureLevels:
+    """Return a figure with a level for each: clients, requests for an operation, whether memory answered."""
+    levels = tuple(
+        MeasuredLevel(Scale(clients, clients), 6.0, 0.05, requests=requests, from_cache=from_cache)
+        for clients, requests, from_cache in told
+    )
+    return FigureLevels("namespace-scaling", "file-stat", "op/s", {}, levels)
+
+
+def test_levels_whose_requests_did_not_reach_servers_alike_are_no_points_of_the_curve() -> None:
+    def left_out(*told: tuple[int, float | None, bool]) -> list[int]:
+        return [level.scale.clients for level in levels_of(*told).left_out]
+
+    assert left_out((1, 0.84, False), (2, 1.17, False), (4, 1.2, False)) == [1]
+    assert left_out((1, 1.1, False), (2, 1.17, False), (4, 1.2, False)) == []
+    assert left_out((1, None, True), (2, None, False), (4, None, False)) == [1]
+    assert left_out((1, None, True), (2, None, True)) == []
+    assert left_out((1, None, False), (2, 1.2, False)) == []
+
+
+def test_what_is_left_out_is_told_with_the_reason() -> None:
+    figure = levels_of((1, 0.84, False), (2, 1.17, False), (4, 1.2, False))
+    said = render(forecast_figures([figure], parse_asked("clients=8"), Stated()), None)
+    assert "left out: 403 op/s with 1 client, 1 rank" in said
+    assert "there servers got 0.84 requests for each operation, here 1.2." in said
+
+
+def test_figures_of_another_measure_than_the_rate_are_forecast_too(small_files: Run) -> None:
+    cells = [cell for cell in RecoveryStudy().cells(context(file_system="fuse.ceph-fuse")) if isinstance(cell, Cell)]
+    visits = stored(visits_of(cells, lambda phase, ranks: 10.0, 4, 0.01))
+    for name, values in (("cells", cells), ("visits", visits)):
+        (small_files.path / f"{name}.jsonl").write_text("".join(json.dumps(to_record(each)) + "\n" for each in values))
+    figures = figures_of([Run(small_files.path)])
+    assert [figure.settings["who"] for figure in figures] == ["first client", "median client", "last client"]
+    assert all([level.scale.clients for level in figure.levels] == [1, 10, 50, 200] for figure in figures)
+
+
+def test_the_busy_share_of_a_level_is_that_of_its_busiest_server() -> None:
+    (cell, *_) = (cell for cell in NamespaceScaling().cells(context()) if isinstance(cell, Cell))
+    visits = visits_of([cell], lambda phase, ranks: 1000.0, 6, 0.01)
+    measured = results_of([cell], visits).measured[0]
+    phase = measured.id.rpartition(":")[2]
+    with_shares = [replace(visit, servers_busy={phase: {"cephfs:0": 0.9, "cephfs:1": 0.2}}) for visit in stored(visits)]
+    level = level_in(measured, cell, phase, with_shares, "")
+    assert level is not None and level.busy["mdts"] == pytest.approx(0.9)
 
 
 def test_a_sealed_forecast_is_scored_by_a_run_of_that_size(small_files: Run, tmp_path: Path) -> None:

@@ -33,6 +33,11 @@ def test_every_number_of_clients_has_its_first_median_and_last_and_the_published
     assert figure.references[0].points[-1] == (2000.0, 420.0)
 
 
+def test_the_number_of_ranks_asked_for_is_a_number_of_clients() -> None:
+    cells = RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", most_ranks=60))
+    assert [cell.settings["clients"] for cell in cells] == [1, 10, 50, 60, 200]
+
+
 def test_nothing_lost_is_claimed_only_after_enough_drills() -> None:
     by_runs = {blocks: next(iter(RecoveryStudy().findings(results(blocks)))).verdict for blocks in (2, 8)}
     assert by_runs == {2: "inconclusive", 8: "holds"}

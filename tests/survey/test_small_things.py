@@ -52,6 +52,14 @@ def test_a_first_block_ends_with_the_budget_and_tells_what_it_did_not_come_to(tm
     assert 1 <= len(measured) < len(run.cells) / 2
 
 
+def test_a_budget_that_is_too_short_for_anything_is_told_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for budget, told in (("1s", True), ("6s", False)):
+        assert strakes(["study", "open-close", str(tmp_path), "--budget", budget]) == 0
+        assert capsys.readouterr().err.startswith(f"a budget of {budget} is less than ") is told
+
+
 def test_amounts_that_are_refused_after_the_pilot_leave_no_run(tmp_path: Path) -> None:
     asked = ["survey", str(tmp_path), "--budget", "2s", "--phase", "60s", "-q"]
     assert strakes(asked) == 2

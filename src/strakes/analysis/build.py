@@ -14,7 +14,7 @@ from strakes.analysis.levels import levels_of
 from strakes.analysis.medians import by_turns, medians_of
 from strakes.analysis.own_levels import own_shifts
 from strakes.analysis.scope import scope_of
-from strakes.analysis.servers import server_counts
+from strakes.analysis.servers import server_counts, told_of_servers
 from strakes.analysis.statements import state
 from strakes.analysis.warnings import dropped_cells, run_warnings
 from strakes.findings.begun import begun_together
@@ -112,7 +112,8 @@ def study_portrait(run: Run) -> Portrait:
         scope=imported_scope(imported)
         if imported
         else (
-            f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}{_left_out(run)}; "
+            f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}"
+            f"{told_of_servers(run.visits, remote=bool(facts.get('remote')))}{_left_out(run)}; "
             f"{stated.told_with(results.confidence)}"
         ),
         headlines=_headlines(studies, results),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import ServerCount
@@ -11,6 +12,7 @@ from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Interval, median, median_interval
 from strakes.store.records import Visit
 from strakes.targets.description import NOW
+from strakes.units import format_bytes
 
 
 def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[ServerCount, ...]:
@@ -31,6 +33,47 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
         )
         if cell in studies  # the pilot is no cell
     )
+
+
+def told_of_servers(visits: Sequence[Visit], *, remote: bool) -> str:
+    """Return in words how much of the measured data and names came to servers, and to devices; nothing if none counts.
+
+    What a cache of this node answered no server counts. Servers count other clients, too.
+    """
+    asked: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    for visit in filter(attrgetter("is_measurement"), visits):
+        sums: Counter[str] = Counter()
+        for counters in visit.servers.values():
+            sums.update({name: value for name, value in counters.items() if not name.startswith(NOW)})
+        for sample in visit.samples:
+            if sample.kind == "metadata":
+                name, amount = "md.requests", sample.operations
+            else:
+                name, amount = f"data.{sample.operation}_bytes", sample.bytes
+            if name in sums:
+                asked[name] += amount
+        counted.update(sums)
+    parts = []
+    if wrote := asked["data.write_bytes"]:
+        parts.append(f"got {_share(counted['data.write_bytes'], wrote)} of the {format_bytes(wrote)} written")
+    if read := asked["data.read_bytes"]:
+        devices = f", their devices {_share(counted[_DEVICE], read)}" if counted[_DEVICE] else ""
+        parts.append(f"sent {_share(counted['data.read_bytes'], read)} of the {format_bytes(read)} read{devices}")
+    if names := asked["md.requests"]:
+        each = counted["md.requests"] / names
+        parts.append(f"had {each:.1f} requests for each of {names:,} operations on names")
+    told = ", ".join(parts)
+    if not parts:
+        return ""
+    return f"; servers {told}" if remote else f"; the device {told}"
+
+
+_DEVICE = "data.device_read_bytes"
+
+
+def _share(counted: float, asked: float) -> str:
+    return f"{min(100.0, 100 * counted / asked):.0f} %"
 
 
 # A server that moves two thirds of what the others do in the same time is slower than disks of one kind differ.

@@ -41,7 +41,8 @@ class Behaviour:
     """What the configuration does: with all nodes up, and after each trial.
 
     ``without`` has the death of each node, ``returned`` what its return then does, ``emptied`` what happens when a node
-    is put into standby, ``failed`` the first failure of each service.
+    is put into standby, ``failed`` the first failure of each service. ``unanswered`` counts the trials that were left
+    out because the time was over.
     """
 
     steady: Snapshot
@@ -49,3 +50,4 @@ class Behaviour:
     returned: dict[str, Snapshot]
     emptied: dict[str, Snapshot]
     failed: dict[str, Snapshot]
+    unanswered: int = 0

@@ -39,7 +39,11 @@ def check(setup: Setup) -> Check:
     asked: tuple[ValidatorVerdict, ...] = ()
     with little_enough(setup.where):
         try:
-            setup = replace(setup, behaviour=behaviour_of(setup))
+            behaviour = behaviour_of(setup)
+            setup = replace(setup, behaviour=behaviour)
+            if behaviour is not None and behaviour.unanswered:
+                late = f"{behaviour.unanswered} of its questions were not answered in time"
+                asked = (ValidatorVerdict("crm_simulate", "unable", late),)
         except CommandTimeout as error:
             asked = (ValidatorVerdict("crm_simulate", "unable", error.what),)
         found, passed_over = findings(setup)

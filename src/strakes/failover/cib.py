@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from xml.etree import ElementTree as Xml
@@ -127,6 +128,8 @@ class Cib:
                     Location(identity, resources, (element.get("node", ""),), score(element.get("score", "0")), role)
                 )
             for rule in element.iterfind("./rule"):
+                if _is_over(rule):
+                    continue
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
                 found.append(
@@ -276,8 +279,12 @@ class Cib:
         return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
 
     def _block(self, element: Xml.Element, tag: str) -> dict[str, str]:
+        """Merge the sets of one element; parameters for some nodes only count where no other set has them."""
+        blocks = list(reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]))
+        if tag == "instance_attributes":
+            blocks.sort(key=lambda block: block.find("./rule") is None)
         found: dict[str, str] = {}
-        for block in reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]):
+        for block in blocks:
             found |= self._values(block)
         return found
 
@@ -408,6 +415,25 @@ def _is_about(rule: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool
             one = about.get(part.tag)
             answers.append(one is not None and all(_same(key, value, one.get(key)) for key, value in asked))
     return bool(answers) and (any(answers) if rule.get("boolean-op") == "or" else all(answers))
+
+
+def _is_over(rule: Xml.Element) -> bool:
+    """Tell whether a rule has ended: what was banned for some hours is no longer."""
+    ended = []
+    for part in rule:
+        end = (
+            part.get("end", "") if part.tag == "date_expression" and part.get("operation") in ("lt", "in_range") else ""
+        )
+        ended.append(_is_over(part) if part.tag == "rule" else _is_past(end))
+    return bool(ended) and (all(ended) if rule.get("boolean-op") == "or" else any(ended))
+
+
+def _is_past(moment: str) -> bool:
+    try:
+        read = datetime.fromisoformat(moment.strip().replace(" ", "T", 1).replace(" ", ""))
+    except ValueError:
+        return False
+    return read.astimezone(UTC) < datetime.now(UTC)
 
 
 def _same(key: str, wanted: str | None, given: str | None) -> bool:

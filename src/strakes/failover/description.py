@@ -57,7 +57,7 @@ def _cluster(top: ConfigurationSection) -> Cluster:
         file_system=file_system,
         targets=targets,
         alerts=alerts,
-        given=frozenset(filter(head.has, ("token", "resync_mib_per_s"))),
+        given=frozenset(filter(head.has, ("drbd", "token", "resync_mib_per_s"))),
     )
     head.finish()
     top.finish()

@@ -171,14 +171,15 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def slip(name: str, known: Iterable[str]) -> str:
-    """Return the known name that differs by one letter, or by two that changed places; empty where there is none.
+    """Return the known name that differs by one letter, by two that changed places, or by capitals; else nothing.
 
     Numbers tell names apart: they are no slips.
 
-    >>> slip("vg_dta", ["vg_data"]), slip("ost1", ["ost0"]), slip("hme", ["home", "hmes"])
-    ('vg_data', '', 'home')
+    >>> slip("vg_dta", ["vg_data"]), slip("ost1", ["ost0"]), slip("hme", ["home", "hmes"]), slip("OST0", ["ost0"])
+    ('vg_data', '', 'home', 'ost0')
     """
-    return next((other for other in known if other != name and _one_letter(name, other)), "")
+    alike = (other for other in known if other != name)
+    return next((other for other in alike if other.lower() == name.lower() or _one_letter(name, other)), "")
 
 
 def _one_letter(name: str, other: str) -> bool:

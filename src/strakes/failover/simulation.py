@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError, EnvironmentLacksError
@@ -25,7 +27,8 @@ from strakes.targets.command import CommandTimeout, run
 # For all questions together.
 _LIMIT_S = 20.0
 # Questions that do not depend on each other.
-_AT_ONCE = 2
+_AT_ONCE = min(8, os.cpu_count() or 1)
+T = TypeVar("T")
 # One transition may need another, such as a start after a power-off; more than this would be a loop.
 _TRANSITIONS = 4
 # Old enough for every release: tools refuse what was last changed by a newer release than their own.
@@ -39,7 +42,8 @@ _MOST_FAILURES = 40
 def behaviour_of(setup: Setup) -> Behaviour | None:
     """Return what the policy engine does; None without a CIB or without the engine, and where it refuses the CIB.
 
-    None also for more resources than it can be asked about in a moment. Raises CommandTimeout where it takes too long.
+    None also for more resources than it can be asked about in a moment. Raises CommandTimeout where even the first
+    answer takes too long.
     """
     if setup.cib is None or not installed("crm_simulate") or too_much_to_ask(setup.cib.root):
         return None
@@ -68,16 +72,23 @@ class _Simulation:
             lost = {node: pool.submit(self._lost, running, node) for node in members}
             emptied = {node: pool.submit(self._emptied, running, node) for node in members}
             failed = {
-                one.id: pool.submit(self._settled, running, ["--op-inject", self._failure(one, steady)], 1)
+                one.id: pool.submit(self._failed, running, self._failure(one, steady))
                 for one in services[:_MOST_FAILURES]
             }
+        fates = _answered(lost)
         return Behaviour(
             steady,
-            {node: answer.result()[0] for node, answer in lost.items()},
-            {node: answer.result()[1] for node, answer in lost.items()},
-            {node: answer.result() for node, answer in emptied.items()},
-            {name: answer.result()[0] for name, answer in failed.items()},
+            {node: without for node, (without, _) in fates.items()},
+            {node: returned for node, (_, returned) in fates.items()},
+            _answered(emptied),
+            _answered(failed),
+            sum(
+                isinstance(one.exception(), CommandTimeout) for part in (lost, emptied, failed) for one in part.values()
+            ),
         )
+
+    def _failed(self, running: Path, failure: str) -> Snapshot:
+        return self._settled(running, ["--op-inject", failure], most=1)[0]
 
     def _lost(self, running: Path, node: str) -> tuple[Snapshot, Snapshot]:
         """Return what happens when a node dies, and when it comes back."""
@@ -187,6 +198,11 @@ class _Simulation:
         if not graph.exists() or not out.exists() or not done.stdout.startswith("<"):
             raise BadInputError("the policy engine refuses the configuration", where=str(file), why=done.stderr[-400:])
         return Xml.fromstring(done.stdout), Xml.parse(graph).getroot(), out
+
+
+def _answered(trials: Mapping[str, Future[T]]) -> dict[str, T]:
+    """Return what came of the trials for which there was time. Raises what else went wrong in one."""
+    return {name: one.result() for name, one in trials.items() if not isinstance(one.exception(), CommandTimeout)}
 
 
 def _monitors(service: Primitive) -> list[tuple[int, str]]:

@@ -92,6 +92,7 @@ def make_visit(
             prepared = not place.is_plain()
             result = site.engine.run(cell.plan, directory, name, limit_s, on_progress, keep=kept, prepared=prepared)
     elapsed_s, ended_unix_s = time.monotonic() - started, time.time()
+    servers_busy = site.watch.busy(result.samples)
     servers, disturbed = site.watch.end() if result.ended == "ok" else ({}, ())
     answers = result.ended in ("ok", "cancelled") or result.cleaned or site.workspace.answers()
     if not answers:
@@ -114,6 +115,7 @@ def make_visit(
         errors=result.errors if answers else tuple(replace(error, remedy=_HANGS) for error in result.errors),
         servers=servers,
         servers_disturbed=disturbed,
+        servers_busy=servers_busy,
         given=given,
         kept=place.kept,
         impact=site.engine.impact,

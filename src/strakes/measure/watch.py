@@ -6,8 +6,11 @@ Looking must cost little of the time there is.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from strakes.findings.sample import Sample
+from strakes.measure.busy import ProcessorWatch
 from strakes.targets.description import (
     CLIENT,
     NOW,
@@ -40,10 +43,27 @@ class TargetWatch:
         self._before: Observation | None = None
         self._lost: tuple[str, ...] = ()
         self._last: tuple[float, Observation] | None = None
+        self._processors: ProcessorWatch | None = None
 
     def begin(self) -> None:
         """Before a visit."""
         self._before, self._lost = None, ()
+        self._observe_before()
+        if self._processors is not None:
+            self._processors.end()
+        self._processors = None
+        if processes := self._target.server_processes():
+            self._processors = ProcessorWatch(processes)
+            self._processors.begin()
+
+    def busy(self, samples: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
+        """After it: by phase and server, the share of its processors that each server on this machine used."""
+        if self._processors is None:
+            return {}
+        self._processors.end()
+        return self._processors.shares(samples)
+
+    def _observe_before(self) -> None:
         if not self._counts or self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began):
             return
         fresh = self._last is not None and time.monotonic() - self._last[0] < _FRESH_S

@@ -46,7 +46,7 @@ class Asked:
 
         Ranks of each client stay as many as they are unless given; one where each rank stands for a client.
         """
-        counts = dict(self.counts)
+        counts: dict[str, Any] = dict(self.counts)
         if "clients" in counts and "ranks" not in counts:
             counts["ranks"] = counts["clients"] * (1 if rank_is_client else max(1, measured.ranks // measured.clients))
         scale = replace(measured, **counts, link=measured.link * link_factor)
@@ -156,8 +156,8 @@ def not_bounded(levels: tuple[MeasuredLevel, ...], scale: Scale, stated: Mapping
     """
     told = {part for level in levels for part in level.busy} | set(stated)
     needs: list[tuple[str, frozenset[str], frozenset[str]]] = [
-        ("clients", frozenset({"clients", "ranks"}), frozenset({"clients", "links"})),
-        ("ranks", frozenset({"clients", "ranks"}), frozenset()),
+        ("clients", frozenset({"clients", "ranks"}), frozenset({"clients", "links", "mdts"})),
+        ("ranks", frozenset({"clients", "ranks"}), frozenset({"mdts"})),
         ("mdts", frozenset({"mdts"}), frozenset({"mdts"})),
         ("osts", frozenset({"osts"}), frozenset({"osts"})),
         ("files", frozenset({"files"}), frozenset()),

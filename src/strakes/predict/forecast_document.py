@@ -17,7 +17,7 @@ from strakes.version import __version__
 
 SCHEMA = 1
 # Counts up with every change that makes other forecasts of the same runs.
-MODEL = 1
+MODEL = 3
 
 
 def forecast_document(
@@ -50,6 +50,8 @@ def _figure(each: FigureForecast) -> dict[str, Any]:
                 "log_value": level.log_value,
                 "log_error": level.log_error,
                 "busy": dict(level.busy),
+                "requests": level.requests,
+                "left_out": level in each.figure.left_out,
             }
             for level in each.figure.levels
         ],

@@ -90,7 +90,7 @@ def _part(each: FigureForecast) -> _PageSection:
 
 def _draw(each: FigureForecast) -> _Drawing:
     """Draw on logarithmic axes."""
-    points, levels = each.curve, each.figure.levels
+    points, levels = each.curve, each.figure.comparable
     name, axis = next(
         (pair for pair in _AXES if len({getattr(point.scale, pair[0]) for point in points}) > 1), _AXES[0]
     )
@@ -125,7 +125,7 @@ def _draw(each: FigureForecast) -> _Drawing:
 def _beside(level: MeasuredLevel, each: FigureForecast) -> bool:
     """Whether the level has as many targets as the way begins with: others would lie off the line."""
     start = each.curve[0].scale
-    return (level.scale.mdts, level.scale.osts) == (start.mdts, start.osts) or len(each.figure.levels) < 3
+    return (level.scale.mdts, level.scale.osts) == (start.mdts, start.osts) or len(each.figure.comparable) < 3
 
 
 def _of(scale: Scale, name: str) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from strakes.predict.forecasts import FigureForecast
+from strakes.predict.gather import FigureLevels
 from strakes.predict.model import Forecast
-from strakes.predict.scale import PART_NAMES, Scale
+from strakes.predict.scale import PART_NAMES, MeasuredLevel, Scale
 from strakes.report.numbers import show, show_range
 from strakes.units import counted
 
@@ -97,12 +99,21 @@ def _lines(each: FigureForecast) -> list[str]:
         each.figure.name,
         f"  {say_forecast(each.forecast, unit)} with {say_scale(each.scale)}",
         f"  measured: {show(value, unit)} with {say_scale(scale)}",
+        *(f"  {_say_left_out(level, each.figure)}" for level in each.figure.left_out),
     ]
     if each.figure.local:
         lines.append("  No other node can reach this file system: ranks of this one stand for clients.")
     if not each.figure.is_time:
         lines.append(f"  {say_scarce(each.forecast)}")
     return lines + [f"  With {addition.what}: {_say_gain(addition.gain)}" for addition in each.help]
+
+
+def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:
+    what = f"{show(math.exp(level.log_value), figure.unit)} with {say_scale(level.scale)}"
+    requests, usual = level.requests, figure.outermost.requests
+    if level.from_cache or requests is None or usual is None:
+        return f"left out: {what}: there, or with most ranks, an operation took less time than any request to a server."
+    return f"left out: {what}: there servers got {requests:.2g} requests for each operation, here {usual:.2g}."
 
 
 def _say_gain(gain: Forecast) -> str:

@@ -61,18 +61,18 @@ def forecast_figures(figures: Sequence[FigureLevels], asked: Asked, stated: Stat
 
 
 def _forecast(figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float) -> FigureForecast:
-    outermost = max(figure.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files))
+    outermost, levels = figure.outermost, figure.comparable
     measured = outermost.scale, math.exp(outermost.log_value)
     scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client)
     if figure.local:
         scale = replace(scale, clients=1)
     if figure.unit not in ("op/s", "B/s", "s"):
         return FigureForecast(figure, scale, measured, None, "figures of this kind are not forecast")
-    if why := not_bounded(figure.levels, scale, stated):
+    if why := not_bounded(levels, scale, stated):
         return FigureForecast(figure, scale, measured, None, why)
-    if len({level.scale for level in figure.levels}) < 2 and not stated:
+    if len({level.scale for level in levels}) < 2 and not stated:
         return FigureForecast(figure, scale, measured, None, "measured with one scale only")
-    model = Model(figure.levels, Typical(same=figure.rank_is_client), stated, is_time=figure.is_time)
+    model = Model(levels, Typical(same=figure.rank_is_client), stated, is_time=figure.is_time)
     return FigureForecast(
         figure,
         scale,
@@ -90,14 +90,14 @@ def _helps(figure: FigureLevels, model: Model, scale: Scale, stated: Mapping[Par
         "osts": replace(scale, osts=max(scale.osts + 1, round(scale.osts * 1.5))),
         "links": replace(scale, link=scale.link * 2),
     }
-    told = {part for level in figure.levels for part in level.busy} | set(stated)
-    varied = {name for name in ("mdts", "osts") if len({getattr(level.scale, name) for level in figure.levels}) > 1}
+    told = {part for level in figure.comparable for part in level.busy} | set(stated)
+    varied = {name for name in ("mdts", "osts") if len({getattr(level.scale, name) for level in figure.comparable}) > 1}
     return [Help(what, model.gain(scale, additions[part])) for what, part in _HELP if part in told or part in varied]
 
 
 def _way(figure: FigureLevels, scale: Scale) -> list[Scale]:
     """Return scales from the smallest measured one to the one asked for, in steps of one factor."""
-    smallest = min(figure.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files)).scale
+    smallest = min(figure.comparable, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files)).scale
     points = []
     for step in range(_POINTS + 1):
         share = step / _POINTS
@@ -115,6 +115,7 @@ def _way(figure: FigureLevels, scale: Scale) -> list[Scale]:
                 between("osts"),
                 between("files"),
                 scale.link**share,
+                scale.undivided,
             )
         )
     return list(dict.fromkeys(points))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from strakes.analysis.build import results_of
@@ -18,9 +18,12 @@ from strakes.predict.scale import MeasuredLevel, Part, Scale
 from strakes.store import Run
 from strakes.store.records import Visit
 from strakes.store.run import told_as_damage
+from strakes.studies.compose import from_memory
 
 # Settings of cells that say how large the system was, or how much asked of it; all others tell figures apart.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
+# Levels whose requests to servers for an operation differ by more than this factor did not do the same work.
+_SAME_WORK = 1.25
 # Nothing is known better than this, however often it was measured.
 _LEAST_ERROR = 0.01
 _NORMAL_MEDIAN = 1.2533
@@ -43,6 +46,24 @@ class FigureLevels:
     local: bool = False
 
     @property
+    def comparable(self) -> tuple[MeasuredLevel, ...]:
+        """Return the levels whose operations reached servers as those of the outermost one did.
+
+        What caches of clients answered is no point of the curve of what servers carry, nor the other way round.
+        """
+        return tuple(level for level in self.levels if _is_same_work(level, self.outermost))
+
+    @property
+    def left_out(self) -> tuple[MeasuredLevel, ...]:
+        """Return the levels that are no points of the curve."""
+        return tuple(level for level in self.levels if level not in self.comparable)
+
+    @property
+    def outermost(self) -> MeasuredLevel:
+        """Return the level with most ranks."""
+        return max(self.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files))
+
+    @property
     def is_time(self) -> bool:
         """Whether it is a time."""
         return self.unit == "s"
@@ -54,6 +75,15 @@ class FigureLevels:
             str(value) for key, value in self.settings.items() if key != "operation" and value not in ("", None)
         ]
         return ", ".join([self.operation.replace("-", " "), *settings]) + f" ({self.study})"
+
+
+def _is_same_work(level: MeasuredLevel, other: MeasuredLevel) -> bool:
+    if level.from_cache != other.from_cache:
+        return False
+    if level.requests is None or other.requests is None:
+        return True
+    least, most = sorted((level.requests, other.requests))
+    return most <= _SAME_WORK * least
 
 
 def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
@@ -70,19 +100,22 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
             remedy = "Give runs of strakes study, strakes survey or strakes run."
             raise BadInputError("a search for settings has no figures to forecast from", where=run.id, remedy=remedy)
         with told_as_damage(run):
-            cells = {cell.key: cell for cell in run.cells}
+            measures = {cell.measure_id(each.suffix): (cell, each) for cell in run.cells for each in cell.measures}
             device = str((run.facts.get("block_device") or {}).get("name", ""))
             visits: dict[str, list[Visit]] = defaultdict(list)
             for visit in run.visits:
                 visits[visit.cell].append(visit)
             for measured in results_of(run).measured:
-                key, _, phase = measured.id.rpartition(":")
-                cell = cells.get(key)
-                if measured.is_side or cell is None or cell.imported or not measured.observations:
+                if measured.is_side or measured.id not in measures or not measured.observations:
                     continue
-                level = level_in(measured, cell, phase, visits[key], device)
+                cell, phase = measures[measured.id][0], measures[measured.id][1].phase
+                if cell.imported:
+                    continue
+                level = level_in(measured, cell, phase, visits[cell.key], device)
                 if level is None:
                     continue
+                from_cache = from_memory(measured, run.facts)
+                level = replace(level, from_cache=from_cache, requests=_requests(visits[cell.key]))
                 apart = {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
                 operation = str(apart.get("operation", phase))
                 figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))
@@ -95,7 +128,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
         FigureLevels(
             *figure[:3],
             dict(figure[3]),
-            tuple(_together(same) for same in by_scale.values()),
+            _even_errors([_together(same) for same in by_scale.values()]),
             rank_is_client=figure in of_clients,
             local=figure in local,
         )
@@ -115,6 +148,14 @@ def scale_of(cell: Cell, settings: Mapping[str, Setting]) -> Scale:
     )
 
 
+def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
+    """Tell whether each rank has a directory by hand on one metadata target, and no time ends the phase."""
+    placed = cell.place.entries.values()
+    by_hand = [place for place in placed if place.kind == "manual" and len(place.metadata_targets) == 1]
+    ended = sum(sample.stopped_by == "amount" for sample in samples)
+    return len(by_hand) == cell.plan.ranks and 2 * ended > len(samples)
+
+
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
     """Return what was measured of one figure at that scale; None with fewer than two runs of its own."""
     logs = [math.log(seen.value) for seen in measured.observations if seen.purpose != "pilot" and seen.value > 0]
@@ -127,12 +168,41 @@ def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None
 
 def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
     """Return what a cell's visits tell of one figure, with what counters told; None with fewer than two runs."""
-    samples = [sample_named(visit.samples, phase) for visit in visits if visit.purpose != "pilot"]
-    busy = _busy([sample for sample in samples if sample is not None], device)
+    own = [visit for visit in visits if visit.purpose != "pilot"]
+    samples = [sample for visit in own if (sample := sample_named(visit.samples, phase)) is not None]
+    busy = _busy(samples, device)
+    if servers := _servers_busy([visit.servers_busy.get(phase, {}) for visit in own]):
+        # The busiest one is what more of them would have to relieve.
+        busy["mdts"] = max(servers.values())
     if cell.plan.inside_ceph():
         # Sessions share the processors of their nodes, which do not grow in number with them.
         busy.pop("clients", None)
-    return level_of(measured, scale_of(cell, measured.settings), busy)
+    scale = replace(scale_of(cell, measured.settings), undivided=_is_undivided(cell, samples))
+    return level_of(measured, scale, busy)
+
+
+def _servers_busy(told: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean share of each server over the visits that tell; none where fewer than two do."""
+    shares: dict[str, list[float]] = defaultdict(list)
+    for visit in told:
+        for server, share in visit.items():
+            shares[server].append(share)
+    return {server: fmean(values) for server, values in shares.items() if len(values) > 1}
+
+
+def _requests(visits: Sequence[Visit]) -> float | None:
+    """Return how many requests servers of metadata counted for each operation; None where they do not tell.
+
+    Counters are of a whole visit, all its phases together, so that only visits of metadata alone tell.
+    """
+    requests = operations = 0.0
+    for visit in visits:
+        counted = [counters["md.requests"] for counters in visit.servers.values() if "md.requests" in counters]
+        whole = counted and not visit.servers_disturbed and visit.purpose != "pilot"
+        if whole and all(sample.kind == "metadata" for sample in visit.samples):
+            requests += sum(counted)
+            operations += sum(sample.operations for sample in visit.samples)
+    return requests / operations if operations else None
 
 
 def _busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
@@ -166,6 +236,12 @@ def _together(levels: Sequence[MeasuredLevel]) -> MeasuredLevel:
     for level in levels:
         busy.update(level.busy)
     return MeasuredLevel(levels[0].scale, median(values), error, busy)
+
+
+def _even_errors(levels: Sequence[MeasuredLevel]) -> tuple[MeasuredLevel, ...]:
+    """Return the levels with errors half their own: so few runs tell their scatter badly, others of the figure help."""
+    usual = fmean(level.log_error**2 for level in levels)
+    return tuple(replace(level, log_error=math.sqrt((level.log_error**2 + usual) / 2)) for level in levels)
 
 
 def _number(value: object) -> int | None:

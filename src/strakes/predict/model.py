@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from strakes.predict.families import Array, Caps, Family, Power, Scales, StationNetwork, Typical, Waiting
-from strakes.predict.posterior import Draws, learn
+from strakes.predict.posterior import BUSY_ERROR, Draws, learn
 from strakes.predict.scale import PARTS, MeasuredLevel, Part, Scale
 
 COVERAGE = 0.8
@@ -21,6 +21,8 @@ _ABOVE_STATED = 0.1
 # A part is scarce if it is busy for more than half of the time, and no other for 5 % of the time more than it.
 _BUSY = 0.5
 _AS_BUSY = 0.05
+# Of a part that was busy for less, no counter tells well enough how much more it can do.
+_LEAST_BUSY = 0.2
 # A part is named if it is scarce in this share of the draws.
 SURE = 0.7
 
@@ -67,6 +69,7 @@ class Model:
         self.levels = tuple(levels)
         self._generator_seed = seed
         self._stated = dict(stated or {})
+        self._is_time = is_time
         families: tuple[Family, ...] = (Power(typical or Typical()),)
         if is_time:
             families = (Waiting(),)
@@ -107,14 +110,37 @@ class Model:
     def _values(self, scale: Scale) -> tuple[Array, Array]:
         generator = np.random.default_rng(self._generator_seed)
         beyond = _doublings(self.levels, scale)
+        # What will be measured has the error of a measurement, too.
+        again = float(np.sqrt(np.mean([level.log_error**2 for level in self.levels])))
         values, weights = [], []
         for draws, weight in self._draws:
             known = draws.log_values(Scales.of([scale]))[:, 0]
-            deviation = np.hypot(draws.misfit, _PER_DOUBLING * beyond)
+            if not draws.family.knows_parts and not self._is_time:
+                for bound, error in self._bounds_by_counters(scale):
+                    known = np.minimum(known, bound + error * generator.standard_normal(len(known)))
+            deviation = np.sqrt(draws.misfit**2 + (_PER_DOUBLING * beyond) ** 2 + again**2)
             values.append(known + deviation * generator.standard_normal(len(known)))
             weights.append(np.full(len(known), weight / len(known)))
         most = min((np.log(capacity * scale.units(part)) for part, capacity in self._stated.items()), default=np.inf)
         return np.minimum(np.concatenate(values), most + _ABOVE_STATED), np.concatenate(weights)
+
+    def _bounds_by_counters(self, scale: Scale) -> list[tuple[float, float]]:
+        """Return what parts can carry by how busy they were: logarithms with their standard errors.
+
+        For families that know nothing of parts: a server that was busy for 60 % of the time cannot do twice as much.
+        """
+        bounds: dict[Part, list[tuple[float, float]]] = {}
+        for level in self.levels:
+            for part, share in level.busy.items():
+                if share > _LEAST_BUSY:
+                    more = np.log(scale.units(part) / level.scale.units(part) / share)
+                    error = np.hypot(level.log_error, BUSY_ERROR / share)
+                    bounds.setdefault(part, []).append((level.log_value + more, error**-2))
+        return [
+            (sum(bound * weight for bound, weight in each) / total, total**-0.5)
+            for each in bounds.values()
+            if (total := sum(weight for _, weight in each))
+        ]
 
     def _scarce(self, scale: Scale) -> dict[tuple[Part, ...], float]:
         groups = _groups(self.levels, self._stated)

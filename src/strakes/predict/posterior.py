@@ -22,10 +22,10 @@ _MOVES = 3
 # Natural logarithm of how far a family misses, and its deviation: 1.5 %, within a factor of 2.3.
 _MISFIT = (float(np.log(0.015)), 0.8)
 # Counters tell a busy share this well.
-_BUSY_ERROR = 0.045
+BUSY_ERROR = 0.045
 # With it the density of what they tell (Student's, four degrees of freedom) compares with that of a family without
 # parts, to which every share is as probable as any other.
-_BUSY_NORM = float(np.log(_BUSY_ERROR / 0.375))
+_BUSY_NORM = float(np.log(BUSY_ERROR / 0.375))
 # What a part really carries, by what is stated of it: a fifth less, within a factor of 1.35.
 _STATED = (-0.2, 0.3)
 # The likelihood is taken in so that this share of the draws still counts.
@@ -115,7 +115,7 @@ class _Data:
             (1 / variances).sum(axis=1)
         )
         if shares is not None and (self._told.any() or self._stated):
-            apart = np.where(self._told, shares - np.nan_to_num(self._busy), 0.0) / _BUSY_ERROR
+            apart = np.where(self._told, shares - np.nan_to_num(self._busy), 0.0) / BUSY_ERROR
             # Counters err in ways of their own: far off is not endlessly worse.
             fit -= 2.5 * np.log1p(apart**2 / 4).sum(axis=(1, 2)) + _BUSY_NORM * self._told.sum()
             for part, capacity in self._stated.items():

@@ -22,7 +22,8 @@ PART_NAMES: Mapping[Part, str] = {
 class Scale:
     """``clients``: nodes that ask. ``ranks``: their processes together. ``files``: how many there are already.
 
-    ``link``: how fast a client's link is by what it was when measured.
+    ``link``: how fast a client's link is by what it was when measured. ``undivided``: every rank has a directory that
+    is on one metadata target, as much to do as the others, and the last one ends the phase.
     """
 
     clients: int = 1
@@ -31,15 +32,20 @@ class Scale:
     osts: int = 1
     files: int = 0
     link: float = 1.0
+    undivided: bool = field(default=False, compare=False)
 
     def units(self, part: Part) -> float:
         """Return how many of that part there are.
 
+        Of metadata targets with undivided directories: how many would share evenly what the busiest has to do.
+
         >>> Scale(clients=4, ranks=16, mdts=2).units("mdts"), Scale(clients=4, ranks=16).units("links")
         (2, 4.0)
+        >>> Scale(ranks=4, mdts=3, undivided=True).units("mdts")
+        2.0
         """
         if part == "mdts":
-            return self.mdts
+            return self.ranks / -(-self.ranks // self.mdts) if self.undivided else self.mdts
         if part == "osts":
             return self.osts
         if part == "links":
@@ -53,13 +59,17 @@ class MeasuredLevel:
 
     ``log_value``: natural logarithm of the median. ``log_error``: its standard error. ``busy``: the share of the time
     for
-    which a unit of a part was at work, of those parts whose counters tell.
+    which a unit of a part was at work, of those parts whose counters tell. ``from_cache``: clients answered from what
+    they remember. ``requests``: how many of them reached servers of metadata for an operation, over all phases of the
+    visits.
     """
 
     scale: Scale
     log_value: float
     log_error: float
     busy: Mapping[Part, float] = field(default_factory=dict)
+    from_cache: bool = False
+    requests: float | None = None
 
 
 def dimensions(levels: Sequence[MeasuredLevel]) -> frozenset[str]:

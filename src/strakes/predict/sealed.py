@@ -139,4 +139,5 @@ def _plain(name: str) -> str:
 
 
 def _spoken(scale: Mapping[str, Any]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in scale.items() if name != "link" and count)
+    counts = ((name, scale[name]) for name in ("clients", "ranks", "mdts", "osts", "files"))
+    return ", ".join(f"{count:,} {name}" for name, count in counts if count)

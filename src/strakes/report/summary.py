@@ -25,7 +25,7 @@ from strakes.report.facts import (
 )
 from strakes.report.notices import Notice, notices
 from strakes.report.numbers import figures_of, percent, show_bounds, show_interval_of, show_width
-from strakes.report.words import title_of_warning
+from strakes.report.words import name_of_warning, title_of_warning
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -265,7 +265,7 @@ def _brief(names: Sequence[str], width: int, most: int) -> tuple[list[str], int]
     left.
 
     >>> _brief(["drift", "stonewalled", "few-runs"], 60, 2)
-    (['  drift: Everything became faster or slower during the run', '  stonewalled, few-runs'], 0)
+    (['  drift: Everything became faster or slower during the run', '  work cut short, few runs'], 0)
     """
     told = [_lines_of(f"{name}: {translate(title_of_warning(name))}", width - 2, most=9) for name in names]
     for count in range(len(names), 0, -1):
@@ -277,15 +277,15 @@ def _brief(names: Sequence[str], width: int, most: int) -> tuple[list[str], int]
 
 
 def _names(names: Sequence[str], width: int, most: int) -> tuple[list[str], int]:
-    """At most ``most`` lines of names, and how many names are left: they stand where the text of none has room.
+    """At most ``most`` lines of names in words, and how many are left: they stand where the text of none has room.
 
     >>> _names(["cache-suspect", "short-phases", "stonewalled"], 32, 1)
-    (['  cache-suspect, short-phases'], 1)
+    (['  cached reads, short phases'], 1)
     """
     lines: list[str] = []
-    for index, name in enumerate(names):
-        # Not broken at their hyphens.
-        if lines and len(f"{lines[-1]}, {name},") <= width:
+    for index, name in enumerate(translate(name_of_warning(code)) for code in names):
+        # Not broken within one.
+        if lines and columns(f"{lines[-1]}, {name},") <= width:
             lines[-1] += f", {name}"
         elif len(lines) < most:
             lines = [*(f"{line.removesuffix(',')}," for line in lines), f"  {name}"]

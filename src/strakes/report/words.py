@@ -42,6 +42,43 @@ WARNINGS: Mapping[str, str] = {
     "target-unlike": "One target is unlike the others",
 }
 
+# The same where there is room for a name only.
+IN_BRIEF: Mapping[str, str] = {
+    "background-load": "others at work",
+    "begun-apart": "ranks begun apart",
+    "bimodal": "two groups of runs",
+    "budget-skipped": "cells left out",
+    "cache-suspect": "cached reads",
+    "cache-unseen": "unseen cache",
+    "clock-jump": "clock set",
+    "dependent-runs": "runs alike",
+    "direct-refused": "no O_DIRECT",
+    "drift": "steady change",
+    "few-runs": "few runs",
+    "fits-servers-memory": "little data",
+    "gave-way": "gave way",
+    "held-back": "limited load",
+    "hybrid-io": "direct for buffered",
+    "imported": "no intervals",
+    "imported-note": "a remark",
+    "impossible-rate": "impossible rates",
+    "interval-not-reached": "wide intervals",
+    "left-out": "runs left out",
+    "memory-file-system": "all in memory",
+    "names-from-memory": "cached names",
+    "node-unlike": "unlike nodes",
+    "not-stationary": "speed changed",
+    "other-measurement": "another measurement",
+    "server-changed": "server restarted",
+    "server-unlike": "slow server",
+    "servers-not-well": "complaints of servers",
+    "service-interrupted": "interruptions",
+    "setting-differs": "other settings in effect",
+    "short-phases": "short phases",
+    "stonewalled": "work cut short",
+    "target-unlike": "unlike target",
+}
+
 # S5's four ways to access files.
 PATTERNS: Mapping[str, str] = {
     "SFWA": "every rank reads one whole file",
@@ -60,6 +97,15 @@ def title_of_warning(code: str) -> str:
     ('Everything became faster or slower during the run', 'New kind')
     """
     return WARNINGS.get(code) or code.replace("-", " ").capitalize()
+
+
+def name_of_warning(code: str) -> str:
+    """Return the name of a warning for people.
+
+    >>> name_of_warning("stonewalled"), name_of_warning("new-kind")
+    ('work cut short', 'new kind')
+    """
+    return IN_BRIEF.get(code) or code.replace("-", " ")
 
 
 def explained(text: str) -> str:

@@ -22,8 +22,9 @@ class Visit(Record):
     """One run of a cell's plan. ``ended``: as of a plan, or "yielded" where it was ended for other people's sake.
 
     ``client_s``: how long a fixed piece of work took the client itself. ``servers``: what they counted meanwhile, but
-    for those in ``servers_disturbed``. ``interruptions``: when servers did not serve; a visit that can be made again
-    has then ended "interrupted". ``given``: the placements of its directories. ``kept``: the directory that stays from
+    for those in ``servers_disturbed``. ``servers_busy``: by phase, the share of its processors that each server on this
+    machine used. ``interruptions``: when servers did not serve; a visit that can be made again has then ended
+    "interrupted". ``given``: the placements of its directories. ``kept``: the directory that stays from
     visit to visit. ``neighbour``: what the probe felt. A trial of a search has ``stage``, ``low`` and ``settings``,
     too.
     """
@@ -41,6 +42,7 @@ class Visit(Record):
     client_s: float | None = None
     servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     servers_disturbed: tuple[str, ...] = ()
+    servers_busy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     interruptions: tuple[Interruption, ...] = ()
     given: Mapping[str, Any] = field(default_factory=dict)
     kept: str = ""

@@ -11,7 +11,7 @@ from strakes.findings.claims import Claim
 from strakes.findings.portrait import Finding, IntervalOf, Point, Series, Setting
 from strakes.findings.results import Measured, Results
 from strakes.statistics.contrast import paired_logs, paired_ratio
-from strakes.statistics.interval import Estimate, smallest_runs
+from strakes.statistics.interval import Estimate, median, smallest_runs
 from strakes.statistics.saturation import Level, Saturation, saturation
 from strakes.studies.study import Advice
 from strakes.targets.caches import own_cache
@@ -161,6 +161,7 @@ def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
 
 # A request to a server and back takes longer than this on any network.
 _ROUND_TRIP_S = 10e-6
+_FROM_SERVERS = 0.5
 # Operations on names that the phases before them made.
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
 # Of those that go over directories one request brings many entries, so that behind a network an entry may take no time.
@@ -183,6 +184,20 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     ranks = max((len(seen.sample.ranks) for seen in cell.observations), default=0)
     each_s = cell.estimate.median if cell.unit == "s" else ranks / max(cell.estimate.median, 1e-9)
     return 0 < each_s < _ROUND_TRIP_S
+
+
+def from_own_cache(cell: Measured) -> bool:
+    """Tell whether servers that count sent less than half of what was read: a cache of this node had the rest.
+
+    They are looked at before and after a visit, and count all that was read in it.
+    """
+    shares = [
+        sum(sent) / seen.sample.bytes
+        for seen in cell.observations
+        if seen.sample.bytes
+        and (sent := [counts["data.read_bytes"] for counts in seen.servers.values() if "data.read_bytes" in counts])
+    ]
+    return cell.settings.get("operation") == "read" and bool(shares) and median(shares) < _FROM_SERVERS
 
 
 def level_text(factor: str, value: Setting) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import MetadataPhase, Phase, Plan, Stop, TransferPhase
-from strakes.studies.compose import from_memory, read_from
+from strakes.studies.compose import from_memory, from_own_cache, read_from
 from strakes.studies.study import FEW_VISITS, LASTING_S, Context, Pilot, Study, longer_making
 from strakes.studies.transfer_size import FEWEST_CALLS, SURVEY_LEVELS, TransferSize
+from strakes.targets.caches import own_cache
 from strakes.units import counted, format_bytes
 
 # Phases end after this time. There is more to do than the first rates get done by then: they are rough, and what is
@@ -37,10 +38,10 @@ class LastingRates(Study):
         """Return what the time for them is enough for, what is asked most often first."""
         phase_s = max(context.phase_s, _PHASE_S)
         ample = replace(context, phase_s=_AMPLE * phase_s)
-        cells = [
-            _ended(cell, phase_s, context.pilot)
-            for cell in (*self._data(ample, direct=False), *self._names(ample), *self._data(ample, direct=True))
-        ]
+        buffered, direct = (self._data(ample, direct=direct) for direct in (False, True))
+        # A cache that cannot be dropped answers buffered reads.
+        first, last = (direct, buffered) if own_cache(context.file_system) else (buffered, direct)
+        cells = [_ended(cell, phase_s, context.pilot) for cell in (*first, *self._names(ample), *last)]
         if context.full:
             return cells
         left_s = context.lasting_s
@@ -80,17 +81,25 @@ class LastingRates(Study):
         ]
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return none: these are single figures."""
-        return []
+        """Return the bandwidth of large calls."""
+        points = tuple(
+            Point(f"{cell.settings['operation']}, {cell.settings['io']}", cell.id)
+            for cell in results.where()
+            if "io" in cell.settings and cell.estimate is not None
+        )
+        lines = (Series("large calls", points),) if points else ()
+        return [Figure(self.name, self.title, self.question, "calls", "", "category", "bandwidth", "B/s", lines)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return none: too few runs to compare."""
         return []
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return all, unless this node's memory answered."""
+        """Return all, unless this node's memory or cache answered."""
         return [
-            Headline(_label(cell, results), cell.id) for cell in results.where() if not from_memory(cell, results.facts)
+            Headline(_label(cell, results), cell.id)
+            for cell in results.where()
+            if not from_memory(cell, results.facts) and not from_own_cache(cell)
         ]
 
 

@@ -63,8 +63,7 @@ class ProcessesPerNode(Study):
                     )
                 )
             else:
-                first = context.full or ranks in (levels[0], context.team, levels[-1])
-                cells.append(replace(self._cell(context, ranks, amount), priority=1 if first else 2))
+                cells.append(self._cell(context, ranks, amount))
         return [*cells, *self._by_amount(context), *self._by_targets(context)] if context.full else cells
 
     def _by_amount(self, context: Context) -> list[Cell | SkippedCell]:

@@ -48,7 +48,7 @@ class RecoveryStudy(Study):
     interrupts_service = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of clients; several need sessions of libcephfs."""
+        """Return a cell per number of clients, that of --ranks too; several need sessions of libcephfs."""
         if context.file_system not in _CEPH:
             why = (
                 f"on {context.file_system} a client is a mount, and this machine has only one; on CephFS a client "
@@ -58,7 +58,8 @@ class RecoveryStudy(Study):
                 self._cell(context, 1, sessions=False),
                 *(SkippedCell(self.name, {"clients": clients}, why) for clients in _LEVELS[1:]),
             ]
-        return [self._cell(context, clients, sessions=True) for clients in _LEVELS]
+        levels = sorted({*_LEVELS, context.most_ranks or 1})
+        return [self._cell(context, clients, sessions=True) for clients in levels]
 
     def _cell(self, context: Context, clients: int, *, sessions: bool) -> Cell:
         phases: list[Phase] = []

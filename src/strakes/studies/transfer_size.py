@@ -8,7 +8,14 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.studies.compose import ratio_finding, read_from, saturation_advice, saturation_finding, series
+from strakes.studies.compose import (
+    from_own_cache,
+    ratio_finding,
+    read_from,
+    saturation_advice,
+    saturation_finding,
+    series,
+)
 from strakes.studies.study import Advice, Context, Study
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes, typed_bytes
@@ -233,11 +240,11 @@ class TransferSize(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates of the largest calls, buffered and direct."""
+        """Return the rates of the largest calls, buffered and direct, unless a cache of this node answered."""
         lines = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
-                cells = _usual(results, operation, io)
+                cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell)]
                 if cells:
                     # Not the best one: of many, the one that looks best was lucky, too.
                     largest = max(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))

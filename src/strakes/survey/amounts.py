@@ -31,7 +31,9 @@ _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
 # Blocks beyond the smallest number that decides anything: one that disagrees is then no end of it, and a change during
 # the run shows as one.
-_SPARE_BLOCKS = 3
+_SPARE_BLOCKS = 2
+# Findings of each cell, at most: they share the error, and the more they are, the more blocks it takes to decide any.
+_STATEMENTS = 2
 # At most this share of the time is set aside for what visits take beside their phases.
 _MOST_BESIDE = 0.8
 _SHORTEST_PHASE_S = 0.01
@@ -176,8 +178,17 @@ def refuse_without_room(
         )
 
 
+def fewest_blocks(confidence: float, cells: int) -> int:
+    """Return the fewest blocks over so many cells that can decide what is stated of them.
+
+    >>> fewest_blocks(0.9, 1), fewest_blocks(0.9, 14)
+    (5, 12)
+    """
+    return blocks_to_decide(confidence, _STATEMENTS * cells) if cells > 1 else smallest_runs(confidence)
+
+
 def _blocks(request: Request, load: Load) -> int:
-    return max(blocks_to_decide(request.confidence, load.cells) + _SPARE_BLOCKS, load.least_runs + 1)
+    return max(fewest_blocks(request.confidence, load.cells) + _SPARE_BLOCKS, load.least_runs + 1)
 
 
 def _weight(phase: Phase) -> float:

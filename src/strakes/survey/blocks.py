@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from strakes.analysis.build import rule_of
-from strakes.analysis.statements import blocks_to_decide
 from strakes.findings.cell import UNITS, Cell
-from strakes.statistics.interval import smallest_runs
 from strakes.store.records import CellDropped
-from strakes.survey.amounts import LATE_SHARE, MEASURE_SHARE
+from strakes.survey.amounts import LATE_SHARE, MEASURE_SHARE, fewest_blocks
 from strakes.survey.schedule import Schedule
 from strakes.survey.session import LIMIT_FACTOR, Session, note_others, shortest_limit_s, visit_cell
 from strakes.units import counted, format_value
@@ -18,8 +16,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
     request = session.request
     session.cells = cells
     # Fixed beforehand: findings are not looked at to decide when to stop.
-    usual = sum(not cell.visits for cell in cells)
-    fewest = blocks_to_decide(request.confidence, usual) if usual > 1 else smallest_runs(request.confidence)
+    fewest = fewest_blocks(request.confidence, sum(not cell.visits for cell in cells))
     schedule = Schedule(cells, rule_of(request.options()), request.seed, phase_s, fewest)
     for visit in session.visits:
         if visit.is_measurement:

@@ -179,6 +179,13 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
                 skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))
             else:
                 cells.append(replace(cell, plan=_through_libcephfs(cell.plan)) if request.libcephfs else cell)
+    if request.libcephfs and cells and not any(cell.plan.inside_ceph() for cell in cells):
+        names = ", ".join(dict.fromkeys(cell.study for cell in cells))
+        raise BadInputError(
+            f"--libcephfs would change nothing of {names}",
+            why="it is for metadata operations alone; all that is measured here moves data, through the mount",
+            remedy="Leave out --libcephfs, or measure metadata: strakes study metadata-ops DIR --libcephfs.",
+        )
     return cells, skipped
 
 

@@ -29,6 +29,10 @@ from strakes.targets.ceph.inside import inside
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
+from strakes.units import typed_seconds
+
+# What a run takes at least, with next to nothing measured.
+_LEAST_S = 5.0
 
 
 def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWriter:
@@ -47,6 +51,11 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
     if request.neighbour_s is not None and request.visit is not None:
         raise BadInputError(
             "--neighbour cannot be used with a study that interrupts the service", remedy="Leave it out."
+        )
+    if request.budget_s < _LEAST_S:
+        progress.note(
+            f"a budget of {typed_seconds(request.budget_s)} is less than first rates, one run and the report take: "
+            f"expect about {typed_seconds(_LEAST_S)}, more on a slow file system"
         )
     target = detect(request.directory, request.servers)
     try:

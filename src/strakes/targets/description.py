@@ -14,8 +14,9 @@ from strakes.units import format_seconds
 
 # Per server or target: counter -> value. Names that mean the same everywhere: md.create, md.open, md.close, md.getattr,
 # md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, data.read_bytes, data.write_bytes,
-# data.read_requests, data.write_requests, data.replicated_bytes, data.busy_s, data.waited_s (of all
-# data.waited_requests together, in the target's own store), and md.requests: all of a metadata target, also kinds
+# data.read_requests, data.write_requests, data.device_read_bytes (what no cache of the target held),
+# data.replicated_bytes, data.busy_s, data.waited_s (of all data.waited_requests together, in the target's own store),
+# and md.requests: all of a metadata target, also kinds
 # without a name here. What the client counted begins with "client.".
 Observation = Mapping[str, Mapping[str, float]]
 

@@ -31,6 +31,7 @@ from strakes.targets.description import (
 from strakes.targets.environment import capture
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import Mount
+from strakes.targets.processors import ServerProcess
 
 # Direct I/O wants multiples of the device's block; some file systems want more of it.
 _DIRECT_BYTES = (4096, 65536, 1 << 20)
@@ -141,6 +142,10 @@ class Target(ABC):
 
     def observe(self) -> Observation:
         """Counters of servers and targets as they stand now; empty where there are none. Never clears any."""
+        return {}
+
+    def server_processes(self) -> Mapping[str, ServerProcess]:
+        """Return servers that run on this machine, by the names that their counters have; empty where none is known."""
         return {}
 
     def client_rates(self) -> Mapping[str, float]:

@@ -271,3 +271,9 @@ def test_requests_of_clients_are_read_from_sessions() -> None:
     assert set(rates) == {"client.4114 on node1", "client.4115"}
     assert rates["client.4114 on node1"] == pytest.approx(6.93, abs=0.01)
     assert client_rates(MeasurementError("no answer")) == {}
+
+
+@pytest.mark.parametrize("name", ["bluestore_buffer_miss_bytes", "buffer_miss_bytes"])
+def test_a_store_tells_what_its_own_cache_did_not_hold(name: str) -> None:
+    assert data_counters({"osd": {}, "bluestore": {name: 4096}})["data.device_read_bytes"] == 4096
+    assert "data.device_read_bytes" not in data_counters({"osd": {}})

@@ -57,7 +57,7 @@ def like_a_mount(setup: Setup) -> Iterator[str]:
     mounts = {one.mount_point for one in services if one.mount_point.count("/") > 1}
     for one in services:
         for name, value in one.values.items() if not one.is_mount else ():
-            if not value.startswith("/") or value.startswith("/dev/"):
+            if not value.startswith("/") or value.startswith(("/dev/", "/usr/", "/bin/", "/sbin/", "/opt/", "/run/")):
                 continue
             for mount in mounts:
                 begin = "/".join(value.split("/")[: mount.count("/") + 1])

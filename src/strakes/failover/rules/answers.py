@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true, score, seconds
 from strakes.failover.known_options import advised_times
+from strakes.failover.rules.fencing_devices import pretends_because
 from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _WATCHERS = ("ping", "pingd", "ethmonitor", "healthLNET")
+_SEEN_BY_CLIENTS = ("ip", "directory", "mountpoint", "drbd_resource", "pool", "fsid", "clientspec", "iqn", "nfs_ip")
 _FAILURES = {"select_nodes", "select_fencing", "select_resources"}
 _LEAST_ALERT_S = 1.0
 _MOST_BYTES = 1 << 16
@@ -182,3 +185,94 @@ def silent(setup: Setup) -> Iterator[str]:
                 asks = b"CRM_alert_recipient" in file.read(_MOST_BYTES)
             if asks:
                 yield f"cib: {alert.get('id')} has no recipient, and its program asks for one"
+
+
+@rule(
+    "another-service-on-one-node",
+    "warning",
+    "pacemaker",
+    reason="By a rule one node gets another value: after a take-over clients look for the service, or programs for "
+    "their data, where they are not.",
+    remedy="One value for all nodes; only what the nodes themselves call differently (nic, device) may need a rule.",
+    source=f"{PACEMAKER}/rules.rst",
+)
+def by_node(setup: Setup) -> Iterator[str]:
+    """Find parameters that clients see, with another value on some nodes."""
+    cib = setup.pacemaker
+    services = {one.id: one for one in cib.services}
+    for element in cib.root.iter("primitive"):
+        own = services.get(element.get("id", ""))
+        for block in element.iterfind("./instance_attributes[rule]"):
+            for pair in block.iterfind("./nvpair"):
+                name, value = pair.get("name", ""), pair.get("value", "")
+                if own and name in _SEEN_BY_CLIENTS and own.values.get(name, value) != value:
+                    yield f"cib: {own.id} has {name}={own.values[name]}, and on some nodes {value}"
+
+
+@rule(
+    "one-unit-in-two-resources",
+    "error",
+    "pacemaker",
+    reason="Both resources start and stop the same program: when one of them moves, the program of the other dies, "
+    "and it may run on both nodes.",
+    remedy="One resource for a unit; a clone where it is to run everywhere.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def one_unit(setup: Setup) -> Iterator[str]:
+    """Find units of systemd that two resources start."""
+    owners: dict[str, str] = {}
+    for one in setup.pacemaker.services:
+        if one.standard in ("systemd", "service", "lsb", "upstart"):
+            other = owners.setdefault(one.agent.removesuffix(".service"), one.id)
+            if other != one.id:
+                yield f"cib: {other} and {one.id} are both {one.agent}"
+
+
+@rule(
+    "delay-at-a-later-level",
+    "warning",
+    "pacemaker",
+    reason="The first level has no delay for either node: both sides power each other off before the delay of a later "
+    "level counts.",
+    remedy="The same pcmk_delay_base for all devices of a node, in all levels.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def late_delay(setup: Setup) -> Iterator[str]:
+    """Find delays on later levels only."""
+    cib = setup.pacemaker
+    devices = {device.id: device for device in cib.devices}
+    first = dict[str, float]()
+    later = dict[str, float]()
+    for node in cib.nodes:
+        named = [[devices[name] for name in level if name in devices] for level in cib.levels_of(node)]
+        # What only waits for a dump powers nobody off.
+        levels = [level for level in named if not all(map(pretends_because, level))]
+        if len(levels) > 1:
+            first[node] = max((cib.delay_s(device, node) for device in levels[0]), default=0.0)
+            later[node] = max((cib.delay_s(device, node) for level in levels[1:] for device in level), default=0.0)
+    delayed = [node for node, delay in later.items() if delay > 0]
+    if len(first) == len(cib.nodes) == 2 and not any(first.values()) and len(delayed) == 1:
+        yield f"cib: {delayed[0]} has a delay in later levels only"
+
+
+@rule(
+    "reservation-on-another-disk",
+    "error",
+    "pacemaker",
+    reason="The reservation is taken on the disks that devices names: a node that lost it goes on writing to "
+    "all others.",
+    remedy="devices with every shared disk that holds data.",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/scsi/fence_scsi.py",
+)
+def reserved(setup: Setup) -> Iterator[str]:
+    """Find shared disks that are mounted and not among those of the reservation."""
+    described = {target.device for target in setup.cluster.targets if target.shared} if setup.cluster else set[str]()
+    for device in setup.pacemaker.devices:
+        disks = [disk for disk in re.split(r"[,\s]+", device.values.get("devices", "")) if disk]
+        if device.agent not in ("fence_scsi", "fence_mpath") or not disks:
+            continue
+        for one in setup.pacemaker.services:
+            # Volumes of LVM have a hyphen here: on which disks they are the files do not say.
+            certain = one.device in described or re.fullmatch(r"/dev/(mapper/\w+|disk/by-id/\S+)", one.device)
+            if one.is_mount and certain and not any(one.device.startswith(disk) for disk in disks):
+                yield f"cib: {one.id} is on {one.device}, {device.id} reserves {', '.join(disks)}"

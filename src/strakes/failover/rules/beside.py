@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import meant, options_of
+from strakes.failover.rules.commands import commands_run
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
 from strakes.failover.rules.rule import OWN, SBD, rule
@@ -179,15 +180,15 @@ def made(setup: Setup) -> Iterator[str]:
 def pools(setup: Setup) -> Iterator[str]:
     """Find disks that are used twice by the pools."""
     seen: dict[str, str] = {}
-    for line in commands(setup.lustre):
-        words = line.split()
-        if words[:2] != ["zpool", "create"]:
+    for command in commands_run(setup):
+        if command.words[0] != "zpool" or command.words[1:2] not in (("create",), ("add",), ("attach",)):
             continue
-        disks = [word for word in words if word.startswith("/dev/")]
-        for disk in disks:
-            other = seen.setdefault(disk, line)
-            if other != line or disks.count(disk) > 1:
-                yield f"make-targets.sh: {disk} is used twice"
+        disks = [word for word in command.words if word.startswith("/dev/")]
+        # A disk is attached to one that is there.
+        for disk in disks[1:] if command.words[1] == "attach" else disks:
+            other = seen.setdefault(disk, command.text)
+            if other != command.text or disks.count(disk) > 1:
+                yield f"{command.file.rpartition('/')[2]}: {disk} is used twice"
 
 
 @rule(
@@ -205,6 +206,14 @@ def plain_pool(setup: Setup) -> Iterator[str]:
         disks = [word for word in words if word.startswith("/dev/")]
         if words[:2] == ["zpool", "create"] and len(disks) > 1 and not re.search(r" (raidz\d?|mirror|draid)", line):
             yield f"make-targets.sh: {' '.join(disks[:2])} ..."
+    for command in commands_run(setup):
+        if command.words[:2] != ("zpool", "add"):
+            continue
+        # What stands before the first disk says what the disks become.
+        kinds = list(takewhile(lambda word: not word.startswith("/dev/"), command.words[2:]))
+        needless = {"log", "cache", "spare"} & set(kinds) and not {"special", "dedup"} & set(kinds)
+        if not needless and not any(re.match(r"raidz|mirror|draid", kind) for kind in kinds):
+            yield f"{command.file.rpartition('/')[2]}: {command.text[:80]}"
 
 
 @rule(

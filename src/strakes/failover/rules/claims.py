@@ -79,13 +79,17 @@ def fstab(setup: Setup) -> Iterator[str]:
     "error",
     "fstab",
     reason="The memory of the node is empty after each start: the configuration, votes or the list of clients that "
-    "are stored there are gone.",
-    remedy="Remove the line; the directory stays on the disk of the node.",
+    "are stored there are gone. Too little of it in /dev/shm keeps Corosync from starting.",
+    remedy="Remove the line; the directory stays on the disk of the node, and /dev/shm has half of the memory.",
     source=OWN,
 )
 def forgotten(setup: Setup) -> Iterator[str]:
     """Find directories of the cluster's programs that lie in memory."""
     for line in _lines(setup):
+        size = next((one for one in line.options if re.fullmatch(r"size=([1-9]\d?[mM]|\d{1,5}[kK])", one)), "")
+        # Corosync and Pacemaker talk to each other over files there, several MiB for each client.
+        if line.place == "/dev/shm" and size and not re.fullmatch(r"size=[6-9]\d[mM]", size):
+            yield f"fstab: {line.kind} on {line.place} has {size}"
         if line.kind in ("tmpfs", "ramfs") and any(
             f"{place}/".startswith(f"{line.place.rstrip('/')}/") for place in _STATE
         ):
@@ -166,12 +170,19 @@ def taken_otherwise(setup: Setup) -> Iterator[str]:
             for place in re.findall(r"(?m)^\s*(/[^\s#]+)\s+\S", text):
                 if place != "/-" and (found := owned.place_around(place) or owned.place_below(place)):
                     yield f"{file.removeprefix('etc/')}: autofs has {place}, Pacemaker {found}"
+    for pool in set(re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))) & owned.pools:
+        yield f"default/zfs: ZFS_POOL_IMPORT={pool}"
+    yield from _dumps(setup, owned)
+
+
+def _dumps(setup: Setup, owned: Possessions) -> Iterator[str]:
     dumps = setup.texts.get("etc/kdump.conf", "")
     for kind, target in re.findall(r"(?m)^\s*(raw|ext[234]|xfs|btrfs|path)\s+(\S+)", dumps):
         if owned.has_disk(target) or (kind == "path" and owned.place_around(target)):
             yield f"kdump.conf: {kind} {target}"
-    for pool in set(re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))) & owned.pools:
-        yield f"default/zfs: ZFS_POOL_IMPORT={pool}"
+    for server in re.findall(r"(?m)^\s*(?:nfs|ssh)\s+(?:\S+@)?([^\s:]+)", dumps):
+        if server in owned.addresses:
+            yield f"kdump.conf: {server} moves with a service"
     for name, key in (("etc/default/kdump-tools", "KDUMP_COREDIR"), ("etc/sysconfig/kdump", "KDUMP_SAVEDIR")):
         place = setup.settings_of(name).get(key, "").removeprefix("file://")
         if place.startswith("/") and owned.place_around(place):

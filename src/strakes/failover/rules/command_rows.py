@@ -47,6 +47,7 @@ COMMAND_ROWS = (
     ),
     CommandRow(r"zpool (import|export)\b.*", "a pool is taken from the node that serves it", _POOL, "zfs"),
     CommandRow(r"zpool import\b.* (-\w*a\w*)\b.*", "every pool is imported, whoever has it", only_with="zfs"),
+    CommandRow(r"zpool (create|add|remove|detach|offline)\b.*", "a pool is made, or loses or gets disks", _POOL, "zfs"),
     CommandRow(
         r"zpool (destroy|labelclear|split|reguid)\b.*", "a pool is destroyed, or gets another name", _POOL, "zfs"
     ),
@@ -122,6 +123,10 @@ COMMAND_ROWS = (
         r"(pcs quorum (unblock|expected-votes)|corosync-quorumtool\b.* -e|corosync-cfgtool\b.* -[HRk]|"
         r"cibadmin\b.* (-E|--erase))\b.*",
         "votes, or the whole configuration, are changed behind everybody's back",
+    ),
+    CommandRow(
+        r"corosync-cmapctl\b.* -[sSdDp]\b.*|pcs quorum (update|device (remove|update))\b.*",
+        "quorum, or what Corosync waits for, is changed each time that it runs",
     ),
     CommandRow(
         r"(pcs resource (move|relocate|ban)|crm resource (move|migrate|ban)|crm_resource\b.* (--move|--ban|-M|-B))\b.*",

@@ -28,6 +28,8 @@ _OPERATIONS = (
     "methods",
     "status",
 )
+# A device that is looked at once an hour is usual; more seldom is as good as never.
+_LONG_S = 3600.0
 # What an SNMP session of version 3 needs for each level of security.
 _SNMP_NEEDS = {
     "authnopriv": (("snmp_auth_prot",), ("password", "passwd", "password_script", "passwd_script")),
@@ -66,16 +68,17 @@ def device(setup: Setup) -> Iterator[str]:
     "fencing-device-checked-never",
     "warning",
     "pacemaker",
-    reason="Its monitor has an interval of 0: it is looked at once, and what stopped answering is noticed when it "
-    "is needed.",
+    reason="It is looked at once (interval 0), or every few hours: what stopped answering is noticed when it is "
+    "needed.",
     remedy="op monitor interval=60s",
     source=f"{PACEMAKER}/operations.rst",
 )
 def never(setup: Setup) -> Iterator[str]:
-    """Find fencing devices whose monitors never run."""
+    """Find fencing devices whose monitors hardly ever run."""
     for one in setup.pacemaker.devices:
         monitors = [operation for operation in one.operations if operation.name == "monitor"]
-        if monitors and all(operation.interval_s == 0 or not operation.enabled for operation in monitors):
+        running = [operation for operation in monitors if operation.enabled and 0 < operation.interval_s <= _LONG_S]
+        if monitors and not running:
             yield f"cib: {one.id}"
 
 
@@ -237,6 +240,27 @@ def notified(setup: Setup) -> Iterator[str]:
                 # A name may be that of the address.
                 if re.fullmatch(r"[0-9a-fA-F:.]+", given) and addresses and given not in addresses:
                     yield f"cib: {one.id} has {name}={given}, which no IPaddr2 has"
+        if one.agent == "nfsnotify" and addresses and not one.values.get("source_host"):
+            yield f"cib: {one.id} has no source_host: clients are told from an address of the node"
+
+
+@rule(
+    "clients-told-from-nothing",
+    "warning",
+    "pacemaker",
+    reason="Without nfs_shared_infodir each node keeps its own list of clients that hold locks: after a take-over "
+    "nobody of the right list is told.",
+    remedy="nfs_shared_infodir on the mount that moves with the service.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+)
+def told_from_nothing(setup: Setup) -> Iterator[str]:
+    """Find NFS servers whose list of lock holders does not move, although clients are to be told."""
+    services = setup.pacemaker.services
+    notify = next((one for one in services if one.agent == "nfsnotify"), None)
+    servers = [one for one in services if one.agent == "nfsserver"]
+    moves = any(one.values.get("nfs_shared_infodir") for one in servers)
+    if notify and servers and not moves and not notify.values.get("notify_args"):
+        yield f"cib: {servers[0].id} has no nfs_shared_infodir, and {notify.id} tells clients"
 
 
 @rule(

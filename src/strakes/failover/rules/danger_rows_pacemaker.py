@@ -98,6 +98,15 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
     ),
     Danger(
         "cluster",
+        "node-pending-timeout",
+        lambda value: 0 < seconds(value) < 60,
+        "1s",
+        "error",
+        "A node that joins is powered off before it has joined: it never comes back.",
+        "Remove it; its default is two hours.",
+    ),
+    Danger(
+        "cluster",
         "node-action-limit",
         lambda value: value == "1",
         "1",

@@ -12,7 +12,7 @@ from strakes.failover.cluster import Bmc, Pdu, ServedTarget
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.planned.lustre import nids
 from strakes.failover.rules.fencing_devices import address_of, delays_of, is_bmc, is_outlet, plug_of
-from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
@@ -58,9 +58,11 @@ def links(setup: Setup) -> Iterator[str]:
     described = {node.name: node for node in setup.described.nodes}
     network_of = {address: name for node in described.values() for name, address in node.addresses.items()}
     used: dict[int, set[str]] = {}
+    known = hosts_of(setup)
     for node in nodes_of(setup):
         ours = described.get(name_of(node))
-        for number, address in links_of(node).items():
+        for number, written in links_of(node).items():
+            address = known.get(written, written)
             try:
                 ipaddress.ip_address(address)
             except ValueError:
@@ -250,7 +252,7 @@ def services(setup: Setup) -> Iterator[str]:
         if target.pool and target.pool not in pools:
             yield f"cib: nobody imports the pool {target.pool} of {target.name}"
         likes = _likes(cib, mount) if mount else ""
-        if likes in target.nodes and likes != target.prefers:
+        if likes and likes != target.prefers:
             yield f"cib: {target.name} prefers {likes}, cluster.toml says {target.prefers}"
         for node in _homes(cib, mount) - set(target.nodes) if mount and len(cib.nodes) > 2 else ():
             yield f"cib: {target.name} may start on {node}, which does not reach its disks"
@@ -292,6 +294,7 @@ def _homes(cib: Cib, service: Primitive) -> set[str]:
     names = {service.id, service.group, service.clone} - {""}
     about = [location for location in cib.locations if location.certain and names & set(location.resources)]
     refused = {node for location in about if location.score == float("-inf") for node in location.nodes}
+    refused |= {node for node, own in cib.node_attributes.items() if is_true(own.get("standby", "false"))}
     if is_true(cib.properties.get("symmetric-cluster", "true")):
         return set(cib.nodes) - refused
     return {node for location in about if location.score > 0 for node in location.nodes} - refused

@@ -41,8 +41,10 @@ def absent(setup: Setup) -> Iterator[str]:
     watchers = [one for one in services if one.agent in WATCHERS]
     if cluster.file_system.watch and services and not watchers:
         yield f"cib: nobody watches {', '.join(cluster.file_system.watch)}"
-    for network in cluster.networks if services else ():
-        if network.interface and not any(one.agent == "ethmonitor" for one in services):
+    # A card may be watched by what is reached over it.
+    watched = bool(watchers) or any(one.agent == "ethmonitor" for one in services)
+    for network in cluster.networks if services and not watched else ():
+        if network.interface:
             yield f"cib: nobody watches {network.interface} ({network.name})"
     hosts = {host for one in watchers for host in one.values.get("host_list", "").split()}
     numeric = hosts and not any(re.search(r"[g-zG-Z]", host.partition("@")[0]) for host in hosts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 
 from strakes.failover.cluster import Network
@@ -12,6 +13,7 @@ from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
 _REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
+_HANDLER_84 = re.compile(r"crm-fence-peer\.sh")
 _STARTERS = ("systemd", "service", "lsb", "upstart")
 WATCHERS = ("ping", "pingd", "healthLNET")
 
@@ -144,10 +146,14 @@ def lnet_card(setup: Setup) -> Iterator[str]:
     source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-8.4.5.en.html",
 )
 def version(setup: Setup) -> Iterator[str]:
-    """Find files of DRBD 9 where the description says 8.4."""
-    for resource in setup.drbd if setup.described.drbd == "8.4" else ():
-        if resource.dialect9:
+    """Find files of DRBD 9 where the description says 8.4, and the other way round."""
+    for resource in setup.drbd:
+        # Version 9 reads the words of 8.4, too; its handlers have names of their own.
+        old = not resource.dialect9 and bool(_HANDLER_84.search(resource.option("handlers", "fence-peer")))
+        if setup.described.drbd == "8.4" and resource.dialect9:
             yield f"drbd: {resource.name} is written for version 9, cluster.toml says 8.4"
+        if setup.described.drbd == "9" and "drbd" in setup.described.given and old:
+            yield f"drbd: {resource.name} is written for version 8.4, cluster.toml says 9"
 
 
 @rule(

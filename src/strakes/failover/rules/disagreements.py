@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatch
 
 from strakes.failover.blocks import Block
 from strakes.failover.known_options import meant, options_of
@@ -242,3 +244,25 @@ def after_nothing(setup: Setup) -> Iterator[str]:
             other = given.partition("/")[0]
             if other not in names or (other == resource.name and "/" not in given):
                 yield f"drbd: {resource.name} has resync-after {given}"
+
+
+@rule(
+    "replication-file-not-read",
+    "error",
+    "drbd",
+    reason="DRBD reads drbd.conf and what that includes: a resource in another file does not exist.",
+    remedy='include "drbd.d/*.res";',
+    source=DRBD_CONF,
+)
+def not_read(setup: Setup) -> Iterator[str]:
+    """Find files of resources that drbd.conf does not include."""
+    files = {name: re.sub(r"#.*", "", text) for name, text in setup.texts.items() if name.startswith("etc/drbd")}
+    included = [
+        posixpath.join("/", posixpath.dirname(name), one)
+        for name, text in files.items()
+        for one in re.findall(r'(?m)^\s*include\s+"?([^";]+)"?\s*;', text)
+    ]
+    for name, text in files.items() if files.get("etc/drbd.conf", "").strip() else ():
+        holds = name.startswith("etc/drbd.d/") and re.search(r"(?m)^\s*resource\b", text)
+        if holds and not any(fnmatch(f"/{name}", one) for one in included):
+            yield f"drbd.conf: {name.removeprefix('etc/')} is not included"

@@ -329,6 +329,10 @@ def kept_away(setup: Setup) -> Iterator[str]:
             if location.score == float("-inf") and device.id in location.resources
             for node in location.nodes
         }
+        if not is_true(cib.properties.get("symmetric-cluster", "true")):
+            about = [location for location in cib.locations if location.certain and device.id in location.resources]
+            allowed = {node for location in about if location.score >= 0 for node in location.nodes}
+            banned |= set(setup.node_names) - allowed if allowed else set()
         for victim in cib.fences(device):
             others = [node for node in setup.node_names if node != victim]
             if others and all(node in banned for node in others):

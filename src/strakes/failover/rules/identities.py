@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 import yaml
 
+from strakes.failover.rules.commands import commands_run, enabled_units
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.node_options import settings_of_nodes
 from strakes.failover.rules.rule import rule
 from strakes.failover.setup import LIVE, Setup
 
 _LNET = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/lnetctl.8"
+_INITIATOR = re.compile(r"iqn\.\d{4}-(0[1-9]|1[0-2])\.[\w.-]+(:\S+)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]+")
 _SET_PARAM = re.compile(r"(?:osc|osp|mdc|lov|lod|mdt|mdd|obdfilter|ofd|osd-\w+|llite)\.([A-Za-z0-9_]{1,8})-")
 _CONF_PARAM = re.compile(r"([A-Za-z0-9_]{1,8})(?:-(?:MDT|OST)[0-9a-f]{4})?\.(?:sys|quota|mdt|ost|osc|mdc|llite|lov)\.")
 # Table, name, and values that are the same for all and should not be, with what goes wrong.
@@ -20,6 +22,7 @@ _OF_ONE_NODE = (
     ("module spl", "spl_hostid", r"(?!0+$|0x0+$).+", "multihost takes two nodes with one host id for one"),
     ("lvm.conf local", "system_id", ".+", "both nodes own the groups of volumes"),
     ("lvm.conf local", "host_id", "[1-9].*", "lvmlockd takes two nodes with one number for one"),
+    (r"multipath.conf (defaults|multipath)", "reservation_key", "(?!file).+", "nobody is kept out by his key"),
     ("sanlock.conf", "our_host_name", ".+", "sanlock takes two nodes with one name for one"),
     ("nfs.conf statd", "name", "(?={node}).+", "after a take-over clients do not know who calls them"),
 )
@@ -41,8 +44,93 @@ def identities(setup: Setup) -> Iterator[str]:
     for given in settings_of_nodes(setup):
         for table, name, bad, because in _OF_ONE_NODE:
             pattern = bad.replace("{node}", rf"({names})$")
-            if given.table == table and re.fullmatch(name, given.name) and re.fullmatch(pattern, given.value):
+            if (
+                re.fullmatch(table, given.table)
+                and re.fullmatch(name, given.name)
+                and re.fullmatch(pattern, given.value)
+            ):
                 yield f"{given.file}: {given.name}={given.value}: {because}"
+
+
+@rule(
+    "host-name-of-another-node",
+    "error",
+    "nodes",
+    reason="Corosync, Pacemaker and DRBD know a node by its host name: with that of the other one it is taken for it, "
+    "or for nobody.",
+    remedy="hostnamectl set-hostname NAME, as in corosync.conf.",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/nodes.rst",
+)
+def host_names(setup: Setup) -> Iterator[str]:
+    """Find nodes whose host name is that of another node, or of none."""
+    known = set(setup.node_names)
+    for name, text in setup.texts.items():
+        found = re.fullmatch(r"nodes/([^/]+)/etc/hostname", name)
+        given = text.split()[0] if found and text.split() else ""
+        if found and found[1] in known and given and given != found[1] and not given.startswith(f"{found[1]}."):
+            yield f"{found[1]}: hostname is {given}"
+
+
+@rule(
+    "iscsi-login-refused",
+    "error",
+    reason="A name of another form is refused by targets, and CHAP without a name of the user logs in nowhere: the "
+    "disks are not there.",
+    remedy="InitiatorName=iqn.YYYY-MM.DOMAIN:NAME; node.session.auth.username beside authmethod = CHAP.",
+    source="https://github.com/open-iscsi/open-iscsi/blob/master/README",
+)
+def refused(setup: Setup) -> Iterator[str]:
+    """Find names of initiators that are none, and logins without a user."""
+    for name, text in setup.texts.items():
+        if name.rpartition("/")[2] == "initiatorname.iscsi":
+            for given in re.findall(r"(?m)^\s*InitiatorName\s*=\s*(.*?)\s*$", text):
+                if not re.fullmatch(
+                    r"iqn\.\d{4}-(0[1-9]|1[0-2])\.[\w.-]+(:\S+)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]+", given
+                ):
+                    yield f"{name.removeprefix('etc/')}: InitiatorName={given}"
+    given = setup.settings_of("etc/iscsi/iscsid.conf")
+    if given.get("node.session.auth.authmethod", "").upper() == "CHAP" and not given.get("node.session.auth.username"):
+        yield "iscsi/iscsid.conf: authmethod = CHAP, and no username"
+
+
+@rule(
+    "state-of-locks-beside-the-shared-one",
+    "error",
+    "pacemaker",
+    reason="nfsserver carries /var/lib/nfs from node to node; a program that keeps the list of clients elsewhere does "
+    "not have it after a take-over, and clients lose their locks.",
+    remedy="Remove the line from nfs.conf: /var/lib/nfs and what is below it.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+)
+def elsewhere(setup: Setup) -> Iterator[str]:
+    """Find programs of NFS that keep their state beside what moves with the service."""
+    carried = [
+        one for one in setup.pacemaker.services if one.agent == "nfsserver" and one.values.get("nfs_shared_infodir")
+    ]
+    for given in settings_of_nodes(setup) if carried else ():
+        if given.table.startswith("nfs.conf ") and given.name in ("state-directory-path", "storagedir"):
+            shared = tuple(one.values["nfs_shared_infodir"] for one in carried)
+            if (
+                not given.value.startswith(("/var/lib/nfs/nfsd", "/var/lib/nfs/statd", *shared))
+                and given.value != "/var/lib/nfs"
+            ):
+                yield f"{given.file}: {given.name}={given.value}"
+
+
+@rule(
+    "parameter-gone-after-a-restart",
+    "warning",
+    "lustre",
+    reason="set_param without -P holds until the target is mounted again: after a take-over it is gone.",
+    remedy="lctl set_param -P, on the node of the MGS.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/lctl-set_param.8",
+)
+def not_for_good(setup: Setup) -> Iterator[str]:
+    """Find settings of a script run once that do not last."""
+    for command in commands_run(setup):
+        lasting = any(re.fullmatch(r"-\w*P\w*|--perm\w*", word) for word in command.words)
+        if command.when == "script" and command.words[:2] == ("lctl", "set_param") and not lasting:
+            yield f"{command.where}: {command.text[:90]}"
 
 
 @rule(
@@ -86,6 +174,9 @@ def nets(setup: Setup) -> Iterator[str]:
     """Find nets of the targets' NIDs that are not in lnet.conf."""
     there = _nets_of_yaml(setup.texts.get("etc/lnet.conf", ""))
     by_modprobe = re.search(r"\b(networks|ip2nets)=", setup.lnet)
+    enabled = enabled_units(setup)
+    if there and not by_modprobe and "pacemaker.service" in enabled and "lnet.service" not in enabled:
+        yield "systemd: lnet.service is not enabled, and lnet.conf has the networks"
     for words in made_targets(setup) if there and not by_modprobe else ():
         used = {nid.rpartition("@")[2] for nid in named_words(words, "servicenode") if "@" in nid}
         for net in sorted(used - there - {f"{one}0" for one in there} - {one.removesuffix("0") for one in there}):

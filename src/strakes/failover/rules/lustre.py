@@ -361,11 +361,13 @@ def made_and_mounted(setup: Setup) -> Iterator[str]:
 )
 def after_targets(setup: Setup) -> Iterator[str]:
     """Find an MGS of its own that waits for other targets."""
-    devices = {one.id: one.device for one in setup.pacemaker.services if one.is_lustre}
+    cib = setup.pacemaker
     alone = {words[-1] for words in made_targets(setup) if "--mgs" in words and "--mdt" not in words}
-    for order in setup.pacemaker.orders:
-        first, then = devices.get(order.first), devices.get(order.then)
-        if order.first_action == "start" and then in alone and first and first not in alone:
+    for order in cib.orders:
+        first, then = (
+            {one.device for one in cib.ties.members(name) if one.is_lustre} for name in (order.first, order.then)
+        )
+        if order.first_action == "start" and then & alone and first - alone:
             yield f"cib: {order.then} waits for {order.first}"
 
 

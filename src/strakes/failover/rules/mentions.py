@@ -208,10 +208,10 @@ def aliases(setup: Setup) -> Iterator[str]:
     known = set(re.findall(r"(?m)^\s*alias\s+\"?([\w.-]+)", setup.texts.get("etc/multipath.conf", "")))
     # Volume groups have a hyphen, encrypted devices a resource of their own.
     made = {one.values.get("crypt_type") and one.values.get("name", "") for one in setup.pacemaker.services}
-    bare = {re.sub(r"\d+", "", alias) for alias in known}
+    bare = {re.sub(r"\d+", "", alias).lower() for alias in known}
     for mention in mentions_of(setup):
         name = mention.name.removeprefix("/dev/mapper/")
-        like = re.sub(r"\d+", "", name) in bare or slip(name, known)
+        like = re.sub(r"\d+", "", name).lower() in bare or slip(name, known)
         if mention.kind == "device" and name != mention.name and known and name not in known | made and like:
             yield f"{mention.where}: {mention.name}, multipath.conf has {', '.join(sorted(known)[:6])}"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.rules.commands import enabled_units
+from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.layers import volume_groups, volume_named
 from strakes.failover.rules.mentions import mentions_of
 from strakes.failover.rules.rule import QDEVICE, SBD, rule
@@ -59,11 +60,20 @@ def volumes(setup: Setup) -> Iterator[str]:
     source = re.search(r"\bsystem_id_source\s*=\s*\"(\w+)\"", text)
     listed = re.search(r"\bauto_activation_volume_list\s*=\s*\[([^\]]*)\]", text)
     for one in setup.pacemaker.services:
-        if one.agent != "LVM-activate" or not text:
+        if one.agent not in ("LVM-activate", "LVM") or not text:
             continue
-        mode, group = one.values.get("vg_access_mode", ""), one.values.get("vgname", "")
+        mode, group = one.values.get("vg_access_mode", ""), one.values.get("vgname") or one.values.get("volgrpname", "")
+        # The older agent marks a group with the name of its node, if it is told to have it alone.
+        if one.agent == "LVM":
+            mode = "tagging" if is_true(one.values.get("exclusive", "")) else ""
+        if re.search(rf'\bread_only_volume_list\s*=\s*\[[^\]]*"{re.escape(group)}["/]', text):
+            yield f"lvm.conf: read_only_volume_list has {group}, which {one.id} activates"
         allowed = re.search(r"(?<!activation_)\bvolume_list\s*=\s*\[([^\]]*)\]", text)
-        if allowed and "@" not in allowed[1] and not re.search(rf'"{re.escape(group)}[/"]', allowed[1]):
+        named = bool(allowed and re.search(rf'"{re.escape(group)}[/"]', allowed[1]))
+        if mode == "tagging" and named:
+            yield f"lvm.conf: volume_list has {group}, which {one.id} activates by its tag"
+        # With tags the agent allows the group by itself, and only where it activates it.
+        if mode != "tagging" and allowed and "@" not in allowed[1] and not named:
             yield f"lvm.conf: volume_list has no {group}, which {one.id} activates"
         for name in _rejecting_all(text):
             yield f"lvm.conf: {name} rejects all disks, and {one.id} activates {group}"
@@ -97,6 +107,8 @@ def below_drbd(setup: Setup) -> Iterator[str]:
     for group in groups if text else ():
         for name in _rejecting_all(text):
             yield f"lvm.conf: {name} rejects all disks, and DRBD has its disk in {group}"
+        if re.search(rf'\bread_only_volume_list\s*=\s*\[[^\]]*"{re.escape(group)}["/]', text):
+            yield f"lvm.conf: read_only_volume_list has {group}, in which DRBD has its disk"
         for name in ("volume_list", "auto_activation_volume_list"):
             listed = re.search(rf"(?<!\w){name}\s*=\s*\[([^\]]*)\]", text)
             # A tag may be on any group; a command or Pacemaker may activate what does not come by itself.
@@ -111,8 +123,28 @@ def _rejecting_all(text: str) -> Iterator[str]:
     """Yield the filters that reject every disk: the first pattern that matches decides."""
     for name, rows in re.findall(r"\b((?:global_)?filter)\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
         earlier = re.split(r"\"r(?:\|\.\*\||/\.\*/)\"", rows)
-        if len(earlier) > 1 and '"a' not in earlier[0]:
+        accepted = re.findall(r"\"a(.)(.*?)\1\"", earlier[0])
+        # What lies on DRBD is accepted, and not what DRBD lies on.
+        if len(earlier) > 1 and all("drbd" in pattern for _, pattern in accepted):
             yield name
+
+
+@rule(
+    "lvm-reads-nothing",
+    "error",
+    reason="LVM refuses a file whose braces do not match: no command of it works, and no volume is activated.",
+    remedy="Check with: lvmconfig --validate",
+    source=_LVM,
+)
+def unbalanced(setup: Setup) -> Iterator[str]:
+    """Find files of LVM whose braces or brackets do not match."""
+    for name in ("etc/lvm/lvm.conf", "etc/lvm/lvmlocal.conf"):
+        text = re.sub(r"\"(?:[^\"\\\n]|\\.)*\"", "", re.sub(r"(?m)^([^\"\n#]*)#.*$", r"\1", setup.texts.get(name, "")))
+        text = re.sub(r"(?m)#.*$", "", text)
+        for opening, closing in ("{}", "[]"):
+            opened, closed = text.count(opening), text.count(closing)
+            if opened != closed:
+                yield f"{name.removeprefix('etc/')}: {opened} {opening} and {closed} {closing}"
 
 
 @rule(
@@ -127,9 +159,23 @@ def _rejecting_all(text: str) -> Iterator[str]:
 def multipath(setup: Setup) -> Iterator[str]:
     """Find fencing by reservations of multipath without its key."""
     text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/multipath.conf", ""))
+    of_file = re.compile(r"(?m)^\s*reservation_key\s+\"?((?:0x)?[0-9a-fA-F]+)\b")
     for device in setup.pacemaker.devices:
-        if device.agent == "fence_mpath" and text and not re.search(r"\breservation_key\b", text):
+        if device.agent != "fence_mpath":
+            continue
+        if text and not re.search(r"\breservation_key\b", text):
             yield f"multipath.conf: no reservation_key, and {device.id} is fence_mpath"
+        owners: dict[str, str] = {}
+        for name, of_node in setup.texts.items():
+            node = re.fullmatch(r"nodes/([^/]+)/etc/multipath\.conf", name)
+            for key in of_file.findall(of_node) if node else ():
+                if node and owners.setdefault(key, node[1]) != node[1]:
+                    yield f"multipath.conf: reservation_key {key} is that of {owners[key]} and {node[1]}"
+        one_key = of_file.search(text)
+        keys = {plug_of(device, node) for node in setup.pacemaker.fences(device)}
+        if one_key and len(keys) > 1 and not setup.node and "nodes" not in setup.parts:
+            several = ", ".join(sorted(keys))
+            yield f"multipath.conf: reservation_key {one_key[1]} is for every node, {device.id} has {several}"
 
 
 @rule(
@@ -172,6 +218,10 @@ def hidden(setup: Setup) -> Iterator[str]:
             vendor, product = values.get("vendor", ""), values.get("product", "")
             if names and all(name in values and _matches(names[name], values[name]) for name in names):
                 yield f"multipath.conf: the blacklist has {' '.join(names.values())}, which hides {vendor} {product}"
+    for key, value in re.findall(r"(?m)^\s*(protocol|property)\s+\"?([^\"\n]+?)\"?\s*$", listed):
+        # The kinds of disks that several paths lead to, and the properties that all of them have.
+        if any(_matches(value, one) for one in ("scsi:fcp", "scsi:iscsi", "scsi:sas", "SCSI_IDENT_SERIAL", "ID_WWN")):
+            yield f"multipath.conf: the blacklist has {key} {value}"
     for key, value in re.findall(
         r"(?m)^\s*(devnode|wwid)\s+\"?([^\"\n]+?)\"?\s*$", listed if known or configured else ""
     ):

@@ -323,6 +323,23 @@ def not_logged_in(setup: Setup) -> Iterator[str]:
 def _bound_to_one(setup: Setup) -> Iterator[str]:
     """Find servers that listen at an address of a node only, while what they serve moves."""
     own = {address: name_of(node) for node in nodes_of(setup) for address in links_of(node).values()}
+    yield from _bound_too_early(setup)
     for given in settings_of_nodes(setup):
         if given.name in ("host", "outgoing-addr") and given.value in own:
             yield f"{given.file}: {given.name}={given.value}, which is {own[given.value]} and does not move"
+
+
+def _bound_too_early(setup: Setup) -> Iterator[str]:
+    """Find a server of NFS that listens at a moving address, and starts before that address is there."""
+    anywhere = setup.sysctl.get("net.ipv4.ip_nonlocal_bind") == "1"
+    services = setup.cib.services if setup.cib and not anywhere else ()
+    servers = [one for one in services if one.agent == "nfsserver" or one.agent.startswith("nfs-server")]
+    for given in settings_of_nodes(setup) if servers else ():
+        if (given.table, given.name) != ("nfs.conf nfsd", "host"):
+            continue
+        for address in services:
+            if address.values.get("ip") not in re.split(r"[,\s]+", given.value):
+                continue
+            for server in servers:
+                if setup.pacemaker.ties.starts_after(address, server):
+                    yield f"{given.file}: host={given.value}, and {server.id} starts before {address.id}"

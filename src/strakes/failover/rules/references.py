@@ -9,6 +9,7 @@ from xml.etree import ElementTree as Xml
 from strakes.failover.blocks import Block
 from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.replication import Resource
 from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
@@ -18,7 +19,10 @@ from strakes.failover.setup import Setup
 _ATTRIBUTES = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
 # Attributes that nobody in the configuration sets: Pacemaker's own, and those of agents that set them under several
 # names.
-_OWN_ATTRIBUTES = re.compile(r"#.*|(master|#health|fail-count|last-failure|probe_complete|shutdown|terminate).*")
+_OWN_ATTRIBUTES = re.compile(
+    r"#(uname|id|kind|is_dc|cluster-name|site-name|role|ra-version|node-unfenced|feature-set|digests-.*|health.*)|"
+    r"(master|fail-count|last-failure|probe_complete|shutdown|terminate).*"
+)
 _SETS_OTHERS = ("attribute", "SysInfo", "HealthCPU", "HealthSMART", "HealthIOWait", "ClusterMon", "NodeUtilization")
 _WELL_KNOWN_PORTS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064")
 
@@ -304,6 +308,33 @@ def _unconnected(name: str, sides: list[str], connections: list[Block]) -> Itera
 
 
 @rule(
+    "device-not-there-on-one-side",
+    "error",
+    "drbd",
+    "pacemaker",
+    reason="The node on which the replicated device has another number does not have the one that is mounted: the "
+    "take-over fails there.",
+    remedy="The same device and minor on both sides; or /dev/drbd/by-res/RESOURCE/VOLUME in the resource.",
+    source=DRBD_CONF,
+)
+def one_side(setup: Setup) -> Iterator[str]:
+    """Find devices that are mounted by a number that only one side has."""
+    used = {one.device: one.id for one in setup.pacemaker.services}
+    for resource in setup.drbd:
+        for devices in _devices_that_differ(resource):
+            for device in devices:
+                if device in used:
+                    yield f"drbd: {resource.name} is {' and '.join(devices)}, {used[device]} uses {device}"
+
+
+def _devices_that_differ(resource: Resource) -> Iterator[list[str]]:
+    for number in sorted({number for host in resource.hosts for number in host.volumes}):
+        given = {host.volumes[number][0] for host in resource.hosts if number in host.volumes} - {""}
+        if len(given) > 1:
+            yield sorted(given)
+
+
+@rule(
     "replication-sides-differ",
     "warning",
     "drbd",
@@ -314,10 +345,10 @@ def _unconnected(name: str, sides: list[str], connections: list[Block]) -> Itera
 )
 def sides_differ(setup: Setup) -> Iterator[str]:
     """Find DRBD resources with different ports or devices on their two sides."""
+    used = {one.device for one in setup.cib.services} if setup.cib else set()
     for resource in setup.drbd:
-        for number in sorted({number for host in resource.hosts for number in host.volumes}):
-            devices = sorted({host.volumes[number][0] for host in resource.hosts if number in host.volumes} - {""})
-            if len(devices) > 1:
+        for devices in _devices_that_differ(resource):
+            if not used & set(devices):
                 yield f"drbd: {resource.name} is {' and '.join(devices)}"
         ports = [tuple(address.rpartition(":")[2] for address in host.addresses) for host in resource.hosts]
         if len(ports) == 2 and all(ports) and ports[0] != ports[1]:

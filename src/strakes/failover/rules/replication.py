@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from strakes.failover.rules.heartbeat import is_address, links_of, name_of, nodes_of
+from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.rule import DRBD_CONF, OWN, rule
 from strakes.failover.setup import Setup
 
@@ -29,6 +29,22 @@ _NO_HANDLERS = (
     "outdate-peer.sh",
 )
 _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2")
+# Of ssh, rpcbind, LNet, NFS, pcsd, Pacemaker's remote nodes, the quorum device, Corosync, booth and dlm.
+_PORTS_OF_OTHERS = (
+    "22",
+    "111",
+    "988",
+    "2049",
+    "2224",
+    "3121",
+    "5403",
+    "5404",
+    "5405",
+    "5406",
+    "9929",
+    "20048",
+    "21064",
+)
 
 
 @rule(
@@ -410,17 +426,28 @@ def hosts(setup: Setup) -> Iterator[str]:
             yield f"drbd: {resource.name} has a side on {names[0]} only"
 
 
+def _leads_somewhere(address: str) -> bool:
+    return is_address(address) and not address.startswith("127.")
+
+
 @rule(
     "replication-address-wrong",
     "error",
     "drbd",
-    reason="Two sides with one address, or on Corosync's port, do not find each other: there is no second copy.",
+    reason="Two sides with one address, or on a port that Corosync, pcsd, LNet or NFS has, do not find each other: "
+    "there is no second copy.",
     remedy="Each host its own address on the replication network, and a port of its own, such as 7788.",
     source=DRBD_CONF,
 )
 def addresses(setup: Setup) -> Iterator[str]:
     """Find addresses that both sides have, that Corosync uses, of the loopback, and not of that node's cards."""
-    cards = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
+    hosts = hosts_of(setup)
+    cards = {
+        name_of(node): {hosts.get(text, text) for text in links_of(node).values()}
+        for node in nodes_of(setup)
+        # What a name that is not known, or leads to the loopback, would lead to is another rule's to say.
+        if all(_leads_somewhere(hosts.get(text, text)) for text in links_of(node).values())
+    }
     for resource in setup.drbd:
         seen: dict[str, str] = {}
         for host in resource.hosts:
@@ -428,8 +455,8 @@ def addresses(setup: Setup) -> Iterator[str]:
                 other = seen.setdefault(address, host.name)
                 if other != host.name:
                     yield f"drbd: {other} and {host.name} have the same address in {resource.name}: {address}"
-                if address.rpartition(":")[2] in ("5404", "5405", "5406"):
-                    yield f"drbd: {resource.name} uses a port of Corosync on {host.name}: {address}"
+                if address.rpartition(":")[2] in _PORTS_OF_OTHERS:
+                    yield f"drbd: {resource.name} uses a port of another program on {host.name}: {address}"
                 if address.startswith("127."):
                     yield f"drbd: {resource.name} has the address {address} on {host.name}"
         # Where one side has an address of a heartbeat link, the others have theirs on that link.
@@ -445,7 +472,7 @@ def addresses(setup: Setup) -> Iterator[str]:
 
 @rule(
     "secret-readable-by-all",
-    "error",
+    "warning",
     "drbd",
     reason="Who can read the shared secret can connect as the peer and receive, or overwrite, the whole device.",
     remedy="chmod 600, owned by root; best in a file of its own (drbd.d/*.secret).",

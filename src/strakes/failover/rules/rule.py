@@ -52,6 +52,7 @@ _MODULES = (
     "node_files",
     "node_disks",
     "lnet",
+    "lnet_ways",
     "node_options",
     "node_starts",
     "commands_against",

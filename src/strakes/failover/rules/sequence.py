@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from strakes.failover.cib_values import score
@@ -102,3 +103,61 @@ def no_order(setup: Setup) -> Iterator[str]:
 def _tied_by_any(orders: Iterable[Order], element: Mapping[str, str]) -> bool:
     names = {element.get("rsc"), element.get("with-rsc")}
     return any({order.first, order.then} == names for order in orders)
+
+
+@rule(
+    "exported-before-its-server",
+    "error",
+    "pacemaker",
+    reason="When nfs-server.service starts it runs exportfs -r, which forgets every export that is not in "
+    "/etc/exports: clients get stale handles until the next monitor.",
+    remedy="nfsserver before exportfs in the group, and in orders.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+)
+def before_server(setup: Setup) -> Iterator[str]:
+    """Find NFS servers that start after what they export."""
+    services = setup.pacemaker.services
+    for server in (one for one in services if one.agent == "nfsserver"):
+        for export in (one for one in services if one.agent == "exportfs"):
+            if setup.pacemaker.ties.starts_after(server, export):
+                yield f"cib: {server.id} starts after {export.id}"
+
+
+@rule(
+    "clients-told-too-early",
+    "error",
+    "pacemaker",
+    reason="Clients that are told of a restart ask for their locks at once, and only once: while the server or its "
+    "address is not there they are lost.",
+    remedy="nfsnotify last in the group.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsnotify",
+)
+def told_early(setup: Setup) -> Iterator[str]:
+    """Find notifications of NFS clients that are sent before the server and its address are up."""
+    services = setup.pacemaker.services
+    for notify in (one for one in services if one.agent == "nfsnotify"):
+        names = notify.values.get("source_host", "")
+        for base in services:
+            needed = base.agent == "nfsserver" or (base.agent in ADDRESSES and base.values.get("ip", "-") in names)
+            if needed and setup.pacemaker.ties.starts_after(base, notify):
+                yield f"cib: {base.id} starts after {notify.id}"
+
+
+@rule(
+    "address-of-the-server-not-there-yet",
+    "error",
+    "pacemaker",
+    reason="A server that listens on one address only does not start while that address is not on the node.",
+    remedy="IPaddr2 before nfsserver in the group; or no host in nfs.conf.",
+    source="https://manpages.debian.org/bookworm/nfs-common/nfs.conf.5.en.html",
+)
+def listens_early(setup: Setup) -> Iterator[str]:
+    """Find NFS servers that listen on an address which comes up after them."""
+    services = setup.pacemaker.services
+    section = re.search(r"(?ms)^\[nfsd\]$(.*?)(?=^\[|\Z)", setup.texts.get("etc/nfs.conf", ""))
+    hosts = re.findall(r"(?m)^\s*host\s*=\s*(.*?)\s*$", section[1]) if section else []
+    listened = {word for host in hosts for word in re.split(r"[,\s]+", host)}
+    for server in (one for one in services if one.agent == "nfsserver"):
+        for address in (one for one in services if one.agent in ADDRESSES and one.values.get("ip") in listened):
+            if setup.pacemaker.ties.starts_after(address, server):
+                yield f"cib: {address.id} starts after {server.id}, which listens on it"

@@ -322,9 +322,10 @@ def unmanaged(setup: Setup) -> Iterator[str]:
             yield f"cib: {key}=true"
     if not is_true(cib.properties.get("is-managed-default", "true")):
         yield "cib: is-managed-default=false"
+    votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
     for node, attributes in cib.node_attributes.items():
         for key in ("standby", "maintenance"):
-            if is_true(attributes.get(key, "false")):
+            if is_true(attributes.get(key, "false")) and not (key == "standby" and node in votes_only):
                 yield f"cib: {node} is in {key}"
     for primitive in cib.primitives:
         meta = primitive.meta

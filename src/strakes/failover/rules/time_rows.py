@@ -304,6 +304,15 @@ TIME_ROWS = (
         "https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
     ),
     TimeRule(
+        "watched-too-calmly",
+        "warning",
+        ("pacemaker",),
+        (Limit("dampen", "<=", plus=120.0),),
+        "For so long nothing is done about a card or a router that is dead.",
+        "dampen=5s",
+        "https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    ),
+    TimeRule(
         "stopped-before-its-lease-ends",
         "error",
         ("pacemaker",),

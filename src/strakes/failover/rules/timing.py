@@ -47,7 +47,7 @@ def no_monitor(setup: Setup) -> Iterator[str]:
 
 @rule(
     "fencing-device-not-monitored",
-    "note",
+    "warning",
     "pacemaker",
     reason="A device that stopped answering is noticed when it is needed.",
     remedy="Add op monitor interval=60s.",
@@ -55,9 +55,15 @@ def no_monitor(setup: Setup) -> Iterator[str]:
 )
 def device_not_monitored(setup: Setup) -> Iterator[str]:
     """Find fencing devices that are not monitored."""
-    for device in setup.pacemaker.devices:
-        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations):
-            yield f"cib: {device.id} is not monitored"
+    silent = [
+        device.id
+        for device in setup.pacemaker.devices
+        # sbd itself watches its disks.
+        if device.agent not in ("external/sbd", "fence_sbd", "fence_watchdog")
+        and not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations)
+    ]
+    if silent:
+        yield f"cib: {', '.join(silent)}: not monitored"
 
 
 @rule(
@@ -193,7 +199,7 @@ def below_advice(setup: Setup) -> Iterator[str]:
     for one in setup.pacemaker.services:
         for name, advised in advised_times(f"{one.provider}:{one.agent}").items():
             given = one.timeout_s(name)
-            judged = one.agent in _LEAST_S or name == "monitor" or one.operation(name) is None
+            judged = name in (*_LEAST_S.get(one.agent, ()), "monitor") or one.operation(name) is None
             if not judged and 0 < given < advised / _LEAST_OF_ADVICE:
                 short.append(f"{name} of {one.id} has {given:g} s of {advised:g} s")
     if short:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.rules.fencing_devices import is_bmc, is_outlet
 from strakes.failover.rules.heartbeat import links_of, nodes_of
+from strakes.failover.rules.node_options import settings_of_nodes
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 from strakes.units import counted as count_of
@@ -304,19 +304,15 @@ def not_forced(setup: Setup) -> Iterator[str]:
 @rule(
     "pool-imported-at-boot",
     "error",
-    reason="A pool in a cache file is imported when a node starts; one that goes on with errors, or waits for "
-    "ever, is not taken over from.",
-    remedy="zpool create -o cachefile=none -o failmode=panic",
+    reason="A pool in a cache file is imported by each node that starts and has the file, whoever serves it.",
+    remedy="cachefile=none, wherever the pool is made, imported or set.",
     source=OWN,
 )
 def at_boot(setup: Setup) -> Iterator[str]:
-    """Find pools that are imported at boot, or go on after their disks fail."""
-    for option in ("cachefile=/", "failmode=continue"):
-        if option in setup.lustre:
-            yield f"make-targets.sh: a pool is made with -o {option}"
-    for service in setup.cib.services if setup.cib else ():
-        if service.agent == "ZFS" and re.search(r"cachefile=(?!none)", service.values.get("importargs", "")):
-            yield f"cib: {service.id} has importargs={service.values['importargs']}"
+    """Find pools that are imported at boot."""
+    for given in settings_of_nodes(setup):
+        if (given.table, given.name) == ("pool", "cachefile") and given.value not in ("none", "-"):
+            yield f"{given.file}: cachefile={given.value}"
 
 
 def _kib(text: str) -> float:

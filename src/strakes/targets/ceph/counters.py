@@ -36,6 +36,8 @@ _DATA = {
     "data.write_requests": ("op_w", "op_rw"),
 }
 _STORED = ("commit_lat", "read_lat")
+# Bytes that BlueStore had to read from its device, in older and newer releases.
+_FROM_DEVICE = ("bluestore_buffer_miss_bytes", "buffer_miss_bytes")
 # mds_request_load_average_decay_rate, as Ceph comes.
 _HALF_S = 60.0
 
@@ -55,6 +57,19 @@ def ask_socket(path: str, prefix: str) -> Any:
         ) from error
     except (OSError, ValueError) as error:
         raise MeasurementError("a daemon cannot be reached", where=path, why=str(error)) from error
+
+
+def process_of(path: str) -> int | None:
+    """Return the process that listens at a daemon's socket; None where nobody does."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_SOCKET_S)
+            connection.connect(path)
+            pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            # 0: it is in another namespace of processes.
+            return pid or None
+    except OSError:
+        return None
 
 
 def _receive(connection: socket.socket, length: int) -> bytes:
@@ -87,14 +102,18 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     """Of an object store, under the common names; what metadata servers keep in it is counted too."""
     own = dump.get("osd", {})
     # A request of the store waits for all its copies: only BlueStore's own times tell a slow store from its partners.
-    latencies = [_latency(dump.get("bluestore", {}), name) for name in _STORED]
+    store = dump.get("bluestore", {})
+    latencies = [_latency(store, name) for name in _STORED]
     if not any(count for count, _ in latencies):
         latencies = [_latency(own, "op_latency")]
     times = {
         "data.waited_requests": sum(count for count, _ in latencies),
         "data.waited_s": sum(seconds for _, seconds in latencies),
     }
-    return {**{common: float(sum(own.get(name, 0) for name in names)) for common, names in _DATA.items()}, **times}
+    told = [float(store[name]) for name in _FROM_DEVICE if name in store]
+    missed = {"data.device_read_bytes": told[0]} if told else {}
+    moved = {common: float(sum(own.get(name, 0) for name in names)) for common, names in _DATA.items()}
+    return {**moved, **times, **missed}
 
 
 def client_rates(sessions: object) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from strakes.errors import MeasurementError, StrakesError
 from strakes.targets.ceph.access import Access
-from strakes.targets.ceph.counters import ask_socket
+from strakes.targets.ceph.counters import ask_socket, process_of
 from strakes.targets.ceph.tool import admin_socket, ceph
 from strakes.targets.command import Runner
 
@@ -31,6 +31,10 @@ class Daemons:
     def is_here(self, daemon: str) -> bool:
         """Whether it has a socket on this machine that we may open."""
         return os.access(self._socket(daemon), os.R_OK | os.W_OK)
+
+    def process(self, daemon: str) -> int | None:
+        """Return the process of one that is here; None for others."""
+        return process_of(self._socket(daemon)) if self.is_here(daemon) else None
 
     def ask(self, daemon: str, prefix: str) -> Any:
         """One question to one of them. Raises StrakesError when it does not answer within a few seconds."""

@@ -36,6 +36,7 @@ from strakes.targets.description import (
     Striping,
 )
 from strakes.targets.mountinfo import Mount
+from strakes.targets.processors import ServerProcess, server_process
 from strakes.targets.target import Target, TargetFacts, said
 
 T = TypeVar("T")
@@ -56,6 +57,7 @@ class CephTarget(Target):
         super().__init__(path, mount, servers=servers, runner=runner)
         self._map: tuple[float, cluster.Json] | None = None
         self._number = ""
+        self._holders: dict[str, str] = {}
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
@@ -189,9 +191,8 @@ class CephTarget(Target):
             stores = self._observed_stores()
         except StrakesError:
             return {}  # limits() says why
-        answers = self._daemons.ask_all(
-            {**{name: daemon for name, (daemon, _) in ranks.items()}, **stores}, "perf dump"
-        )
+        self._holders = {name: daemon for name, (daemon, _) in ranks.items()}
+        answers = self._daemons.ask_all({**self._holders, **stores}, "perf dump")
         seen: dict[str, dict[str, float]] = {}
         for name, answer in answers.items():
             if isinstance(answer, StrakesError):
@@ -201,6 +202,20 @@ class CephTarget(Target):
             else:
                 seen[name] = data_counters(answer)
         return seen
+
+    def server_processes(self) -> Mapping[str, ServerProcess]:
+        """Return the metadata servers on this machine, as the last observation found them.
+
+        Each uses one processor at most: "single-threaded and CPU-bound for most activities" (docs.ceph.com, hardware
+        recommendations).
+        """
+        processes = {}
+        for name, daemon in self._holders.items():
+            pid = self._daemons.process(daemon)
+            with suppress(OSError):
+                if pid is not None:
+                    processes[name] = server_process(pid, 1.0)
+        return processes
 
     def client_rates(self) -> Mapping[str, float]:
         """Return requests to metadata servers, summed over ranks; a rank that does not answer adds nothing."""

@@ -1,0 +1,45 @@
+"""What the policy engine is asked: trials for which there is no time are left out, and said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from failover.clusters import need, planned
+from strakes.failover import simulation
+from strakes.failover.check import check
+from strakes.failover.setup import read_plan
+from strakes.targets.command import CommandTimeout, Completed, run
+
+
+def test_answers_that_came_in_time_count_and_the_others_are_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    need("crm_simulate")
+
+    def slow(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
+        if argv[-2:] == ["--node-fail", "nfs1"]:
+            raise CommandTimeout("no answer")
+        return run(argv, timeout_s)
+
+    monkeypatch.setattr(simulation, "run", slow)
+    monkeypatch.setattr(simulation, "_LIMIT_S", 300.0)
+    setup = read_plan(planned("nfs", tmp_path))
+    behaviour = simulation.behaviour_of(setup)
+    assert behaviour is not None and behaviour.unanswered == 1
+    assert set(behaviour.without) == set(behaviour.returned) == {"nfs2"} and set(behaviour.emptied) == {"nfs1", "nfs2"}
+    said = [one for one in check(setup).verdicts if one.program == "crm_simulate"]
+    assert [(one.state, one.text) for one in said] == [("unable", "1 of its questions were not answered in time")]
+
+
+def test_a_node_that_is_back_gets_nothing_back_in_a_good_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    need("crm_simulate")
+    monkeypatch.setattr(simulation, "_LIMIT_S", 300.0)
+    behaviour = simulation.behaviour_of(read_plan(planned("nfs", tmp_path)))
+    assert behaviour is not None and not behaviour.steady.stuck
+    for node, other in (("nfs1", "nfs2"), ("nfs2", "nfs1")):
+        assert behaviour.without[node].nodes_of("mount-home") == {other}
+        assert behaviour.returned[node].nodes_of("mount-home") == {other}
+        assert behaviour.returned[node].nodes_of("drbd-home") == {node, other}

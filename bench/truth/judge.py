@@ -55,7 +55,8 @@ def judge(run: Run, portrait: Portrait, truth: Truth, noise: Noise) -> Verdict:
     false = [*_claims(portrait, measures, truth, flagged[CACHE]), *_tones(portrait)]
     false += _warnings(measures, flagged, truth, noise)
     in_levels = {cell.id for cell in portrait.cells if cell.levels}
-    false += _figures(portrait, measures, flagged[CHANGED] | in_levels, truth, noise)
+    false += _figures(portrait, measures, flagged[CHANGED] | in_levels, truth)
+    false += [] if noise.changes else _same_throughout(portrait, measures, truth)
     false += _absolutes(portrait, measures, truth)
     intervals = list(_intervals(portrait, measures, flagged[CHANGED], truth, noise))
     texts = [*(one.statement for one in portrait.findings if one.verdict != "inconclusive")]
@@ -97,8 +98,8 @@ def _claims(portrait: Portrait, measures: dict[str, _Measure], truth: Truth, cac
 
 
 def _holds(claim: Claim, ratio: float) -> bool:
-    # A bound of 1 says that one is better: like ones are not.
-    slack = -SLACK if 1.0 in (claim.low, claim.high) else SLACK
+    # A bound of 1 alone says that one is better: like ones are not.
+    slack = -SLACK if (claim.low, claim.high) in ((1.0, None), (None, 1.0)) else SLACK
     over = claim.low is None or ratio >= claim.low * (1 - slack)
     return over and (claim.high is None or ratio <= claim.high * (1 + slack))
 
@@ -117,18 +118,12 @@ def _warnings(measures: dict[str, _Measure], flagged: dict[str, set[str]], truth
         yield f"said to change: {', '.join(sorted(flagged[CHANGED])[:3])}"
 
 
-def _figures(
-    portrait: Portrait, measures: dict[str, _Measure], changed: set[str], truth: Truth, noise: Noise
-) -> Iterator[str]:
+def _figures(portrait: Portrait, measures: dict[str, _Measure], changed: set[str], truth: Truth) -> Iterator[str]:
     """One median for a figure that differs between the states of the file system, and no word of what most runs were."""
     cells = {cell.id: cell for cell in portrait.cells}
     for line in portrait.headlines:
         measure = measures[line.cell]
         values = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in truth.states]
-        planted = truth_named(truth.name).states
-        every = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in planted]
-        if max(every) <= min(every) * (1 + SLACK) and cells[line.cell].levels and not noise.changes:
-            yield f"{line.label} is said to have changed, and did not"
         if (
             max(values) / min(values) > ALIKE
             and line.cell not in changed
@@ -136,6 +131,17 @@ def _figures(
             and not _told_beside(cells[line.cell], values)
         ):
             yield f"one figure for {line.label}, of {min(values):.4g} and {max(values):.4g}"
+
+
+def _same_throughout(portrait: Portrait, measures: dict[str, _Measure], truth: Truth) -> Iterator[str]:
+    """A figure is told as one that changed, and is the same in all states."""
+    cells = {cell.id: cell for cell in portrait.cells}
+    for line in portrait.headlines:
+        measure, cell = measures[line.cell], cells[line.cell]
+        states = truth_named(truth.name).states
+        values = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in states]
+        if cell.levels and not cell.by_turns and max(values) <= min(values) * (1 + SLACK):
+            yield f"{line.label} is said to have changed, and did not"
 
 
 def _told_beside(cell: CellEstimate, values: Sequence[float]) -> bool:

@@ -280,7 +280,9 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
     if consensus_s is not None:
         yield "consensus", Amount("", "corosync.conf", f"consensus={totem.get('consensus')}", consensus_s)
     else:
-        yield "consensus", Amount("", "corosync.conf", "consensus", 1.2 * base_s, written=False)
+        grows = more > 0 and coefficient_s is not None
+        text = f"token_coefficient={totem.get('token_coefficient')}" if grows else "consensus"
+        yield "consensus", Amount("", "corosync.conf", text, 1.2 * base_s, written=grows)
 
 
 def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:

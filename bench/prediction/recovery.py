@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.prediction.real import Lab, is_close, render_figures
+from bench.prediction.real import CLOSE, Lab, is_close, render_figures
 from strakes.predict.forecast_document import MODEL
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -37,7 +38,10 @@ def forecast_and_measure(directory: Path, name: str = _LAB) -> dict[str, Any]:
         large = _study(lab, mount, max(LARGE), "6m")
     finally:
         lab.call("lab", "down", name)
-    return {"model": MODEL, "scores": {str(clients): lab.score(sealed[clients], large) for clients in LARGE}}
+    figures = lab.document(sealed[LARGE[0]])["figures"]
+    constant = {each["figure"]: math.exp(each["measured"][-1]["log_value"]) for each in figures}
+    scores = {str(clients): lab.score(sealed[clients], large) for clients in LARGE}
+    return {"model": MODEL, "constant": constant, "scores": scores}
 
 
 def _study(lab: Lab, mount: str, clients: int, budget: str) -> str:
@@ -64,8 +68,12 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
             f"Model {result['model']}: of {_FIGURES} figures {within} are within 20 %, {inside} inside their intervals "
             "(aims: 75 %).\n"
         )
+        if every and "constant" in result:
+            same = sum(abs(result["constant"][each["figure"]] / each["measured"] - 1) <= CLOSE for each in every)
+            lines.append(f"What {SMALL} clients waited is within 20 % of what more of them did in {same}.\n")
+        lines += [result["remark"] + "\n"] if result.get("remark") else []
         for clients, scores in result["scores"].items():
-            lines += [f"{clients} clients:\n", *render_figures(scores)]
+            lines += [f"{clients} clients:\n", *render_figures(scores)] if scores else []
     return "\n".join(lines) if results else ""
 
 

@@ -56,6 +56,7 @@ def judge(run: Run, portrait: Portrait, truth: Truth, noise: Noise) -> Verdict:
     false += _warnings(measures, flagged, truth, noise)
     in_levels = {cell.id for cell in portrait.cells if cell.levels}
     false += _figures(portrait, measures, flagged[CHANGED] | in_levels, truth)
+    false += [] if noise.changes else _same_throughout(portrait, measures, truth)
     false += _absolutes(portrait, measures, truth)
     intervals = list(_intervals(portrait, measures, flagged[CHANGED], truth, noise))
     texts = [*(one.statement for one in portrait.findings if one.verdict != "inconclusive")]
@@ -97,8 +98,10 @@ def _claims(portrait: Portrait, measures: dict[str, _Measure], truth: Truth, cac
 
 
 def _holds(claim: Claim, ratio: float) -> bool:
-    over = claim.low is None or ratio >= claim.low * (1 - SLACK)
-    return over and (claim.high is None or ratio <= claim.high * (1 + SLACK))
+    # A bound of 1 alone says that one is better: like ones are not.
+    slack = -SLACK if (claim.low, claim.high) in ((1.0, None), (None, 1.0)) else SLACK
+    over = claim.low is None or ratio >= claim.low * (1 - slack)
+    return over and (claim.high is None or ratio <= claim.high * (1 + slack))
 
 
 def _tones(portrait: Portrait) -> Iterator[str]:
@@ -128,6 +131,17 @@ def _figures(portrait: Portrait, measures: dict[str, _Measure], changed: set[str
             and not _told_beside(cells[line.cell], values)
         ):
             yield f"one figure for {line.label}, of {min(values):.4g} and {max(values):.4g}"
+
+
+def _same_throughout(portrait: Portrait, measures: dict[str, _Measure], truth: Truth) -> Iterator[str]:
+    """A figure is told as one that changed, and is the same in all states."""
+    cells = {cell.id: cell for cell in portrait.cells}
+    for line in portrait.headlines:
+        measure, cell = measures[line.cell], cells[line.cell]
+        states = truth_named(truth.name).states
+        values = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in states]
+        if cell.levels and not cell.by_turns and max(values) <= min(values) * (1 + SLACK):
+            yield f"{line.label} is said to have changed, and did not"
 
 
 def _told_beside(cell: CellEstimate, values: Sequence[float]) -> bool:

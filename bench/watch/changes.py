@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from strakes.watch import level
@@ -10,27 +11,64 @@ from strakes.watch.calibration import Calibration, calibrate
 from strakes.watch.level import LevelChange, LevelDetector, LevelStays
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
+# States of a detector are kept so many values apart.
+_APART = 8
+
+
+class Finder:
+    """A detector of changes for series of which many begin alike, as plants do: what is alike is gone through once."""
+
+    def __init__(self, alarms_a_month: float) -> None:
+        self._alarms_a_month = alarms_a_month
+        self._first: dict[str, tuple[WatchedSeries, list[LevelDetector], list[ShiftedLevel]]] = {}
+
+    def __call__(self, series: WatchedSeries) -> Iterator[ShiftedLevel]:
+        """Yield the changes of a series, as they would have been told one value after the other."""
+        if series.name not in self._first:
+            states: list[LevelDetector] = []
+            self._first[series.name] = series, states, []
+            self._first[series.name][2].extend(_changes(series, LevelDetector(self._alarms_a_month), 0, states))
+        first, states, changes = self._first[series.name]
+        count = min(len(first.times), len(series.times))
+        unlike = (first.times[:count] != series.times[:count]) | (first.values[:count] != series.values[:count])
+        alike = int(unlike.argmax()) if unlike.any() else count
+        begin = min(alike // _APART, len(states) - 1) * _APART
+        yield from (change for change in changes if change.told < begin)
+        yield from _changes(series, copy.deepcopy(states[begin // _APART]), begin)
+
 
 def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool = False) -> list[ShiftedLevel]:
     """Return the changes of a whole recorded series, as they would have been told one value after the other.
 
     ``confirm``: those that later values confirm, as told then.
     """
-    detector = LevelDetector(alarms_a_month)
+    return list(_changes(series, LevelDetector(alarms_a_month), confirm=confirm))
+
+
+def _changes(
+    series: WatchedSeries,
+    detector: LevelDetector,
+    begin: int = 0,
+    states: list[LevelDetector] | None = None,
+    *,
+    confirm: bool = False,
+) -> Iterator[ShiftedLevel]:
+    """``states``: takes the states of the detector before every eighth value."""
     places = {float(time): index for index, time in enumerate(series.times)}
-    changes: list[ShiftedLevel] = []
-    confirmed: list[bool] = []
-    for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
-        told = detector.add(time, value)
+    open_change: ShiftedLevel | None = None
+    for index in range(begin, len(series.times)):
+        if states is not None and index % _APART == 0:
+            states.append(copy.deepcopy(detector))
+        told = detector.add(float(series.times[index]), float(series.values[index]))
         if isinstance(told, LevelChange):
-            changes.append(
-                ShiftedLevel(places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure)
+            open_change = ShiftedLevel(
+                places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure
             )
-            confirmed.append(not confirm)
-        elif isinstance(told, LevelStays) and not confirmed[-1]:
-            changes[-1] = replace(changes[-1], told=places[told.confirmed_s])
-            confirmed[-1] = True
-    return [change for change, sure in zip(changes, confirmed, strict=True) if sure]
+            if not confirm:
+                yield open_change
+        elif isinstance(told, LevelStays) and confirm and open_change is not None:
+            yield replace(open_change, told=places[told.confirmed_s])
+            open_change = None
 
 
 def remember_calibrations() -> None:

@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from bench.watch.changes import find_changes, remember_calibrations
+from bench.watch.changes import Finder, remember_calibrations
 from bench.watch.contest import KINDS
 from bench.watch.known import GRIDS
 from bench.watch.yardstick import (
@@ -35,7 +35,7 @@ from strakes.watch.values import Numbers, WatchedSeries
 from strakes.watch.watch import FOR_CHANCE
 
 _PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
-ASKED = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
+ASKED = (0.2, 0.35, 0.7, 1.0, 1.4, 2.0)
 # Alarms a month of all judged series together.
 RATES = (0.45, 0.6, 1.0)
 # Of a normal distribution, on each side of a 90 % interval.
@@ -82,12 +82,12 @@ def _delays(series: Sequence[WatchedSeries], all_plants: Sequence[Plant], detect
         end = int(np.searchsorted(whole.times, begun + within(plant), side="right"))
         causes = {column: values[:end] for column, values in whole.causes.items()}
         trial = replace(whole, times=whole.times[:end], values=whole.values[:end], causes=causes)
-        told = [
+        told = (
             float(trial.times[change.told] - begun)
             for change in detector(trial)
             if change.ratio < 1 and in_time(trial, plant, change) and not cause_of(trial, change)
-        ]
-        delays.append(told[0] if told else math.nan)
+        )
+        delays.append(next(told, math.nan))
     return tuple(delays)
 
 
@@ -189,10 +189,7 @@ an hour or more of one processor.
 
 def of_ours(series: int) -> dict[str, Detector]:
     """Return our detector at several numbers of alarms that are asked for, as ``strakes watch`` shares them out."""
-    return {
-        f"{asked:g} asked": lambda one, each=FOR_CHANCE * asked / series: find_changes(one, each)  # type: ignore[misc]
-        for asked in ASKED
-    }
+    return {f"{asked:g} asked": Finder(FOR_CHANCE * asked / series) for asked in ASKED}
 
 
 def main() -> None:

@@ -83,6 +83,17 @@ def ruptures_kernel(penalty: float, least: int) -> Detector:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import ruptures
+    # Until its plant begins, a series is the same for all plants.
+    known: dict[tuple[bytes, int], list[int]] = {}
+
+    def cuts(window: Numbers, learn: int) -> list[int]:
+        key = (window.tobytes(), learn)
+        if key not in known:
+            centre, spread = _centre(window[:learn])
+            scaled = np.clip((window - centre) / spread, -4, 4)
+            fitted = ruptures.KernelCPD(kernel="linear", min_size=least).fit(scaled[:, None])
+            known[key] = fitted.predict(pen=penalty)[:-1]
+        return known[key]
 
     def detect(series: WatchedSeries) -> list[ShiftedLevel]:
         logs = np.log(series.values)
@@ -91,9 +102,7 @@ def ruptures_kernel(penalty: float, least: int) -> Detector:
         index = learn
         while index < len(logs):
             window = logs[max(begin, index - 150) : index + 1]
-            centre, spread = _centre(window[:learn])
-            scaled = np.clip((window - centre) / spread, -4, 4)
-            places = ruptures.KernelCPD(kernel="linear", min_size=least).fit(scaled[:, None]).predict(pen=penalty)[:-1]
+            places = cuts(window, learn)
             if places and len(window) >= learn:
                 since = max(begin, index - 150) + places[-1]
                 changes.append(_change(logs, begin, since, index))

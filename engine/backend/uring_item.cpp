@@ -32,7 +32,7 @@ const char* call_of(MetadataOperation operation) noexcept {
 }  // namespace
 
 void UringItem::begin(MetadataOperation operation, int directory, const char* name, const char* to,
-                      std::span<std::byte> buffer, std::uint64_t file_bytes) noexcept {
+                      const Data& data) noexcept {
     using enum MetadataOperation;
     operation_ = operation;
     directory_ = directory;
@@ -40,8 +40,7 @@ void UringItem::begin(MetadataOperation operation, int directory, const char* na
     to_ = to;
     call_ = call_of(operation);
     error_ = 0;
-    buffer_ = buffer;
-    file_bytes_ = file_bytes;
+    data_ = data;
     moved_ = 0;
     file_ = -1;
     const bool opens = operation == file_create || operation == file_open_close || operation == file_read;
@@ -55,9 +54,12 @@ void UringItem::push(Ring& ring, std::uint32_t tag) noexcept {
         const int flags = operation_ == file_create ? O_CREAT | O_EXCL | O_WRONLY : O_RDONLY | O_NOFOLLOW;
         ::io_uring_prep_openat(entry, directory_, name_, flags, Posix::kFileMode);
     } else if (step_ == Step::move) {
-        // A file larger than the buffer is that many times the buffer, also after a short write.
-        const std::span<std::byte> part = buffer_.subspan(moved_ % buffer_.size());
-        const auto bytes = static_cast<unsigned>(std::min<std::uint64_t>(part.size(), file_bytes_ - moved_));
+        // A file larger than the buffer is written from it again and again, and no two pieces are the same.
+        const std::uint64_t size = data_.buffer.size();
+        if (!reading() && moved_ % size == 0)
+            renew(data_.buffer, data_.stream, data_.number * ((data_.bytes + size - 1) / size) + moved_ / size);
+        const std::span<std::byte> part = data_.buffer.subspan(moved_ % size);
+        const auto bytes = static_cast<unsigned>(std::min<std::uint64_t>(part.size(), data_.bytes - moved_));
         if (reading())
             ::io_uring_prep_read(entry, file_, part.data(), bytes, moved_);
         else
@@ -96,7 +98,7 @@ bool UringItem::take(int result) noexcept {
 bool UringItem::after_open(int result) noexcept {
     if (result < 0) return fail(call_, -result);
     file_ = result;
-    step_ = file_bytes_ > 0 && operation_ != MetadataOperation::file_open_close ? Step::move : Step::close;
+    step_ = data_.bytes > 0 && operation_ != MetadataOperation::file_open_close ? Step::move : Step::close;
     return false;
 }
 
@@ -106,7 +108,7 @@ bool UringItem::after_move(int result) noexcept {
         return fail(reading() ? "read" : "write", result < 0 ? -result : kEnded);
     }
     moved_ += static_cast<std::uint64_t>(result);
-    if (moved_ == file_bytes_) step_ = Step::close;
+    if (moved_ == data_.bytes) step_ = Step::close;
     return false;
 }
 

@@ -10,15 +10,23 @@
 
 #include "backend/posix.hpp"
 #include "backend/ring.hpp"
+#include "data/pattern.hpp"
 #include "plan/plan.hpp"
 
 namespace strakes {
 
 class UringItem {
   public:
+    // What is moved, by way of a buffer of its own that was filled with the stream.
+    struct Data {
+        std::span<std::byte> buffer;
+        std::uint64_t bytes = 0;
+        Stream stream{};
+        std::uint64_t number = 0;  // of the item
+    };
+
     // The names must stay where they are until the request is handed over; `to` is for renames only.
-    void begin(MetadataOperation operation, int directory, const char* name, const char* to,
-               std::span<std::byte> buffer, std::uint64_t file_bytes) noexcept;
+    void begin(MetadataOperation operation, int directory, const char* name, const char* to, const Data& data) noexcept;
     // Fills in the request that is next.
     void push(Ring& ring, std::uint32_t tag) noexcept;
     // Takes the result of that request. True when the operation is over, well or not.
@@ -45,8 +53,8 @@ class UringItem {
     const char* to_ = "";
     const char* call_ = "";
     int error_ = 0;
-    std::span<std::byte> buffer_;
-    std::uint64_t file_bytes_ = 0, moved_ = 0;
+    Data data_;
+    std::uint64_t moved_ = 0;
     struct statx status_{};
 };
 

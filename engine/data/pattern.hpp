@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 
@@ -52,6 +53,17 @@ std::optional<Mismatch> verify(std::span<const std::byte> buffer, Stream stream,
 // As far apart as words of neighbouring ages are; odd, so that no age comes again.
 inline constexpr std::uint64_t kAge = 0x9e3779b97f4a7c15U;
 constexpr Stream aged(Stream stream, std::uint64_t age) noexcept { return {stream.base + age * kAge, stream.step}; }
+
+// Makes other data of a buffer that was filled with the stream, for storage that compares sectors or larger blocks: the
+// first word of each sector gets this age. Far cheaper than filling it anew.
+inline void renew(std::span<std::byte> buffer, Stream stream, std::uint64_t age) noexcept {
+    constexpr std::size_t kSectorBytes = 512;
+    std::uint64_t word = aged(stream, age).base;
+    for (std::size_t at = 0; at + sizeof word <= buffer.size(); at += kSectorBytes) {
+        std::memcpy(&buffer[at], &word, sizeof word);
+        word += kSectorBytes / sizeof word * stream.step;
+    }
+}
 
 // The plain stream of one age costs nothing more than without a content.
 void fill_mixed(std::span<std::byte> buffer, const Content& content, std::uint64_t offset_bytes) noexcept;

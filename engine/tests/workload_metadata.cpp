@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,29 @@ TEST_CASE("data larger than the buffer are written and read whole") {
     CHECK(created[0].bytes == 5'000'002);
     CHECK(items_in(stage).bytes == 5'000'002);
     CHECK(stage.run(1)[0].bytes == 5'000'002);
+}
+
+TEST_CASE("no two sectors of the data of files are the same") {
+    // Larger than the buffer, and a last sector that is short.
+    for (const std::uint64_t bytes : {2'500'001U, 3901U, 512U}) {
+        const Json data = {{"items", 3}, {"file_bytes", bytes}, {"directory", "shared"}};
+        Stage stage(plan_of({metadata("create", "file-create", data)}, 2));
+        CHECK(run_well(stage, 0) == 6);
+        std::set<std::string> sectors;
+        std::size_t count = 0;
+        for (const auto& entry : fs::recursive_directory_iterator(stage.path())) {
+            std::ifstream file(entry.path(), std::ios::binary);
+            for (std::string sector(512, '\0'); entry.is_regular_file() && file; sector.resize(512)) {
+                file.read(sector.data(), 512);
+                sector.resize(static_cast<std::size_t>(file.gcount()));
+                if (sector.size() < 8) break;
+                sectors.insert(sector);
+                ++count;
+            }
+        }
+        CHECK(count >= 6 * ((bytes + 7) / 512));
+        CHECK(sectors.size() == count);
+    }
 }
 
 TEST_CASE("a file that is shorter than written is an error of file-read") {

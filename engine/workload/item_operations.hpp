@@ -9,23 +9,27 @@
 #include <span>
 
 #include "backend/file.hpp"
+#include "data/pattern.hpp"
 #include "workload/items.hpp"
 #include "workload/transfer_loop.hpp"
 
 namespace strakes {
 
-// What is written to or read from a file, in pieces of one buffer.
+// What is written to or read from a file, in pieces of one buffer; no two pieces that are written are the same.
 struct ItemData {
     std::span<std::byte> buffer;
     std::uint64_t bytes = 0;
-    bool synchronise = false;  // before the close
+    bool synchronise = false;   // before the close
+    Stream stream{};            // what the buffer was filled with
+    std::uint64_t written = 0;  // pieces
 };
 
 template <class Io>
-int move_item(bool reading, int descriptor, const ItemData& data) noexcept {
+int move_item(bool reading, int descriptor, ItemData& data) noexcept {
     for (std::uint64_t done = 0; done < data.bytes;) {
         const std::uint64_t left = data.bytes - done;
         const auto piece = left < data.buffer.size() ? data.buffer.first(left) : data.buffer;
+        if (!reading) renew(piece, data.stream, data.written++);
         std::uint64_t offset = done;
         if (const int error = move_all<Io>(reading, descriptor, piece, offset); error != 0) return error;
         done += piece.size();

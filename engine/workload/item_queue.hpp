@@ -57,7 +57,8 @@ struct ItemFault {
 struct ItemWork {
     MetadataOperation operation;
     std::uint64_t file_bytes;     // of data moved with each item
-    std::span<std::byte> buffer;  // read into by every slot in its own part, written from by all
+    std::span<std::byte> buffer;  // every slot has its own part
+    Stream stream;                // what each part was filled with
     std::uint64_t items;          // of one pass
     std::uint64_t deadline;
     bool repeat;
@@ -121,7 +122,6 @@ class QueuedItems {
         slot.owner = cursor_.owner;
         slot.leaf = cursor_.leaf;
         slot.number = number_++;
-        const bool own_part = work_.operation == MetadataOperation::file_read;
         const char* path = slot.name.c_str();
         if (!cursor_.below.empty()) {
             slot.below = ItemBelow(slot.name);
@@ -130,8 +130,10 @@ class QueuedItems {
             path = slot.below.c_str();
         }
         slot.item.begin(work_.operation, cursor_.directory, path, slot.other.c_str(),
-                        own_part ? work_.buffer.subspan(index * part_bytes_, part_bytes_) : work_.buffer,
-                        work_.file_bytes);
+                        {.buffer = work_.buffer.subspan(index * part_bytes_, part_bytes_),
+                         .bytes = work_.file_bytes,
+                         .stream = work_.stream,
+                         .number = slot.number});
         slot.item.push(slots_.ring, index);
         ++begun_;
     }

@@ -140,7 +140,9 @@ class Metadata : public Workload {
         if (phase_.order == ItemOrder::random) locator_ = ItemLocator(portions_);
         if (buffer_bytes() == 0) return std::nullopt;
         if (Outcome failure = setting_.make(buffer_, buffer_bytes())) return failure;
-        fill(buffer_.bytes(), stream_of(setting_.plan.seed, setting_.plan.salt, owner_), 0);
+        const std::size_t part_bytes = buffer_bytes() / (moves_data() ? phase_.queue_depth : 1);
+        for (std::size_t at = 0; at < buffer_bytes(); at += part_bytes)
+            fill(buffer_.bytes().subspan(at, part_bytes), stream(), 0);
         return std::nullopt;
     }
 
@@ -206,12 +208,13 @@ class Metadata : public Workload {
         return phase_.operation == file_setxattr || phase_.operation == file_getxattr;
     }
 
-    // All writes are from one buffer, so that files are the same whatever the depth; reads under way have their own.
+    [[nodiscard]] Stream stream() const noexcept { return stream_of(setting_.plan.seed, setting_.plan.salt, owner_); }
+
+    // What is under way has its own part.
     [[nodiscard]] std::uint64_t buffer_bytes() const noexcept {
         if (attributes()) return phase_.xattr_bytes;
         if (!moves_data()) return 0;
         const std::uint64_t one = std::min(phase_.file_bytes, kMostBufferBytes);
-        if (creates()) return one;
         return std::min(one, std::max(kMostQueuedBytes / phase_.queue_depth, kPageBytes)) * phase_.queue_depth;
     }
 
@@ -323,7 +326,7 @@ class Metadata : public Workload {
     }
 
     [[nodiscard]] ItemData data_of_each() const noexcept {
-        return {.buffer = buffer_.bytes(), .bytes = phase_.file_bytes, .synchronise = phase_.fsync};
+        return {.buffer = buffer_.bytes(), .bytes = phase_.file_bytes, .synchronise = phase_.fsync, .stream = stream()};
     }
 
     void operate_queued(RankResult& result) noexcept {
@@ -332,6 +335,7 @@ class Metadata : public Workload {
         const ItemWork work{.operation = phase_.operation,
                             .file_bytes = moves_data() ? phase_.file_bytes : 0,
                             .buffer = buffer_.bytes(),
+                            .stream = stream(),
                             .items = total_,
                             .deadline = deadline,
                             .repeat = phase_.stop.rule == StopRule::seconds,

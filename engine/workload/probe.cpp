@@ -153,8 +153,10 @@ class Probe final : public Workload {
     Outcome make_data() {
         if (Outcome failure = open_in(directory_.get(), "data", O_RDWR | O_CREAT | O_EXCL, data_)) return failure;
         int error = 0;
-        for (std::uint64_t piece = 0; piece < kReadPieces && error == 0; ++piece)
+        for (std::uint64_t piece = 0; piece < kReadPieces && error == 0; ++piece) {
+            fill(buffer_.bytes(), stream(), piece * phase_.file_bytes);
             error = move(false, data_.get(), piece * phase_.file_bytes);
+        }
         // Only pages that are written can be dropped.
         if (error == 0) error = Io::synchronise(data_.get());
         if (error == 0) return std::nullopt;
@@ -163,9 +165,8 @@ class Probe final : public Workload {
 
     // What the operation needs and is not part of it.
     void make_ready(std::uint64_t number) noexcept {
-        const bool own_bytes =
-            phase_.operation == ProbeOperation::write_fsync || phase_.operation == ProbeOperation::file_fsync;
-        if (own_bytes && phase_.file_bytes > 0) fill(buffer_.bytes(), stream(), number * phase_.file_bytes);
+        if (phase_.operation != ProbeOperation::file_read && phase_.file_bytes > 0)
+            fill(buffer_.bytes(), stream(), number * phase_.file_bytes);
         if (phase_.operation == ProbeOperation::file_read)
             drop_piece(number);
         else if (phase_.operation != ProbeOperation::write_fsync)

@@ -48,7 +48,7 @@ def results(a: float, b: float, c: float, spread: float = 0.01) -> Results:
     """Fresh runs of three levels, alike but for these factors and a little scatter."""
     measured = []
     for number, (name, level) in enumerate((("a:x", a), ("b:x", b), ("c:x", c))):
-        values = [level * math.exp(spread * math.sin(7 * run + 3 * number)) for run in range(RUNS)]
+        values = [level * math.exp(spread * math.sin(17 * run + 3 * number)) for run in range(RUNS)]
         runs = tuple(
             Observation(run, purpose, value, 1, Sample("x"))
             for purpose in ("measure", "confirm")
@@ -160,6 +160,32 @@ def test_nothing_is_claimed_across_levels(changed: dict[str, str]) -> None:
 def test_work_that_changed_together_is_compared() -> None:
     stated = state([Proposing()], results(0.5, 1.0, 1.0), dict.fromkeys(("a:x", "b:x", "c:x"), "read"))
     assert len(stated.recommendations) == 1
+
+
+@pytest.mark.parametrize("less", [2.0, 1.0])
+def test_a_setting_is_advised_where_it_was_better_at_all_levels_of_its_work(less: float) -> None:
+    """``less``: how many times as good the level below was before the change."""
+    found = results(0.5, 1.0, 1.0)
+    measured = [
+        replace(
+            cell,
+            observations=tuple(
+                replace(
+                    seen,
+                    at_s=float(seen.block),
+                    value=seen.value * (less if seen.block < RUNS / 2 and cell.id == "a:x" else 1.0),
+                )
+                if seen.purpose == "measure"
+                else replace(seen, at_s=100.0)
+                for seen in cell.observations
+            ),
+        )
+        for cell in found.measured
+    ]
+    names = ("a:x", "b:x", "c:x")
+    moments = dict.fromkeys(names, (RUNS / 2,))
+    stated = state([Proposing()], replace(found, measured=tuple(measured)), dict.fromkeys(names, "read"), moments)
+    assert len(stated.recommendations) == (less == 1.0)
 
 
 class Undecided(Proposing):

@@ -10,6 +10,7 @@ from failover.styles_fields import FIELD_STYLES
 from failover.styles_fields_others import MORE_FIELD_STYLES
 from failover.styles_lustre import LUSTRE_STYLES
 from failover.styles_more import MORE_STYLES
+from failover.styles_node_files import NODE_STYLES
 from failover.styles_others import OTHER_STYLES
 from failover.styles_pairs import PAIR_STYLES
 from failover.styles_public import PUBLIC_STYLES
@@ -33,6 +34,7 @@ ALL: dict[str, Callable[[], Mapping[str, str]]] = {
     **PUBLIC_STYLES,
     **LUSTRE_STYLES,
     **FILE_STYLES,
+    **NODE_STYLES,
     **MORE_STYLES,
     **SITE_STYLES,
     **OTHER_STYLES,

@@ -33,7 +33,7 @@ def latency_rows(seconds: int) -> dict[str, list[list[float]]]:
 def make_run(tmp_path: Path) -> MakeRun:
     """``make_run(day=3, speed=0.5)``: the same study on that day, at that speed.
 
-    With ``seconds`` the first phase of every visit has latencies over so many.
+    With ``seconds`` the first measured phase of every visit has latencies over so many.
     """
     target = tmp_path / 'tar"get'
     target.mkdir()
@@ -59,8 +59,10 @@ def make_run(tmp_path: Path) -> MakeRun:
             facts = {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}
             writer.append_event(FactsFound(facts))
             visits = visits_of(cells, lambda phase, ranks: speed * flat(phase, ranks), blocks=6, noise=noise)
+            measured = {cell.key: cell.measures[0].phase for cell in cells}
             for number, record in enumerate(visits if seconds else []):
-                record["samples"][0] |= {
+                first = next(one for one in record["samples"] if one["name"] == measured[record["cell"]])
+                first |= {
                     "origin_unix_s": when.timestamp() + 60 * number,
                     "latency_timeline": {"row_s": 1.0, "columns": LATENCY_COLUMNS, "rows": latency_rows(seconds)},
                 }

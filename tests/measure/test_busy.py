@@ -12,28 +12,37 @@ from strakes.findings.sample import Sample
 from strakes.measure import busy
 from strakes.measure.busy import ProcessorWatch
 from strakes.targets import processors
-from strakes.targets.processors import ServerProcess, processor_use, server_process
+from strakes.targets.processors import ProcessorUse, ServerProcess, processor_use, server_process
 
 
-def phase(name: str, length_s: float, work: bool) -> Sample:
-    """Compute or sleep for so long."""
-    began, ends = time.time(), time.monotonic() + length_s
-    while time.monotonic() < ends:
-        if not work:
-            time.sleep(length_s / 10)
-    return Sample(name, origin_unix_s=began, elapsed_s=time.time() - began)
+def watched(looks: list[tuple[float, list[ProcessorUse | None]]], *processes: ServerProcess) -> ProcessorWatch:
+    """Return a watch that has taken these looks."""
+    watch = ProcessorWatch({f"mds.{number}": process for number, process in enumerate(processes)})
+    watch._looks = looks
+    return watch
+
+
+def phase(name: str, began: float, elapsed_s: float) -> Sample:
+    return Sample(name, origin_unix_s=began, elapsed_s=elapsed_s)
 
 
 def test_each_phase_has_the_share_of_what_the_server_may_use() -> None:
-    watch = ProcessorWatch({"mds": ServerProcess(os.getpid(), 1.0), "gone": ServerProcess(2**22 + 1, 1.0)})
-    watch.begin()
-    time.sleep(0.03)
-    samples = [phase("idle", 0.3, False), phase("work", 0.3, True), phase("moment", 0.01, True)]
-    time.sleep(0.03)
-    watch.end()
-    shares = watch.shares(samples)
-    assert set(shares) == {"idle", "work"} and set(shares["work"]) == {"mds"}
-    assert shares["idle"]["mds"] < 0.5 * shares["work"]["mds"]
+    # Half a second of nothing, then all that a limit of a fifth allows; the other server ends meanwhile.
+    looks: list[tuple[float, list[ProcessorUse | None]]] = [
+        (100 + step / 100, [ProcessorUse(7 + 0.2 * max(0.0, step / 100 - 0.5)), ProcessorUse(1) if step < 60 else None])
+        for step in range(101)
+    ]
+    watch = watched(looks, ServerProcess(1, 0.2), ServerProcess(2, 1.0))
+    samples = [phase("idle", 100.1, 0.3), phase("work", 100.555, 0.4), phase("moment", 100.6, 0.01)]
+    assert watch.shares(samples) == {"idle": {"mds.0": 0.0, "mds.1": 0.0}, "work": {"mds.0": pytest.approx(1.0)}}
+
+
+def test_the_clock_of_this_process_goes_on_while_it_computes() -> None:
+    before, ends = processor_use(ServerProcess(os.getpid(), 1.0)), time.process_time() + 0.02
+    while time.process_time() < ends:
+        pass
+    after = processor_use(ServerProcess(os.getpid(), 1.0))
+    assert before is not None and after is not None and after.used_s - before.used_s >= 0.02
 
 
 def test_what_was_not_looked_at_from_begin_to_end_is_not_told() -> None:
@@ -48,26 +57,26 @@ def test_long_visits_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(busy, "_MOST_LOOKS", 8)
     watch = ProcessorWatch({"mds": ServerProcess(os.getpid(), 1.0)})
     watch.begin()
-    samples = [phase("moment", 0.06, True), phase("long", 0.5, True)]
-    time.sleep(0.2)
+    began, ends = time.time(), time.monotonic() + 20
+    while watch._every_s < 0.04 and time.monotonic() < ends:
+        time.sleep(0.01)
     watch.end()
-    assert set(watch.shares(samples)) == {"long"}
+    assert len(watch._looks) <= 8 and not watch.shares([phase("moment", began, 0.06)])
 
 
 def test_periods_in_which_the_quota_was_used_up_count_whole(tmp_path: Path) -> None:
-    def counted(periods: int, used_up: int) -> None:
-        (tmp_path / "cpu.stat").write_text(f"nr_periods {periods}\nnr_throttled {used_up}\nthrottled_time 5\n")
+    group = ServerProcess(1, 0.2, tmp_path)
+    looks: list[tuple[float, list[ProcessorUse | None]]] = [
+        (100.0, [ProcessorUse(1.0, 50, 20)]),
+        (101.0, [ProcessorUse(1.15, 100, 65)]),
+    ]
+    assert watched(looks, group).shares([phase("all", 100.0, 1.0)])["all"] == {"mds.0": pytest.approx(0.9)}
 
-    counted(100, 10)
-    watch = ProcessorWatch({"mds": ServerProcess(os.getpid(), 1000.0, tmp_path)})
-    watch.begin()
-    time.sleep(0.03)
-    began = time.time()
-    counted(110, 19)
-    time.sleep(0.2)
-    watch.end()
-    shares = watch.shares([Sample("all", origin_unix_s=began - 0.02, elapsed_s=0.15)])
-    assert shares["all"]["mds"] == pytest.approx(0.9, abs=0.01)
+
+def test_the_periods_of_a_group_are_read_from_its_counters(tmp_path: Path) -> None:
+    (tmp_path / "cpu.stat").write_text("nr_periods 110\nnr_throttled 19\nthrottled_time 5\n")
+    use = processor_use(ServerProcess(os.getpid(), 0.2, tmp_path))
+    assert use is not None and (use.periods, use.used_up) == (110, 19)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from strakes.cli.predict import command
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
+from strakes.findings.record import to_record
 from strakes.plan import MetadataPhase, Plan
 from strakes.predict.asked import Stated, parse_asked, read_stated
 from strakes.predict.forecast_text import render
@@ -26,6 +27,7 @@ from strakes.predict.scale import MeasuredLevel, Scale
 from strakes.predict.sealed import open_sealed, record_so_far
 from strakes.store import Run, Store
 from strakes.studies.namespace_scaling import NamespaceScaling
+from strakes.studies.recovery import RecoveryStudy
 from studies.world import context, results_of, stored, visits_of
 
 RUNS = Path(__file__).parent.parent / "store" / "runs"
@@ -110,6 +112,16 @@ def test_what_is_left_out_is_told_with_the_reason() -> None:
     said = render(forecast_figures([figure], parse_asked("clients=8"), Stated()), None)
     assert "left out: 403 op/s with 1 client, 1 rank" in said
     assert "there servers got 0.84 requests for each operation, here 1.2." in said
+
+
+def test_figures_of_another_measure_than_the_rate_are_forecast_too(small_files: Run) -> None:
+    cells = [cell for cell in RecoveryStudy().cells(context(file_system="fuse.ceph-fuse")) if isinstance(cell, Cell)]
+    visits = stored(visits_of(cells, lambda phase, ranks: 10.0, 4, 0.01))
+    for name, values in (("cells", cells), ("visits", visits)):
+        (small_files.path / f"{name}.jsonl").write_text("".join(json.dumps(to_record(each)) + "\n" for each in values))
+    figures = figures_of([Run(small_files.path)])
+    assert [figure.settings["who"] for figure in figures] == ["first client", "median client", "last client"]
+    assert all([level.scale.clients for level in figure.levels] == [1, 10, 50, 200] for figure in figures)
 
 
 def test_the_busy_share_of_a_level_is_that_of_its_busiest_server() -> None:

@@ -55,7 +55,7 @@ def test_much_to_say_still_fits_and_says_what_was_left_out() -> None:
     assert "more in the report" in text
     assert all(f"setting {number} = 1 MiB or more  2.71" in text for number in range(20))
     assert "because" not in text
-    assert "code-0" in text
+    assert "code 0" in text
     assert "Not known" in text
 
 

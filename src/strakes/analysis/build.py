@@ -104,7 +104,7 @@ def study_portrait(run: Run) -> Portrait:
     ranks = [
         int(figure.settings["ranks"]) for figure in results.measured if "ranks" in figure.settings and figure.estimate
     ]
-    stated = state(studies, results, levels.changed)
+    stated = state(studies, results, levels.changed, moments)
     portrait = Portrait(
         run=_run_facts(run),
         target=facts,
@@ -113,7 +113,8 @@ def study_portrait(run: Run) -> Portrait:
         if imported
         else (
             f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}"
-            f"{told_of_servers(run.visits)}{_left_out(run)}; {stated.told_with(results.confidence)}"
+            f"{told_of_servers(run.visits, remote=bool(facts.get('remote')))}{_left_out(run)}; "
+            f"{stated.told_with(results.confidence)}"
         ),
         headlines=_headlines(studies, results),
         cells=cells,

@@ -38,7 +38,7 @@ from strakes.units import counted
 # Of the error that a run may make in all; the rest is that of findings and advice.
 LEVELS_SHARE = 0.2
 # Levels closer than this are not worth a word.
-_LEAST_CHANGE = 1.1
+LEAST_CHANGE = 1.1
 _MOST_ALIKE = 0.95
 # So many runs of each measure next to a change tell its size where all others make it this much smaller.
 _NEXT = 2
@@ -140,7 +140,7 @@ def levels_of(results: Results) -> Levels:
                 narrowed
                 for change in changes
                 if (narrowed := _narrowed(change, runs, kinds)).cells
-                and not 1 / _LEAST_CHANGE < narrowed.factor < _LEAST_CHANGE
+                and not 1 / LEAST_CHANGE < narrowed.factor < LEAST_CHANGE
             ]
             taking_turns = taking_turns or _for_a_time(changes, series)
             turns += taking_turns
@@ -393,7 +393,7 @@ def _shifts(
     for change, since_s, at_s, until_s in zip(changes, moments, moments[1:], moments[2:], strict=False):
         beside = [run for run in group if since_s <= run.at_s < until_s]
         factor = math.exp(_jump(beside, at_s) or change.after - change.before)
-        if 1 / _LEAST_CHANGE < factor < _LEAST_CHANGE:
+        if 1 / LEAST_CHANGE < factor < LEAST_CHANGE:
             continue
         touched = tuple(
             measure
@@ -443,7 +443,7 @@ def _shows(measure: str, group: Sequence[Run], kinds: Mapping[str, str], at_s: f
     difference = _difference(own, at_s)
     if difference is None:
         difference = _difference([run for run in group if kinds[run.measure] == kinds[measure]], at_s)
-    return difference is None or (difference * math.log(factor) > 0 and abs(difference) >= math.log(_LEAST_CHANGE))
+    return difference is None or (difference * math.log(factor) > 0 and abs(difference) >= math.log(LEAST_CHANGE))
 
 
 def _with_turns_of_phases(
@@ -475,6 +475,13 @@ def _with_turns_of_phases(
 
 
 def kind_of(measured: Measured) -> str:
-    """Return what kind of work a measure is of; empty for any that has no name."""
+    """Return what kind of work a measure is of; empty for any that has no name, and where files are read by number."""
     operation = str(measured.settings.get("operation", measured.id))
-    return next((kind for kind in _KINDS if kind in operation), "")
+    return next(
+        (
+            kind
+            for kind in _KINDS
+            if kind in operation and (kind not in _DATA or operation == kind or measured.unit == "B/s")
+        ),
+        "",
+    )

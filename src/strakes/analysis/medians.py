@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from strakes.analysis.levels import Levels, runs_of
-from strakes.analysis.turns import fast_levels
+from strakes.analysis.levels import LEAST_CHANGE, Levels, Shift, kind_of, runs_of
+from strakes.analysis.turns import SHORTEST_LEVEL, Turns, fast_levels
 from strakes.findings.results import Measured
 from strakes.statistics.interval import median
 
@@ -16,26 +16,45 @@ _ONE_FIGURE = 0.8
 def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[float, ...]:
     """Return the measure's medians between changes, in order of time, or of slow and fast runs where levels take turns.
 
-    One where all its runs are on one side; none where it did not change.
+    One where all its runs are on one side; none where it did not change, or is only known to be of work that may have.
     """
     parts: dict[int, list[float]] = {}
+    runs = [seen for seen in measured.observations if seen.purpose == "measure"]
     turns = next((turns for turns in levels.turns if measured.id in turns.cells), None)
+    # What the pilot met comes before all others, where that was the same work.
+    fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.like_pilot]
     if by_turns(measured.id, levels):
         factor = turns.factor if turns is not None else levels.grouped[measured.id]
         fast = fast_levels([(run.measure, run.better) for run in runs_of(measured)]).get(measured.id, 0.0)
         slow = {run.at_s for run in runs_of(measured) if run.better - fast < math.log(factor) / 2}
-        for seen in measured.observations:
+        for seen in runs:
             parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)
     else:
         since_start = [shift.after_s for shift in levels.shifts if measured.id in shift.cells]
         moments = [start_s + moment for moment in (turns and turns.between) or since_start]
-        for seen in measured.observations:
+        for seen in runs:
             parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
+        if not fresh and not _told_of(measured, levels):
+            parts = {part: values for part, values in parts.items() if len(values) >= SHORTEST_LEVEL}
+            if len(parts) < 2:
+                return ()
     if measured.id not in levels.changed and len(parts) < 2:
         return ()
-    # What the pilot met comes before all others, where that was the same work.
-    fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.like_pilot]
-    return (*fresh, *(median(parts[part]) for part in sorted(parts)))
+    medians = [median(parts[part]) for part in sorted(parts)]
+    if not fresh and len(medians) > 1 and max(medians) < LEAST_CHANGE * min(medians):
+        return ()
+    return (*fresh, *medians)
+
+
+def _told_of(measured: Measured, levels: Levels) -> bool:
+    """Whether a change is said of the measure's own kind of work, or of the measure itself."""
+    kind = kind_of(measured)
+    changes: list[Shift | Turns] = [*levels.shifts, *levels.turns]
+    return any(
+        kind in change.what.split(", ") or change.what.startswith("all ") or not kind
+        for change in changes
+        if measured.id in change.cells
+    )
 
 
 def by_turns(measure: str, levels: Levels) -> bool:

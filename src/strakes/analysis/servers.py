@@ -35,8 +35,8 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
     )
 
 
-def told_of_servers(visits: Sequence[Visit]) -> str:
-    """Return in words how much of the measured data and names came to servers, and to their devices; else nothing.
+def told_of_servers(visits: Sequence[Visit], *, remote: bool) -> str:
+    """Return in words how much of the measured data and names came to servers, and to devices; nothing if none counts.
 
     What a cache of this node answered no server counts. Servers count other clients, too.
     """
@@ -63,7 +63,10 @@ def told_of_servers(visits: Sequence[Visit]) -> str:
     if names := asked["md.requests"]:
         each = counted["md.requests"] / names
         parts.append(f"had {each:.1f} requests for each of {names:,} operations on names")
-    return f"; servers {', '.join(parts)}" if parts else ""
+    told = ", ".join(parts)
+    if not parts:
+        return ""
+    return f"; servers {told}" if remote else f"; the device {told}"
 
 
 _DEVICE = "data.device_read_bytes"

@@ -9,6 +9,7 @@ is at most that error, however they depend on each other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,8 +18,8 @@ from strakes.findings.claims import Claim
 from strakes.findings.portrait import Finding, IntervalOf, Recommendation
 from strakes.findings.results import Results
 from strakes.statistics.contrast import bonferroni
-from strakes.statistics.interval import Estimate, smallest_runs
-from strakes.studies.compose import better_ratio, describe
+from strakes.statistics.interval import Estimate, median, smallest_runs
+from strakes.studies.compose import better_ratio, describe, ratio_logs
 from strakes.studies.study import Advice, Contest, Study
 from strakes.units import counted, format_seconds
 
@@ -26,6 +27,9 @@ from strakes.units import counted, format_seconds
 _SHARE = (1 - LEVELS_SHARE) / 2
 # The first block only chooses what is tested on the others.
 _CHOOSING_BLOCKS = 1
+# So many blocks of a level tell what was better there.
+_TELLING = 3
+_LEAST = 1e-9
 # Of the error of a setting, what may confirm it wrongly; the rest may refute it wrongly.
 _CONFIRMING = 0.8
 
@@ -70,10 +74,15 @@ class Statements:
         )
 
 
-def state(studies: Sequence[Study], results: Results, changed: Mapping[str, str]) -> Statements:
+def state(
+    studies: Sequence[Study],
+    results: Results,
+    changed: Mapping[str, str],
+    moments: Mapping[str, Sequence[float]] | None = None,
+) -> Statements:
     """Judge everything that the studies look at.
 
-    ``changed`` says in which kind of work a measure changed its level during the run.
+    ``changed`` says in which kind of work a measure changed its level during the run, ``moments`` when.
     """
     by_study = [(study, results.of_study(study.name)) for study in studies]
     looked_at = sum(finding.verdict != "unknown" for study, own in by_study for finding in study.findings(own))
@@ -89,7 +98,7 @@ def state(studies: Sequence[Study], results: Results, changed: Mapping[str, str]
         if isinstance(judged, Finding):
             refuted = judged.verdict == "does-not"
             findings.append(_since_then(judged, results, changed) if refuted else _unless_changed(judged, changed))
-        elif _across_levels(judged.claims, changed):
+        elif _across_levels(judged.claims, changed) or not _at_all_levels(judged.claims, results, moments or {}):
             text = f"Whether {judged.setting} = {judged.value} is the best choice depends on what was done before."
             identifier = f"{advice.chosen}-changed"
             findings.append(
@@ -134,6 +143,24 @@ def _since_then(refuted: Finding, results: Results, changed: Mapping[str, str]) 
     fresh_s = min(seen.at_s for seen in results.get(claim.of).observations if seen.purpose == "confirm") - first_s
     text = f"From {format_seconds(fresh_s)} after the first run on, and perhaps not before: {refuted.statement}"
     return replace(refuted, statement=text, verdict="inconclusive", needs=_STEADY, tone="neutral", claims=())
+
+
+def _at_all_levels(claims: Sequence[Claim], results: Results, moments: Mapping[str, Sequence[float]]) -> bool:
+    """Whether a setting was half as much better, at least, in the blocks of each level that its work had."""
+    for claim in claims:
+        of, to = results.get(claim.of), results.get(claim.to)
+        ends = sorted(moments.get(claim.of, ()))
+        logs: dict[int, list[float]] = {}
+        times = {seen.block: seen.at_s for seen in of.observations if seen.purpose == "measure"}
+        for at_s, better in zip(
+            (times[block] for block in sorted(times.keys() & to.by_block().keys())), ratio_logs(of, to), strict=False
+        ):
+            logs.setdefault(sum(moment <= at_s for moment in ends), []).append(better)
+        fresh = better_ratio(of, to, results.confidence, "confirm")
+        enough = math.log(max(claim.low or 0.0, math.sqrt(fresh.median) if fresh and claim.low == 1 else 0.0, _LEAST))
+        if ends and any(len(part) >= _TELLING and median(part) < enough for part in logs.values()):
+            return False
+    return True
 
 
 def _across_levels(claims: Sequence[Claim], changed: Mapping[str, str]) -> bool:

@@ -8,17 +8,16 @@ from pathlib import Path
 _NAMES = (
     *("corosync/corosync.conf", "drbd.conf", "sysconfig/sbd", "default/sbd", "fstab", "crypttab"),
     *(f"ha.d/{name}" for name in ("ha.cf", "haresources", "authkeys")),
-    *("hosts", "nsswitch.conf", "resolv.conf", "exports", "sysctl.conf", "multipath.conf", "lvm/lvm.conf"),
+    *("hosts", "nsswitch.conf", "exports", "sysctl.conf", "multipath.conf", "lvm/lvm.conf"),
     *("lvm/lvmlocal.conf", "mdadm.conf", "mdadm/mdadm.conf", "iscsi/iscsid.conf", "iscsi/initiatorname.iscsi"),
-    *("nfs.conf", "sysconfig/nfs", "default/nfs-kernel-server", "default/nfs-common", "idmapd.conf"),
-    *("systemd/logind.conf", "systemd/system.conf", "systemd/journald.conf", "systemd/timesyncd.conf"),
+    *("nfs.conf", "sysconfig/nfs", "default/nfs-kernel-server", "default/nfs-common"),
+    *("systemd/logind.conf", "systemd/system.conf", "systemd/journald.conf"),
     *("default/zfs", "sysconfig/zfs", "zfs/vdev_id.conf", "kdump.conf", "default/kdump-tools", "sysconfig/kdump"),
     *("default/grub", "sysconfig/bootloader", "ldev.conf", "lnet.conf", "dlm/dlm.conf", "sanlock/sanlock.conf"),
     *("rc.local", "rc.d/rc.local", "init.d/boot.local", "init.d/after.local", "crontab", "anacrontab"),
-    *("auto.master", "autofs.conf", "chrony.conf", "chrony/chrony.conf", "ntp.conf", "ntpsec/ntp.conf", "rsyslog.conf"),
-    *("dnf/automatic.conf", "yum/yum-cron.conf", "needrestart/needrestart.conf", "selinux/config"),
+    *("auto.master", "chrony.conf", "chrony/chrony.conf", "ntp.conf", "ntpsec/ntp.conf", "rsyslog.conf"),
+    *("dnf/automatic.conf", "yum/yum-cron.conf", "needrestart/needrestart.conf"),
     *("network/interfaces", "nftables.conf", "sysconfig/nftables.conf", "sysconfig/iptables", "iptables/rules.v4"),
-    *("firewalld/firewalld.conf", "hosts.deny", "hosts.allow", "watchdog.conf"),
     *(f"{kind}/{name}" for kind in ("sysconfig", "default") for name in ("pacemaker", "corosync", "corosync-qdevice")),
 )
 # One that is a link to /dev/null is switched off.
@@ -64,9 +63,18 @@ def names_below(root: Path, *, planned: bool) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def holds_secrets(name: str) -> bool:
+    """Tell whether a file may hold keys and passwords of networks."""
+    return bool(_WITH_SECRETS.fullmatch(name))
+
+
 def without_secrets(name: str, text: str) -> str:
-    """Return a file without the lines that hold the secrets of networks."""
-    return _SECRETS.sub("", text) if _WITH_SECRETS.fullmatch(name) else text
+    """Return a file without the lines that hold the secrets of networks.
+
+    >>> without_secrets("etc/netplan/1.yaml", "password: x\\naddresses: []")
+    '\\naddresses: []'
+    """
+    return _SECRETS.sub("", text) if holds_secrets(name) else text
 
 
 def switched_on(root: Path) -> dict[str, str]:

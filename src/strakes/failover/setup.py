@@ -14,7 +14,7 @@ from strakes.failover.cib import Cib
 from strakes.failover.cluster import Cluster
 from strakes.failover.description import read_description
 from strakes.failover.limits import MOST_DRBD
-from strakes.failover.node_files_read import names_below, switched_on, without_secrets
+from strakes.failover.node_files_read import holds_secrets, names_below, switched_on, without_secrets
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
 from strakes.regular_file import read_regular
@@ -270,7 +270,9 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         try:
             content = read_regular(path, _MOST_BYTES, "a file cannot be read")
         except BadInputError as error:
-            if not isinstance(error.__cause__, FileNotFoundError):
+            # Who may ask Pacemaker may not read the keys of networks.
+            kept = isinstance(error.__cause__, PermissionError) and holds_secrets(name)
+            if not kept and not isinstance(error.__cause__, FileNotFoundError):
                 raise
             continue
         left -= len(content)

@@ -112,7 +112,7 @@ def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:
     what = f"{show(math.exp(level.log_value), figure.unit)} with {say_scale(level.scale)}"
     requests, usual = level.requests, figure.outermost.requests
     if level.from_cache or requests is None or usual is None:
-        return f"left out: {what}: there clients answered from what they remember, here servers."
+        return f"left out: {what}: there, or with most ranks, an operation took less time than any request to a server."
     return f"left out: {what}: there servers got {requests:.2g} requests for each operation, here {usual:.2g}."
 
 

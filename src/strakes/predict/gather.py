@@ -100,21 +100,22 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
             remedy = "Give runs of strakes study, strakes survey or strakes run."
             raise BadInputError("a search for settings has no figures to forecast from", where=run.id, remedy=remedy)
         with told_as_damage(run):
-            cells = {cell.key: cell for cell in run.cells}
+            measures = {cell.measure_id(each.suffix): (cell, each) for cell in run.cells for each in cell.measures}
             device = str((run.facts.get("block_device") or {}).get("name", ""))
             visits: dict[str, list[Visit]] = defaultdict(list)
             for visit in run.visits:
                 visits[visit.cell].append(visit)
             for measured in results_of(run).measured:
-                key, _, phase = measured.id.rpartition(":")
-                cell = cells.get(key)
-                if measured.is_side or cell is None or cell.imported or not measured.observations:
+                if measured.is_side or measured.id not in measures or not measured.observations:
                     continue
-                level = level_in(measured, cell, phase, visits[key], device)
+                cell, phase = measures[measured.id][0], measures[measured.id][1].phase
+                if cell.imported:
+                    continue
+                level = level_in(measured, cell, phase, visits[cell.key], device)
                 if level is None:
                     continue
                 from_cache = from_memory(measured, run.facts)
-                level = replace(level, from_cache=from_cache, requests=_requests(visits[key]))
+                level = replace(level, from_cache=from_cache, requests=_requests(visits[cell.key]))
                 apart = {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
                 operation = str(apart.get("operation", phase))
                 figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))

@@ -62,7 +62,7 @@ _WIDE = 2.0
 
 
 def show_width(cell: CellEstimate, dash: str = "–") -> str:
-    """Return in words how far apart the bounds of a wide interval are, and between which values most runs lie.
+    """Return in words how far apart the bounds of a wide interval are, and where most runs lie if that is farther.
 
     Nothing for a narrow one of runs that are alike.
     """
@@ -73,8 +73,9 @@ def show_width(cell: CellEstimate, dash: str = "–") -> str:
         ratio = cell.high / cell.low
         wide = f"varied {ratio:,.0f}-fold" if ratio >= 9.95 else f"varied {ratio:.1f}-fold"
     runs = ""
-    if far_apart(cell.values):
-        runs = f"most runs {show_range(*most_of(cell.values), cell.unit, show(cell.median, cell.unit), dash)}"
+    low, high = most_of(cell.values)
+    if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
+        runs = f"most runs {show_range(low, high, cell.unit, show(cell.median, cell.unit), dash)}"
     return ", ".join(filter(None, (wide, runs)))
 
 

@@ -14,8 +14,9 @@ from enum import StrEnum
 from strakes.statistics.dependence import dependent_interval, pooled_correlation
 from strakes.statistics.interval import Estimate, Interval, interpolated_interval, median
 
-# Of fewer values what they resemble each other by is mostly chance.
+# Of fewer values what they resemble each other by is mostly chance; of one series a sure bound would be near 1.
 _TELLING = 10
+_UNDERRATED = 0.25
 
 
 class Verdict(StrEnum):
@@ -46,7 +47,7 @@ def paired_ratio(
     if logs is None:
         common = a.keys() & b.keys()
         return Estimate(_plain_ratio([a[block] for block in common], [b[block] for block in common]), None, len(common))
-    alike = max(correlation, pooled_correlation([logs]) if len(logs) >= _TELLING else 0.0)
+    alike = max(correlation, pooled_correlation([logs], _UNDERRATED) if len(logs) >= _TELLING else 0.0)
     interval = _exponential(dependent_interval(logs, confidence, alike))
     return Estimate(math.exp(median(logs)), interval, len(logs))
 

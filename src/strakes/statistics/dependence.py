@@ -43,13 +43,13 @@ FEWEST_OF_ONE = 8
 UNKNOWN = 0.9
 
 
-def pooled_correlation(series: Sequence[Sequence[float]]) -> float:
+def pooled_correlation(series: Sequence[Sequence[float]], underrated: float = _UNDERRATED) -> float:
     """Return how much each value may resemble the one before it in its own series; 0 where it is not shown to.
 
     The correlation of neighbours in ranks, held against that of simulated autoregressions of the same length: of few
     values it is far too small, the more so the larger it is in truth, and how far it scatters no formula tells. The
     median over the series counts: a change of level in some of them is none of all. What is returned is a bound that
-    is too small in one case of twenty, since intervals and ratios that are too narrow say what is not so.
+    is too small with a chance of ``underrated``, since intervals and ratios that are too narrow say what is not so.
 
     >>> pooled_correlation([[1.0, 2.0, 3.0, 4.0, 5.0, 4.5, 3.5, 2.5, 1.5, 0.5]] * 5)
     0.95
@@ -59,7 +59,7 @@ def pooled_correlation(series: Sequence[Sequence[float]]) -> float:
     known = [(len(values), correlation) for values in series if (correlation := _of_neighbours(values)) is not None]
     if not known:
         return 0.0
-    low, high = _share_below(_CALLED, len(known)), _share_below(_UNDERRATED, len(known))
+    low, high = _share_below(_CALLED, len(known)), _share_below(underrated, len(known))
     if median([_held_against(runs, correlation, 1 - low) for runs, correlation in known]) <= 0:
         return 0.0
     return min(_MOST, max(0.0, median([_held_against(runs, correlation, high) for runs, correlation in known])))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import MetadataPhase, Phase, Plan, Stop, TransferPhase
 from strakes.studies.compose import from_memory, from_own_cache, read_from
@@ -81,8 +81,14 @@ class LastingRates(Study):
         ]
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return none: these are single figures."""
-        return []
+        """Return the bandwidth of large calls."""
+        points = tuple(
+            Point(f"{cell.settings['operation']}, {cell.settings['io']}", cell.id)
+            for cell in results.where()
+            if "io" in cell.settings and cell.estimate is not None
+        )
+        lines = (Series("large calls", points),) if points else ()
+        return [Figure(self.name, self.title, self.question, "calls", "", "category", "bandwidth", "B/s", lines)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return none: too few runs to compare."""

@@ -12,7 +12,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
+from strakes.studies.compose import from_own_cache, ratio_finding, saturation_advice, saturation_finding, series
 from strakes.studies.study import Advice, Context, Study
 from strakes.targets.description import Layout
 from strakes.units import GIB, KIB, MIB, counted, format_bytes, format_seconds
@@ -166,15 +166,12 @@ class StripingStudy(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the best read and write rate of the largest files, with its layout."""
+        """Return the best read and write rate of the largest files, unless a cache of this node answered."""
         lines = []
         for operation in ("write", "read"):
             sizes = results.levels("file_bytes")
-            cells = (
-                [cell for cell in results.where(operation=operation, file_bytes=sizes[-1]) if cell.estimate]
-                if sizes
-                else []
-            )
+            cells = results.where(operation=operation, file_bytes=sizes[-1]) if sizes else []
+            cells = [cell for cell in cells if cell.estimate and not from_own_cache(cell)]
             if cells:
                 best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
                 stripes = f"{best.settings['stripe_count']} x {format_bytes(float(best.settings['stripe_bytes']))}"

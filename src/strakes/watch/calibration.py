@@ -5,8 +5,8 @@ bootstrap, Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303, with blocks a
 Politis and White, Econometric Reviews 23 (2004) 53), and the resemblance is put back, with the bias of its estimate put
 right (post-blackening, Davison and Hinkley, Bootstrap Methods (1997) 8.2.3;
 Marriott and Pope, Biometrika 41 (1954) 390).
-On each path the level is judged as it is on the series: by ranks within a baseline that is as long as the real one. So
-neither a distribution nor independence is assumed, and the error of the baseline itself counts.
+On each path the level is judged as it is on the series, within a baseline that is as long as the real one. So neither a
+distribution nor independence is assumed, and the error of the baseline itself counts.
 """
 
 from __future__ import annotations
@@ -31,29 +31,41 @@ _WARM_UP = 30
 # A series that resembles itself more is a random walk: it has no level.
 _MOST_OWED = 0.97
 _NORMAL = NormalDist()
+# What is further off than that many spreads weighs no more.
+_FAR = 4.0
+_LEAST_SPREAD = 1e-9
 _TABLE = np.array([_NORMAL.inv_cdf((index + 0.5) / 1024) for index in range(1024)])
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """``spreads``: of the sums over each window.
+    """What chance does to sums of scores: a row for each way of scoring, a column for each window.
 
-    ``place`` and ``scale``: of the Gumbel law of the largest over a horizon.
+    ``places`` and ``scales``: of the Gumbel laws of the largest sums over a horizon, in ``spreads``.
+    ``place`` and ``scale``: of the law of the largest of all, once they are on one scale.
     """
 
     spreads: Numbers
+    places: Numbers
+    scales: Numbers
     place: float
     scale: float
     values_a_month: float
+
+    def standings(self, sums: Numbers) -> Numbers:
+        """Return how far sums over the first windows stand out, all on one scale."""
+        reach = slice(sums.shape[-1])
+        far = np.abs(sums) / self.spreads[:, reach]
+        return np.asarray((far - self.places[:, reach]) / self.scales[:, reach])
 
     def threshold(self, alarms_a_month: float) -> float:
         """Return what is passed by chance so often."""
         return self.place - self.scale * math.log(-math.log1p(-self._share(alarms_a_month)))
 
-    def quiet(self, statistic: float) -> float:
-        """Return the chance that a month without a change stays below ``statistic``."""
+    def quiet(self, standing: float) -> float:
+        """Return the chance that a month without a change stays below ``standing``."""
         horizons = self.values_a_month / _HORIZON
-        return math.exp(-horizons * math.exp(-(statistic - self.place) / self.scale))
+        return math.exp(-horizons * math.exp(-(standing - self.place) / self.scale))
 
     def _share(self, alarms_a_month: float) -> float:
         """Of horizons that may have an alarm."""
@@ -71,13 +83,20 @@ def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)
     for begin, end in pairwise((*begins, len(past)) if len(begins) > 1 else ()):
         level = np.median(paths[:, begins[-1] : len(past)], axis=1)
         paths[:, begin:end] += (level - np.median(paths[:, begin:end], axis=1))[:, None]
-    sums = window_sums(_scores_of_paths(paths, len(past)))
-    spreads = sums[:, LONGEST:].reshape(-1, len(WINDOWS)).std(axis=0)
+    sums = window_sums(scores(paths[:, : len(past)], paths[:, len(past) :]))
     # A short past with little resemblance by chance may not make a window seem calmer than independent values are.
-    spreads = np.maximum(spreads, np.sqrt(WINDOWS) * 0.95)
-    largest = np.abs(sums / spreads).max(axis=(1, 2))
-    scale = max(float(largest.std()) * math.sqrt(6) / math.pi, 0.05)
-    return Calibration(spreads, float(largest.mean()) - 0.5772 * scale, scale, values_a_month)
+    spreads = np.maximum(sums[:, :, LONGEST:].std(axis=(1, 2)), np.sqrt(WINDOWS) * 0.95)
+    # Large changes stand out in spreads and small ones in ranks, so each has the law of its own largest sums.
+    largest = np.abs(sums).max(axis=2) / spreads[:, None]
+    places, scales = _gumbel(largest, 1)
+    place, scale = _gumbel(((largest - places[:, None]) / scales[:, None]).max(axis=(0, 2)), 0)
+    return Calibration(spreads, places, scales, float(place), float(scale), values_a_month)
+
+
+def _gumbel(largest: Numbers, axis: int) -> tuple[Numbers, Numbers]:
+    """Return place and scale of the law of largest values, by moments."""
+    scales = np.maximum(largest.std(axis=axis) * math.sqrt(6) / math.pi, 0.05)
+    return np.asarray(largest.mean(axis=axis) - 0.5772 * scales), np.asarray(scales)
 
 
 def _paths(past: Numbers, length: int, regimes: int, generator: np.random.Generator) -> Numbers:
@@ -102,26 +121,24 @@ def _resemblance(centred: Numbers, regimes: int) -> float:
     return min(_MOST_OWED, max(0.0, found + regimes * (1 + 3 * found) / len(centred)))
 
 
-def scores(ordered: Numbers, values: Numbers) -> Numbers:
-    """Return normal scores of the ranks of ``values`` among ``ordered``: no value weighs more than the past allows."""
-    places = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
-    return _scores(places, len(ordered))
+def scores(past: Numbers, values: Numbers) -> Numbers:
+    """Return the values scored within their past, row by row, in two ways.
 
-
-def _scores(places: Numbers, count: int) -> Numbers:
-    return np.asarray(_TABLE[((places + 0.5) / (count + 1) * len(_TABLE)).astype(int)])
-
-
-def _scores_of_paths(paths: Numbers, count: int) -> Numbers:
-    """Return the scores of what follows the first ``count`` values of each path, among those, a row each."""
+    By the normal scores of their ranks, so that no value weighs more than the past allows, and by how many spreads they
+    are off, at most four.
+    """
+    rows, count = len(past), past.shape[1]
     # Whole numbers that keep the order, far enough apart for all rows to be searched as one.
-    _, order = np.unique(paths, return_inverse=True)
-    keys = order.reshape(paths.shape) + np.arange(len(paths))[:, None] * paths.size
-    ordered = np.sort(keys[:, :count], axis=1).ravel()
-    later = keys[:, count:].ravel()
+    _, order = np.unique(np.hstack([past, values]), return_inverse=True)
+    keys = order.reshape(rows, -1) + np.arange(rows)[:, None] * order.size
+    ordered, later = np.sort(keys[:, :count], axis=1).ravel(), keys[:, count:].ravel()
     places = (np.searchsorted(ordered, later, "left") + np.searchsorted(ordered, later, "right")) / 2
-    places = places.reshape(len(paths), -1) - np.arange(len(paths))[:, None] * count
-    return _scores(places, count)
+    places = places.reshape(rows, -1) - np.arange(rows)[:, None] * count
+    ranked = _TABLE[((places + 0.5) / (count + 1) * len(_TABLE)).astype(int)]
+    middle = np.median(past, axis=1, keepdims=True)
+    spread = np.maximum(1.4826 * np.median(np.abs(past - middle), axis=1, keepdims=True), _LEAST_SPREAD)
+    off, usual = (np.clip((each - middle) / spread, -_FAR, _FAR) for each in (values, past))
+    return np.stack([ranked, off - usual.mean(axis=1, keepdims=True)])
 
 
 def window_sums(of: Numbers) -> Numbers:

@@ -1,7 +1,8 @@
 """Whether the level of a figure has changed: online, in bounded memory, at a stated rate of false alarms.
 
-The last values are ranked within the values before them. Their scores are summed over windows of 4 to 64 values; the
-largest sum, in units of what chance makes of it, is held against the bound that calibration gives for the wanted rate.
+The last values are scored within the values before them, by ranks and by spreads, and summed over windows of 4 to 64.
+Each sum has a law of what chance makes of it; the one that stands out most is held against the bound that calibration
+gives for the wanted rate.
 After a change the series is watched for its end; when it stays, its new level is learned.
 """
 
@@ -27,13 +28,13 @@ _MONTH_S = 30.4375 * 86400.0
 # The baseline is calibrated again when it has grown by this factor, and when so many of its values are new.
 _GROWN, _RENEWED = 1.4, 128
 # Evidence (log likelihood ratio, of values that are far apart) that a change is over.
-_OVER = 5.0
+_OVER = 3.0
 _LEAST = 0.05
 # A bound that chance should pass so often is passed 1.3 to 2.4 times as often in years of made-up noise, resembling
 # itself or not: a baseline of a few dozen values is one of many that there could have been.
 _PASSED = 0.4
-# Each change that was told in a year raises the bound by this share.
-_WANDERS = 0.2
+# Each change that was told in a year leaves this share of the alarms: a level that wanders goes further to be news.
+_WANDERS = 0.06
 # Where a change began, no value weighs more than so many spreads.
 _TAME = 4.0
 _WEEK_S = 7 * 86400.0
@@ -121,19 +122,17 @@ class LevelDetector:
         calibration = self._calibrated()
         past = np.array([rest for _, rest in self._past])
         recent = np.array([rest for _, rest in self._recent])
-        sums = np.cumsum(scores(np.sort(past), recent)[::-1])
         reach = [window for window in WINDOWS if window <= len(recent)]
         if not reach:
             return None
-        statistics = np.array([sums[window - 1] for window in reach]) / calibration.spreads[: len(reach)]
-        best = int(np.abs(statistics).argmax())
-        # A figure whose level wanders has to go further to be news.
-        wanders = 1 + _WANDERS * sum(
-            recent_time < _YEAR_S for recent_time in (self._recent[-1][0] - told for told in self._told_at)
-        )
-        if abs(statistics[best]) < calibration.threshold(_PASSED * self.alarms_a_month) * wanders:
+        sums = np.cumsum(scores(past[None], recent[None])[:, 0, ::-1], axis=1)[:, np.array(reach) - 1]
+        standings = calibration.standings(sums)
+        most = float(standings.max())
+        now_s = self._recent[-1][0]
+        told = sum(now_s - told_s < _YEAR_S for told_s in self._told_at)
+        if most < calibration.threshold(_PASSED * self.alarms_a_month * _WANDERS**told):
             return None
-        return self._told(past, recent, reach[best], calibration.quiet(float(abs(statistics[best]))))
+        return self._told(past, recent, reach[int(standings.max(axis=0).argmax())], calibration.quiet(most))
 
     def _told(self, past: Numbers, recent: Numbers, window: int, sure: float) -> LevelChange | None:
         before = float(np.median(past))
@@ -206,7 +205,7 @@ class LevelDetector:
 
     def _calibration_spreads(self) -> Numbers:
         assert self._calibration is not None
-        return self._calibration.spreads
+        return np.asarray(self._calibration.spreads[0])
 
     def _as_ratio(self, difference: float) -> float:
         return math.exp(difference) if self._scale == "log" else 1 + difference

@@ -6,11 +6,14 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from strakes.failover.lnet_networks import read_networks
 from strakes.failover.node_cards import Card, cards_of
 from strakes.failover.rules.heartbeat import is_address, links_of, name_of, network_of, nodes_of
+from strakes.failover.rules.lnet import options_of_lnet
+from strakes.failover.rules.lnet_ways import served_addresses
 from strakes.failover.rules.possessions import possessions_of
 from strakes.failover.rules.rule import OWN, rule
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, views_of_nodes
 
 _BONDING = "https://www.kernel.org/doc/html/latest/networking/bonding.html"
 # Modes of a bond that watch no link unless they are told to.
@@ -88,7 +91,7 @@ def unwatched(setup: Setup) -> Iterator[str]:
             card.bond.get(name, "0")
             for name in ("miimon", "mii-monitor-interval", "arp_interval", "arp-interval", "arpintervalsec")
         ]
-        if mode in _UNWATCHED and not any(re.match(r"0*[1-9]", value) for value in watched):
+        if mode in _UNWATCHED and not any(re.match(r"[0.]*[1-9]", value) for value in watched):
             yield f"{card.file}: {card.name}, mode {mode}"
 
 
@@ -128,8 +131,58 @@ def _overlapping(card: Card, other: Card, own: dict[str, str]) -> Iterator[str]:
 
 
 @rule(
-    "card-mask-differs",
+    "one-address-on-two-nodes",
     "error",
+    "nodes",
+    reason="Two machines answer for one address: what is sent to it arrives at either of them, or at none.",
+    remedy="Another address in the files of the card on one of the nodes.",
+    source=OWN,
+)
+def on_two_nodes(setup: Setup) -> Iterator[str]:
+    """Find addresses that the cards of two nodes have."""
+    owners: dict[str, str] = {}
+    for node, view in views_of_nodes(setup).items():
+        own = {name: text for name, text in view.texts.items() if f"nodes/{node}/{name}" in setup.texts}
+        for card in cards_of(own):
+            for address in _addresses(card):
+                if owners.setdefault(address, node) != node:
+                    yield f"{card.file}: {address} is on {owners[address]} and {node}"
+
+
+@rule(
+    "card-of-another-network",
+    "error",
+    reason="The card that is named does not have the network that it is named for: the address goes to a card where "
+    "nobody looks for it, or the wrong card is watched.",
+    remedy="The name of the card that has an address of this network.",
+    source=OWN,
+)
+def of_another_network(setup: Setup) -> Iterator[str]:
+    """Find cards that the CIB or LNet names for a network which another card of the node has."""
+    networks = {card.name.partition(":")[0]: card for card in cards_of(setup.texts) if card.addresses}
+    for one in setup.cib.services if setup.cib else ():
+        nic, text = one.values.get("nic", ""), one.values.get("ip", "")
+        if one.agent in ("IPaddr2", "IPaddr") and nic in networks and is_address(text):
+            yield from _elsewhere(networks, nic, text, f"cib: {one.id} has nic={nic}")
+    for network in (network for text in options_of_lnet(setup, "networks") for network in read_networks(text)):
+        for address in sorted(served_addresses(setup).get(network.name, ())):
+            for nic in network.cards[:1]:
+                if nic in networks:
+                    yield from _elsewhere(networks, nic, address, f"modprobe.d: {network.name} runs over {nic}")
+
+
+def _elsewhere(networks: dict[str, Card], nic: str, text: str, what: str) -> Iterator[str]:
+    address = ipaddress.ip_address(text)
+    if any(address in one.network for one in networks[nic].addresses):
+        return
+    for name, card in networks.items():
+        if any(address in one.network for one in card.addresses):
+            yield f"{what}, {text} is in the network of {name}"
+
+
+@rule(
+    "card-mask-differs",
+    "warning",
     "description",
     reason="With a wider mask the node looks for other networks on this card; with a narrower one it does not find its "
     "neighbours.",

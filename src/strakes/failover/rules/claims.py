@@ -170,12 +170,19 @@ def taken_otherwise(setup: Setup) -> Iterator[str]:
             for place in re.findall(r"(?m)^\s*(/[^\s#]+)\s+\S", text):
                 if place != "/-" and (found := owned.place_around(place) or owned.place_below(place)):
                     yield f"{file.removeprefix('etc/')}: autofs has {place}, Pacemaker {found}"
+    for pool in set(re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))) & owned.pools:
+        yield f"default/zfs: ZFS_POOL_IMPORT={pool}"
+    yield from _dumps(setup, owned)
+
+
+def _dumps(setup: Setup, owned: Possessions) -> Iterator[str]:
     dumps = setup.texts.get("etc/kdump.conf", "")
     for kind, target in re.findall(r"(?m)^\s*(raw|ext[234]|xfs|btrfs|path)\s+(\S+)", dumps):
         if owned.has_disk(target) or (kind == "path" and owned.place_around(target)):
             yield f"kdump.conf: {kind} {target}"
-    for pool in set(re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))) & owned.pools:
-        yield f"default/zfs: ZFS_POOL_IMPORT={pool}"
+    for server in re.findall(r"(?m)^\s*(?:nfs|ssh)\s+(?:\S+@)?([^\s:]+)", dumps):
+        if server in owned.addresses:
+            yield f"kdump.conf: {server} moves with a service"
     for name, key in (("etc/default/kdump-tools", "KDUMP_COREDIR"), ("etc/sysconfig/kdump", "KDUMP_SAVEDIR")):
         place = setup.settings_of(name).get(key, "").removeprefix("file://")
         if place.startswith("/") and owned.place_around(place):

@@ -47,6 +47,7 @@ COMMAND_ROWS = (
     ),
     CommandRow(r"zpool (import|export)\b.*", "a pool is taken from the node that serves it", _POOL, "zfs"),
     CommandRow(r"zpool import\b.* (-\w*a\w*)\b.*", "every pool is imported, whoever has it", only_with="zfs"),
+    CommandRow(r"zpool (create|add|remove|detach|offline)\b.*", "a pool is made, or loses or gets disks", _POOL, "zfs"),
     CommandRow(
         r"zpool (destroy|labelclear|split|reguid)\b.*", "a pool is destroyed, or gets another name", _POOL, "zfs"
     ),

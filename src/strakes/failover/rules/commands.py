@@ -67,7 +67,8 @@ class Command:
 def enabled_units(setup: Setup) -> set[str]:
     """Return the names of the units that start at boot, links of the older scripts included."""
     found = {name.rpartition("/")[2] for name in setup.units if _LINK.search(name)}
-    for name in setup.texts:
+    # systemd follows the older links only where it has no unit of its own; then none of its links is here.
+    for name in setup.texts if not found else ():
         if old := re.fullmatch(r"etc/(?:rc\.d/)?rc[2-5]\.d/S\d\d(\S+)", name):
             found.add(f"{old[1]}.service")
     timed = {name.removesuffix(".timer") for name in found if name.endswith(".timer")}
@@ -82,6 +83,7 @@ def _starts_itself(name: str, text: str, kind: str) -> bool:
 def commands_run(setup: Setup) -> Iterator[Command]:
     """Yield every command that a node runs by itself, or that a script has which is run by hand."""
     enabled = enabled_units(setup)
+    timers = {name.rpartition("/")[2] for name in setup.units if name.endswith(".timer")}
     for file, text in setup.texts.items():
         when = next((when for pattern, when in _SCRIPTS if pattern.fullmatch(file)), None)
         if when:
@@ -89,15 +91,17 @@ def commands_run(setup: Setup) -> Iterator[Command]:
         elif _CRON_TABLE.fullmatch(file):
             yield from _of_cron(file, text)
         elif unit := _UNIT.fullmatch(file):
-            yield from _of_unit(file, unit[1], text, enabled, dropped_in=bool(unit[2]))
+            yield from _of_unit(file, unit[1], text, enabled, timers, dropped_in=bool(unit[2]))
         for pattern, kind, inside in _WITHIN:
             for part in inside.findall(text) if pattern.fullmatch(file) else ():
                 yield from _of_script(file, kind, part)
 
 
-def _of_unit(file: str, unit: str, text: str, enabled: set[str], *, dropped_in: bool) -> Iterator[Command]:
+def _of_unit(
+    file: str, unit: str, text: str, enabled: set[str], timers: set[str], *, dropped_in: bool
+) -> Iterator[Command]:
     """Yield what a unit runs, where it starts by itself or belongs to one that is delivered."""
-    by_timer = re.search(r"(?m)^\s*\[Install\]", text) is None and unit in enabled
+    by_timer = f"{unit.removesuffix('.service')}.timer" in timers
     if unit not in enabled and not dropped_in and not _starts_itself(unit, text, ".service"):
         return
     for line in re.findall(

@@ -11,6 +11,8 @@ from strakes.failover.rules.rule import rule
 from strakes.failover.setup import Setup
 
 _PAGE = "https://clusterlabs.org/projects/pacemaker/doc/2.1/Clusters_from_Scratch/html/cluster-setup.html"
+# Lists of blocked addresses may be long; rules are not.
+_MOST = 200_000
 _COROSYNC_PORT = 5405
 # What firewalld opens by the names of its services.
 _SERVICES = {
@@ -59,7 +61,7 @@ def _nft(text: str) -> tuple[bool, list[str]]:
 
     Lines that trust a card or a network as a whole give None of it: then the first is False.
     """
-    lines = [line.strip() for line in text.splitlines() if not line.lstrip().startswith("#")]
+    lines = [line.strip() for line in text[:_MOST].splitlines() if not line.lstrip().startswith("#")]
     body = "\n".join(lines)
     closed = bool(
         re.search(r"hook\s+input[^}]*?policy\s+drop", body)

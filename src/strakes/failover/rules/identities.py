@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import yaml
 
+from strakes.failover.rules.commands import commands_run, enabled_units
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.node_options import settings_of_nodes
 from strakes.failover.rules.rule import rule
@@ -21,6 +22,7 @@ _OF_ONE_NODE = (
     ("module spl", "spl_hostid", r"(?!0+$|0x0+$).+", "multihost takes two nodes with one host id for one"),
     ("lvm.conf local", "system_id", ".+", "both nodes own the groups of volumes"),
     ("lvm.conf local", "host_id", "[1-9].*", "lvmlockd takes two nodes with one number for one"),
+    (r"multipath.conf (defaults|multipath)", "reservation_key", "(?!file).+", "nobody is kept out by his key"),
     ("sanlock.conf", "our_host_name", ".+", "sanlock takes two nodes with one name for one"),
     ("nfs.conf statd", "name", "(?={node}).+", "after a take-over clients do not know who calls them"),
 )
@@ -42,7 +44,11 @@ def identities(setup: Setup) -> Iterator[str]:
     for given in settings_of_nodes(setup):
         for table, name, bad, because in _OF_ONE_NODE:
             pattern = bad.replace("{node}", rf"({names})$")
-            if given.table == table and re.fullmatch(name, given.name) and re.fullmatch(pattern, given.value):
+            if (
+                re.fullmatch(table, given.table)
+                and re.fullmatch(name, given.name)
+                and re.fullmatch(pattern, given.value)
+            ):
                 yield f"{given.file}: {given.name}={given.value}: {because}"
 
 
@@ -112,6 +118,22 @@ def elsewhere(setup: Setup) -> Iterator[str]:
 
 
 @rule(
+    "parameter-gone-after-a-restart",
+    "warning",
+    "lustre",
+    reason="set_param without -P holds until the target is mounted again: after a take-over it is gone.",
+    remedy="lctl set_param -P, on the node of the MGS.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/lctl-set_param.8",
+)
+def not_for_good(setup: Setup) -> Iterator[str]:
+    """Find settings of a script run once that do not last."""
+    for command in commands_run(setup):
+        lasting = any(re.fullmatch(r"-\w*P\w*|--perm\w*", word) for word in command.words)
+        if command.when == "script" and command.words[:2] == ("lctl", "set_param") and not lasting:
+            yield f"{command.where}: {command.text[:90]}"
+
+
+@rule(
     "parameters-of-another-file-system",
     "error",
     "lustre",
@@ -152,6 +174,9 @@ def nets(setup: Setup) -> Iterator[str]:
     """Find nets of the targets' NIDs that are not in lnet.conf."""
     there = _nets_of_yaml(setup.texts.get("etc/lnet.conf", ""))
     by_modprobe = re.search(r"\b(networks|ip2nets)=", setup.lnet)
+    enabled = enabled_units(setup)
+    if there and not by_modprobe and "pacemaker.service" in enabled and "lnet.service" not in enabled:
+        yield "systemd: lnet.service is not enabled, and lnet.conf has the networks"
     for words in made_targets(setup) if there and not by_modprobe else ():
         used = {nid.rpartition("@")[2] for nid in named_words(words, "servicenode") if "@" in nid}
         for net in sorted(used - there - {f"{one}0" for one in there} - {one.removesuffix("0") for one in there}):

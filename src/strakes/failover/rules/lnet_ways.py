@@ -18,7 +18,7 @@ _PATTERN = re.compile(r"(?:[\d*]+|\[[^\]]*\])(?:\.(?:[\d*]+|\[[^\]]*\])){3}")
 _MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
 
 
-def _served(setup: Setup) -> dict[str, set[str]]:
+def served_addresses(setup: Setup) -> dict[str, set[str]]:
     """Return the addresses of the servers' NIDs by their network."""
     found = dict[str, set[str]]()
     for words in made_targets(setup):
@@ -35,7 +35,7 @@ def _known(setup: Setup) -> set[str]:
     found = {address for node in nodes_of(setup) for address in links_of(node).values() if is_address(address)}
     for node in setup.cluster.nodes if setup.cluster else ():
         found |= set(node.addresses.values())
-    return found.union(*_served(setup).values())
+    return found.union(*served_addresses(setup).values())
 
 
 def _octet_matches(pattern: str, number: int) -> bool:
@@ -75,7 +75,7 @@ def _by_address(setup: Setup) -> Iterator[tuple[str, bool, list[str]]]:
 def _unmatched(setup: Setup) -> Iterator[tuple[str, list[str], bool]]:
     """Yield networks of the NIDs none of whose addresses ip2nets has, and whether it has other ones of the nodes."""
     entries = list(_by_address(setup))
-    for network, addresses in _served(setup).items() if entries else ():
+    for network, addresses in served_addresses(setup).items() if entries else ():
         patterns = [one for name, _, listed in entries if name == network for one in listed]
         if any(_matches(pattern, address) for pattern in patterns for address in addresses):
             continue
@@ -138,5 +138,5 @@ def out_of_reach(setup: Setup) -> Iterator[str]:
                 continue
             if not any(ipaddress.ip_address(address) in ipaddress.ip_network(subnet) for subnet in subnets):
                 yield f"modprobe.d: routes has {gateway}, which is on no network of the nodes"
-            elif any(address in addresses for addresses in _served(setup).values()):
+            elif any(address in addresses for addresses in served_addresses(setup).values()):
                 yield f"modprobe.d: routes has {gateway}, which is a server itself"

@@ -159,15 +159,20 @@ def unbalanced(setup: Setup) -> Iterator[str]:
 def multipath(setup: Setup) -> Iterator[str]:
     """Find fencing by reservations of multipath without its key."""
     text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/multipath.conf", ""))
+    of_file = re.compile(r"(?m)^\s*reservation_key\s+\"?((?:0x)?[0-9a-fA-F]+)\b")
     for device in setup.pacemaker.devices:
-        if device.agent == "fence_mpath" and text and not re.search(r"\breservation_key\b", text):
+        if device.agent != "fence_mpath":
+            continue
+        if text and not re.search(r"\breservation_key\b", text):
             yield f"multipath.conf: no reservation_key, and {device.id} is fence_mpath"
-        one_key = re.search(r"(?m)^\s*reservation_key\s+\"?(0x[0-9a-fA-F]+)\b", text)
-        keys = (
-            {plug_of(device, node) for node in setup.pacemaker.fences(device)}
-            if device.agent == "fence_mpath"
-            else set()
-        )
+        owners: dict[str, str] = {}
+        for name, of_node in setup.texts.items():
+            node = re.fullmatch(r"nodes/([^/]+)/etc/multipath\.conf", name)
+            for key in of_file.findall(of_node) if node else ():
+                if node and owners.setdefault(key, node[1]) != node[1]:
+                    yield f"multipath.conf: reservation_key {key} is that of {owners[key]} and {node[1]}"
+        one_key = of_file.search(text)
+        keys = {plug_of(device, node) for node in setup.pacemaker.fences(device)}
         if one_key and len(keys) > 1 and not setup.node and "nodes" not in setup.parts:
             several = ", ".join(sorted(keys))
             yield f"multipath.conf: reservation_key {one_key[1]} is for every node, {device.id} has {several}"

@@ -187,6 +187,12 @@ SYSTEM_ROWS = (
         "when that unit fails or stops, the cluster on this node does not start, or stops",
         "warning",
     ),
+    NodeRow(
+        "unit Unit",
+        "Conflicts|StopPropagatedFrom",
+        r".*\b(pacemaker|corosync|sbd|multipathd|iscsid)\.service.*",
+        "its start stops a program of the cluster",
+    ),
     # Programs of the cluster.
     NodeRow(
         "pacemaker settings",
@@ -268,6 +274,7 @@ SYSTEM_ROWS = (
         "warning",
     ),
     # Disks over the network, and mounts.
+    NodeRow("udev", "(device/)?timeout", r"\d{4,}", "a request to a disk that is gone waits for so many seconds"),
     NodeRow("multipath.conf defaults", "checker_timeout", r"\d{3,}", "a dead path is noticed late", "warning"),
     NodeRow("multipath.conf defaults", "max_fds", r"\d{1,2}", "paths beyond so few are not used", "warning"),
     NodeRow(

@@ -58,6 +58,7 @@ _WORDS = (
     (r"sanlock/sanlock\.conf", "sanlock.conf", r"(\w+)\s*=\s*(\S+).*"),
     (r"apt/apt\.conf\.d/.*", "apt.conf", r"([\w:-]+)\s+\"(.*?)\"\s*;.*"),
     (r"(sysconfig/nfs|default/nfs-(kernel-server|common))", "nfs settings", r"(\w+)=[\"']?(.*?)[\"']?"),
+    (r"udev/rules\.d/.*", "udev", r"[^#\n]*\bATTR\{([\w/]+)\}\s*=\s*\"(\w+)\".*"),
     (r"needrestart/.*", "needrestart", r"\$nrconf\{(\w+)\}\s*=\s*'(\w)'.*"),
 )
 
@@ -136,5 +137,8 @@ def _of_cluster_units(setup: Setup) -> Iterator[Row]:
             if head := re.match(r"\s*\[(\w+)\]", line):
                 section = head[1]
             name, equal, value = line.partition("=")
+            if unit and unit[1] in ("pacemaker", "corosync") and name.strip() == "Environment":
+                for key, given in re.findall(r"(\w+)=([^\s\"']+)", value):
+                    yield file.removeprefix("etc/"), f"{unit[1]} settings", key, given
             if unit and equal and not line.lstrip().startswith(("#", ";")):
                 yield file.removeprefix("etc/"), f"unit {section} of {unit[1]}", name.strip(), value.strip()

@@ -96,6 +96,55 @@ def clock(setup: Setup) -> Iterator[str]:
 
 
 @rule(
+    "started-for-nothing",
+    "warning",
+    "units",
+    reason="Without what it needs it does nothing, or only half of what is expected of it.",
+    remedy="Enable pacemaker beside corosync; crashkernel= on the kernel's line for kdump; no lvmetad.",
+    source=OWN,
+)
+def for_nothing(setup: Setup) -> Iterator[str]:
+    """Find programs that are enabled without what they need."""
+    enabled = enabled_units(setup)
+    if "corosync.service" in enabled and setup.cib and "pacemaker.service" not in enabled:
+        yield "systemd: corosync.service is enabled, pacemaker.service is not"
+    line = setup.texts.get("etc/default/grub", "")
+    if {"kdump.service", "kdump-tools.service"} & enabled and line and "crashkernel=" not in line:
+        yield "default/grub: no crashkernel, and kdump is enabled"
+    for name in (
+        sorted({"lvm2-lvmetad.service", "lvm2-lvmetad.socket"} & enabled) if possessions_of(setup).groups else ()
+    ):
+        yield f"systemd: {name} is enabled, and Pacemaker activates volumes"
+
+
+@rule(
+    "unit-not-fit-for-pacemaker",
+    "error",
+    "units",
+    "pacemaker",
+    reason="Pacemaker asks systemd whether the unit is active: one that ends at once counts as stopped and is started "
+    "again and again; one whose processes stay keeps the mount busy.",
+    remedy="Type=oneshot with RemainAfterExit=yes, or another type; KillMode=control-group.",
+    source="https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html",
+)
+def unfit(setup: Setup) -> Iterator[str]:
+    """Find units of Pacemaker's that are never active, or leave processes behind."""
+    managed = {
+        f"{one.agent.removesuffix('.service')}.service" for one in setup.pacemaker.services if one.standard == "systemd"
+    }
+    given = dict[str, dict[str, str]]()
+    for name, text in setup.units.items():
+        unit = name.partition("/")[0].removesuffix(".d")
+        if unit in managed:
+            given.setdefault(unit, {}).update(re.findall(r"(?m)^\s*(\w+)\s*=\s*(\S+)", text))
+    for unit, values in given.items():
+        if values.get("Type") == "oneshot" and values.get("RemainAfterExit", "no") not in ("yes", "true", "1", "on"):
+            yield f"systemd: {unit} has Type=oneshot, and no RemainAfterExit=yes"
+        if values.get("KillMode") in ("none", "process"):
+            yield f"systemd: {unit} has KillMode={values['KillMode']}"
+
+
+@rule(
     "restarted-by-systemd",
     "error",
     "units",

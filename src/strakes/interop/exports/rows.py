@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from strakes.analysis.build import rule_of
@@ -122,10 +123,11 @@ def _of_visit(visit: Visit) -> dict[str, object]:
 def _of_sample(sample: Sample) -> dict[str, object]:
     amounts = ("elapsed_s", "bytes", "operations", "errors")
     latencies = latencies_of_all([sample])
-    slowest = sample.column("slowest_s")
+    slowest_s = max(sample.column("slowest_s"), default=math.inf)
     return {
         **{key: getattr(sample, key) if sample.is_measured else None for key in amounts},
-        **{f"{name}_s": latencies.percentiles[name] if latencies else None for name in SHARES},
-        "slowest_s": max(slowest) if slowest else None,
+        # A percentile is the middle of its bucket, which may be beyond the slowest call.
+        **{f"{name}_s": min(latencies.percentiles[name], slowest_s) if latencies else None for name in SHARES},
+        "slowest_s": slowest_s if math.isfinite(slowest_s) else None,
         "held_back": held_share(sample),
     }

@@ -389,3 +389,22 @@ def test_what_is_enabled_is_a_link_and_what_is_a_link_to_nothing_is_switched_off
     assert not findings(read_plan(plan))[0]
     (units / "multi-user.target.wants/nfs-server.service").symlink_to("/nowhere")
     assert [one.rule for one in findings(read_plan(plan))[0]] == ["started-beside-pacemaker"]
+
+
+def test_a_ban_that_has_ended_and_a_voter_in_standby_are_no_mistakes(tmp_path: Path) -> None:
+    ban = (
+        '<rsc_location id="cli-ban-serve-home-on-nfs2" rsc="serve-home"><rule id="b1" score="-INFINITY">'
+        '<expression id="b2" attribute="#uname" operation="eq" value="nfs2"/>'
+        '<date_expression id="b3" operation="lt" end="{}"/></rule></rsc_location></constraints>'
+    )
+    plan = planned("nfs", tmp_path / "nfs")
+    good = (plan / CIB).read_text()
+    (plan / CIB).write_text(good.replace("</constraints>", ban.format("2024-01-01 12:00:00 +01:00")))
+    assert not findings(read_plan(plan))[0]
+    (plan / CIB).write_text(good.replace("</constraints>", ban.format("2999-01-01 12:00:00 +01:00")))
+    assert "left-over-move" in {one.rule for one in findings(read_plan(plan))[0]}
+    plan = planned("three-nodes", tmp_path / "three")
+    text = re.sub(r'<rsc_location id="serve-mdt0-not-login1"[^>]*>', "", (plan / CIB).read_text())
+    standby = '<instance_attributes id="n1"><nvpair id="n2" name="standby" value="on"/></instance_attributes></node>'
+    (plan / CIB).write_text(re.sub(r'(<node id="3" uname="login1") />', rf"\1>{standby}", text))
+    assert not findings(read_plan(plan))[0]

@@ -22,7 +22,6 @@ _OF_ONE_NODE = (
     ("module spl", "spl_hostid", r"(?!0+$|0x0+$).+", "multihost takes two nodes with one host id for one"),
     ("lvm.conf local", "system_id", ".+", "both nodes own the groups of volumes"),
     ("lvm.conf local", "host_id", "[1-9].*", "lvmlockd takes two nodes with one number for one"),
-    (r"multipath.conf (defaults|multipath)", "reservation_key", "(?!file).+", "nobody is kept out by his key"),
     ("sanlock.conf", "our_host_name", ".+", "sanlock takes two nodes with one name for one"),
     ("nfs.conf statd", "name", "(?={node}).+", "after a take-over clients do not know who calls them"),
 )

@@ -125,6 +125,7 @@ def tie_breakers(setup: Setup) -> Iterator[bool]:
 
 
 def _first_level(cib: Cib, node: str) -> list[Primitive]:
-    levels = cib.levels_of(node)
-    devices = devices_for(cib, node)
-    return [device for device in devices if device.id in levels[0]] if levels else devices
+    """Return the devices that are asked first, of those that cut power: fence_kdump only listens."""
+    devices = [device for device in devices_for(cib, node) if device.agent != "fence_kdump"]
+    levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
+    return next(filter(None, levels), []) if levels else devices

@@ -118,9 +118,9 @@ def levels(setup: Setup) -> Iterator[str]:
 def little(setup: Setup) -> Iterator[str]:
     """Find monitors that do not reach the device."""
     for device in setup.pacemaker.devices:
-        # A reservation has no power to ask for.
-        reserves = device.agent in ("fence_scsi", "fence_mpath")
-        if not reserves and device.values.get("pcmk_monitor_action", "monitor") in ("metadata", "meta-data", "list"):
+        # A reservation has no power to ask for, and fence_kdump nobody.
+        asks = device.agent not in ("fence_scsi", "fence_mpath", "fence_kdump")
+        if asks and device.values.get("pcmk_monitor_action", "monitor") in ("metadata", "meta-data", "list"):
             yield f"cib: {device.id} has pcmk_monitor_action={device.values['pcmk_monitor_action']}"
 
 

@@ -118,7 +118,9 @@ def test_advice_that_fresh_runs_refute_becomes_a_finding(portrait_of: Callable[.
         for recommendation in portrait.recommendations
         if recommendation.setting == "transfer size, writes"
     ]
-    assert [finding.verdict for finding in portrait.findings if finding.id.endswith(":write-refuted")] == ["does-not"]
+    # The blocks showed the contrary: it may have become so since.
+    (refuted,) = [finding for finding in portrait.findings if finding.id.endswith(":write-refuted")]
+    assert refuted.verdict == "inconclusive" and "and perhaps not before: " in refuted.statement
 
 
 def test_a_failed_visit_carries_no_value(portrait_of: Callable[..., Portrait]) -> None:

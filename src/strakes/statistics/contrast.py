@@ -16,7 +16,7 @@ from strakes.statistics.interval import Estimate, Interval, interpolated_interva
 
 # Of fewer values what they resemble each other by is mostly chance; of one series a sure bound would be near 1.
 _TELLING = 10
-_UNDERRATED = 0.25
+_UNDERRATED = 0.5
 
 
 class Verdict(StrEnum):

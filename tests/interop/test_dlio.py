@@ -316,3 +316,18 @@ def test_a_configuration_that_is_no_file_or_too_large_is_not_read(tmp_path: Path
     for name in ("pipe", "large"):
         with pytest.raises(BadInputError):
             read_configuration(tmp_path / name)
+
+
+def test_a_budget_that_the_computing_alone_is_longer_than_is_refused_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data").mkdir()
+    path = tmp_path / "config.yaml"
+    text = SMALL.replace("DATA", str(tmp_path / "data")).replace(
+        "epochs: 2, computation_time: 0.01", "epochs: 60, computation_time: 0.5"
+    )
+    path.write_text(text, encoding="utf-8")
+    assert strakes(["run", "-n", "2", "--budget", "10s", "dlio", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "one run takes at least 150 s" in said and "Give --budget 285s" in said
+    assert list((tmp_path / "data").iterdir()) == []

@@ -4,6 +4,7 @@ YAML.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from strakes.errors import BadInputError, nearest_word
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.language.width import columns
-from strakes.units import counted
+from strakes.units import counted, format_seconds
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
@@ -178,6 +179,13 @@ def _run_tool(
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
         options |= {"budget_s": max(options["budget_s"], translated.budget_s)}
+    elif options["budget_s"] < translated.waits_s:
+        raise BadInputError(
+            f"one run takes at least {format_seconds(translated.waits_s)}",
+            where=f"strakes run {tool} with --budget {format_seconds(options['budget_s'])}",
+            why="its steps compute for so long, whatever the file system does",
+            remedy=f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out.",
+        )
     options |= _several((translated.directory, *translated.beside), translated.plan.ranks, keep=keep or translated.keep)
     options |= {"seed": seed, "launch": replace(launch, ranks=translated.plan.ranks)}
     return measure(kind="run", name=tool, studies=(study,), full=True, **options)

@@ -66,7 +66,12 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
         remedy = "Give True to generate_data, train or checkpoint."
         raise configuration.fault("workflow", "train", "there is nothing to do", remedy)
     plan = plan_of("dlio", ranks, seed, phases)
-    return Translation("dlio", plan, directory, measured, notes=tuple(command.notes), budget_s=work.seconds())
+    waits_s = work.computes_s()
+    # And half as much again, and the files.
+    budget_s = 60.0 + 1.5 * waits_s
+    return Translation(
+        "dlio", plan, directory, measured, notes=tuple(command.notes), budget_s=budget_s, waits_s=waits_s
+    )
 
 
 @dataclass(frozen=True)
@@ -104,11 +109,11 @@ class _Work:
             raise self.configuration.fault(section, key, f"there is no directory {wanted.parent}", remedy)
         return wanted, place
 
-    def seconds(self) -> float:
-        """Return how long one run takes at least, and half as much again."""
+    def computes_s(self) -> float:
+        """Return how long the steps of one run compute, so how long it takes at least."""
         mean_s, _ = self._compute()
         steps = self._steps() if self._trains() else 0
-        return 60.0 + 1.5 * steps * mean_s * self._epochs()
+        return steps * mean_s * self._epochs()
 
     def phases(self) -> tuple[list[dict[str, object]], tuple[str, ...]]:
         """Return all phases, and the names of those that are measured."""

@@ -54,7 +54,8 @@ class Translation:
     """A tool's command line as a plan, for ``directory``, or for it and those ``beside`` it, which ranks take in turn.
 
     ``measured``: the phases the tool would report. ``notes``: what differs from the tool. ``fit``: makes amounts
-    smaller that are more than may be used. ``budget_s``: what one run of it needs, where that is known.
+    smaller that are more than may be used. ``budget_s``: what one run of it needs, where that is known; ``waits_s``:
+    how long it waits by itself, whatever the file system does.
     """
 
     tool: str
@@ -65,6 +66,7 @@ class Translation:
     notes: tuple[str, ...] = ()
     fit: Fit | None = None
     budget_s: float | None = None
+    waits_s: float = 0.0
     beside: tuple[Path, ...] = ()
 
 

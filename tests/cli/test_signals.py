@@ -119,7 +119,7 @@ def test_a_survey_that_is_interrupted_before_it_measured_leaves_nothing(
 
     monkeypatch.setattr("strakes.survey.runner.gather_facts", interrupted)
     assert run(["survey", str(tmp_path), "-q"]) == 130
-    assert "interrupted before anything was measured" in capsys.readouterr().err
+    assert "interrupted before the first run was complete: nothing is kept" in capsys.readouterr().err
     assert not list(tmp_path.iterdir()) and not Store().runs()
 
 

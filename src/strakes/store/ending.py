@@ -21,7 +21,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
     except KeyboardInterrupt:
         if all(visit.purpose == "pilot" for visit in store.open(writer.id).visits):
             store.discard(writer)
-            raise InterruptedByUser("interrupted before anything was measured") from None
+            raise InterruptedByUser("interrupted before the first run was complete: nothing is kept") from None
         writer.finish("interrupted")
         remedy = "To continue, run the same command with --resume."
         if not resumable:

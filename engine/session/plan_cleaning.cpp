@@ -72,9 +72,11 @@ PlanCleaning::Outcome PlanCleaning::what_is_left(std::optional<Failure> swept) c
     if (!outcome.failure) outcome.failure = std::move(swept);
     if (outcome.left.empty() && !objects_) outcome.left.push_back(request_.id);
     if (objects_) outcome.left.push_back(objects_->path + ": " + objects_->why);
-    outcome.failure->what = "what the plan made could not be removed";
-    if (outcome.failure->error_name == "EBUSY")
-        outcome.failure->remedy = "Unmount what is mounted there, then remove what is left with strakes clean.";
+    if (outcome.failure) {
+        outcome.failure->what = "what the plan made could not be removed";
+        if (outcome.failure->error_name == "EBUSY")
+            outcome.failure->remedy = "Unmount what is mounted there, then remove what is left with strakes clean.";
+    }
     return outcome;
 }
 

@@ -70,7 +70,7 @@ def test_a_survey_ends_with_a_summary_a_report_and_a_document_that_validates(
     assert all(one["evidence"] and set(one["evidence"]) <= ids for one in document["recommendations"])
     # Of so short a budget, what tells least is left out.
     studies = {"transfer-size", "processes-per-node", "open-close", "metadata-ops", "access-patterns"}
-    assert studies <= {cell["study"] for cell in document["cells"]} <= studies | {"data-per-process"}
+    assert studies <= {cell["study"] for cell in document["cells"]} <= studies | {"data-per-process", "lasting-rates"}
     assert "<html" in page.read_text()
     assert os.listdir(target) == []
 

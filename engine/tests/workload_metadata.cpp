@@ -169,8 +169,11 @@ TEST_CASE("no two sectors of the data of files are the same") {
     // Larger than the buffer, and a last sector that is short.
     for (const std::uint64_t bytes : {2'500'001U, 3901U, 512U}) {
         const Json data = {{"items", 3}, {"file_bytes", bytes}, {"directory", "shared"}};
-        Stage stage(plan_of({metadata("create", "file-create", data)}, 2));
+        Stage stage(plan_of({metadata("create", "file-create", data),
+                             metadata("again", "file-create", with(data, {{"files", "others"}}))},
+                            2));
         CHECK(run_well(stage, 0) == 6);
+        CHECK(run_well(stage, 1) == 6);
         std::set<std::string> sectors;
         std::size_t count = 0;
         for (const auto& entry : fs::recursive_directory_iterator(stage.path())) {
@@ -183,7 +186,7 @@ TEST_CASE("no two sectors of the data of files are the same") {
                 ++count;
             }
         }
-        CHECK(count >= 6 * ((bytes + 7) / 512));
+        CHECK(count >= 12 * ((bytes + 7) / 512));
         CHECK(sectors.size() == count);
     }
 }

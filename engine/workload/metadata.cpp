@@ -208,7 +208,11 @@ class Metadata : public Workload {
         return phase_.operation == file_setxattr || phase_.operation == file_getxattr;
     }
 
-    [[nodiscard]] Stream stream() const noexcept { return stream_of(setting_.plan.seed, setting_.plan.salt, owner_); }
+    // Other data in each phase.
+    [[nodiscard]] Stream stream() const noexcept {
+        const std::uint64_t phase = setting_.index;
+        return stream_of(setting_.plan.seed, setting_.plan.salt, phase << 32U | owner_);
+    }
 
     // What is under way has its own part.
     [[nodiscard]] std::uint64_t buffer_bytes() const noexcept {

@@ -32,9 +32,8 @@ class Bound:
     wrong: float
 
 
-def find_bound(tasks: Sequence[Task], most_wrong: float = 0.05) -> Bound:
+def find_bound(tasks: Sequence[Task], probabilities: Sequence[Mapping[Part, float]], most_wrong: float = 0.05) -> Bound:
     """Return what is named right by the best threshold of probability, chosen in hindsight."""
-    probabilities = [probable_parts(task, seed) for seed, task in enumerate(tasks)]
     likeliest = [max(told, key=told.__getitem__) for told in probabilities]
     right = np.array([part in task.scarce for part, task in zip(likeliest, tasks, strict=True)])
     sure = np.array([told[part] for told, part in zip(probabilities, likeliest, strict=True)])

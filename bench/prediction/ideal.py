@@ -76,11 +76,14 @@ def _rate(shape: Shape, draws: Array, size: Size) -> tuple[Array, Array]:
     if shape == "retrograde":
         demands[:, _LOCK] *= 1 + 10 ** (-3.5 + 2 * draws[:, 6]) * (size.ranks - 1)
     if shape == "queue":
-        queue = np.zeros_like(demands)
+        # Parts first: arithmetic goes over whole blocks of memory.
+        each = np.ascontiguousarray(demands.T)
+        queue, rate = np.zeros_like(each), np.zeros(len(draws))
         for customers in range(1, size.ranks + 1):
-            stay = demands * (1 + queue)
-            rate = customers / (latency_s + (units * stay).sum(axis=1))
-            queue = rate[:, None] * stay
+            queue += 1
+            queue *= each
+            rate = customers / (latency_s + units @ queue)
+            queue *= rate
     else:
         rate = np.minimum(size.ranks / (latency_s + demand_s.sum(axis=1)), (1 / demands).min(axis=1))
     return rate, np.minimum(1.0, rate[:, None] * demands)

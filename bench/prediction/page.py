@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -59,13 +60,17 @@ what the submitter chose; neither is told.
 
 _SERIES = """## Published series, the outermost value left out
 
-| series | unit | values shown | forecast | 80 % interval | published | factor of error |
-|---|---|---|---|---|---|---|"""
+The last two columns say with what power of the scale the value went in the last step that was shown, and in the one
+that was left out.
+
+| series | unit | values shown | forecast | 80 % interval | published | factor of error | power shown | left out |
+|---|---|---|---|---|---|---|---|---|"""
 
 _SEVERAL = """
 Of the {number} series with two values or more to learn from: median error {error:.0%}, {inside} inside their
 intervals. One value
-tells nothing of a shape: there the forecast is what is typical.
+tells nothing of a shape: there the forecast is what is typical. What lies outside went on otherwise than what was
+shown, and two or three values without repetitions do not tell that they scatter or how.
 """
 
 _MADE_UP = """## {number} made-up systems of known truth
@@ -144,13 +149,14 @@ _OF_MODEL = (*_OF_SYSTEMS, _HERE / "model.py", *sorted(Path(predict.__file__).pa
 
 def make_page(data: Path, systems: int, parts: Parts) -> str:
     """Judge everything; ``data``: the directory with the data of others."""
+    little = list(_small(systems, parts))
     return "\n".join(
         [
             _INTRODUCTION,
             *_io500(data),
             *_series(data),
             *_made_up(systems, parts),
-            *_small(systems, parts),
+            *little,
             real.render(real.read_results()),
             recovery.render(recovery.read_results()),
             _MODEL,
@@ -192,11 +198,20 @@ def _series(data: Path) -> Iterator[str]:
         mark = "" if result.covered else " (outside)"
         yield (
             f"| {each.name} | {each.unit} | {len(each.shown)} | {said.median:.4g} "
-            f"| {said.low:.4g} to {said.high:.4g}{mark} | {result.truth:.4g} | {result.factor:.2f} |"
+            f"| {said.low:.4g} to {said.high:.4g}{mark} | {result.truth:.4g} | {result.factor:.2f} "
+            f"| {_power(each.points[:-1])} | {_power(each.points)} |"
         )
     several = [result for each, result in judged if len(each.shown) > 1]
     error = median(abs(result.forecast.median / result.truth - 1) for result in several)
     yield _SEVERAL.format(number=len(several), error=error, inside=sum(result.covered for result in several))
+
+
+def _power(points: Sequence[tuple[float, float]]) -> str:
+    """Return the power of the scale with which the value went in the last step."""
+    if len(points) < 2:
+        return "-"
+    (before, low), (after, high) = points[-2:]
+    return f"{math.log(high / low) / math.log(after / before):.2f}"
 
 
 def _made_up(number: int, parts: Parts) -> Iterator[str]:
@@ -205,11 +220,12 @@ def _made_up(number: int, parts: Parts) -> Iterator[str]:
     probabilities, seconds = [], 0.0
     for first in range(0, number, _AT_ONCE):
         some = tasks[first : first + _AT_ONCE]
-        name = f"made up, {number} from {first}"
-        made = parts.get(name, _OF_MODEL, partial(_judge_made_up, some))
+        made = parts.get(f"made up, {number} from {first}", _OF_MODEL, partial(_judge_made_up, some))
         rows += made["judged"]
         seconds += made["seconds"]
-        probabilities += parts.get(name + ", ideal", _OF_IDEAL, partial(_judge_ideally, some, first))
+    for first in range(0, number, _AT_ONCE):
+        some = tasks[first : first + _AT_ONCE]
+        probabilities += parts.get(f"ideal, {number} from {first}", _OF_IDEAL, partial(_judge_ideally, some, first))
     judged, bound = [_of_row(row) for row in rows], find_bound(tasks, probabilities)
     yield _MADE_UP.format(number=number, right=bound.right, wrong=bound.wrong)
     for shape in (*made_up.SHAPES, "all"):

@@ -129,7 +129,7 @@ def advised_times(agent: str) -> Mapping[str, float]:
 
 
 @cache
-def deprecated() -> Mapping[str, str]:
+def newer_names() -> Mapping[str, str]:
     """Return what newer releases no longer have, each with what stands in its place."""
     return {name: newer for name, _, newer in (word.partition("=") for word in _tables()["deprecated"].split())}
 

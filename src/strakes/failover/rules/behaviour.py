@@ -85,17 +85,13 @@ def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
         yield f"after a failure of {name}", snapshot
 
 
-@rule(
-    "started-nowhere",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine leaves it stopped, or promotes no copy, although all nodes are up and nothing "
     "has failed.",
     remedy=f"Look for constraints that contradict each other, and for what it waits for. {_ASK}",
     source=_SEEN,
 )
-def nowhere(setup: Setup) -> Iterator[str]:
+def started_nowhere(setup: Setup) -> Iterator[str]:
     """Find services that the policy engine does not start."""
     cib, steady = setup.pacemaker, _behaviour(setup).steady
     for one in _wanted(cib):
@@ -104,11 +100,7 @@ def nowhere(setup: Setup) -> Iterator[str]:
             yield f"cib: no copy of {one.id} is promoted" if role else f"cib: {one.id} is started nowhere"
 
 
-@rule(
-    "not-taken-over",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine starts it on no other node when its node has died: that is what the cluster "
     "is for.",
     remedy=f"Look for constraints that keep it from the other nodes, and for what it waits for. {_ASK}",
@@ -126,17 +118,13 @@ def not_taken_over(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} runs on {node}, and nowhere when {node} is dead"
 
 
-@rule(
-    "taken-over-without-power-off",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine starts the services of a silent node elsewhere, and does not cut its power: it "
     "may still be writing.",
     remedy="stonith-enabled=true, a device for each node, and no requires=nothing.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def unfenced(setup: Setup) -> Iterator[str]:
+def taken_over_without_power_off(setup: Setup) -> Iterator[str]:
     """Find nodes whose services are taken over while they may still run."""
     seen = _behaviour(setup)
     for node, snapshot in seen.without.items():
@@ -145,17 +133,13 @@ def unfenced(setup: Setup) -> Iterator[str]:
             yield f"cib: when {node} is silent the power of {others} is cut"
 
 
-@rule(
-    "apart-from-what-it-needs",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine runs it on another node than the mount, volume, copy, address or server that its "
     "parameters name.",
     remedy=f"One group, or a colocation with score INFINITY. {_ASK}",
     source=_SEEN,
 )
-def apart(setup: Setup) -> Iterator[str]:
+def apart_from_what_it_needs(setup: Setup) -> Iterator[str]:
     """Find services that are on another node than what they need."""
     cib = setup.pacemaker
     for user in _wanted(cib):
@@ -174,17 +158,13 @@ def apart(setup: Setup) -> Iterator[str]:
             break
 
 
-@rule(
-    "done-before-what-it-needs",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="When Pacemaker moves everything to another node it starts this without waiting for what it needs, or takes "
     "that away while this still runs.",
     remedy=f"An order (Mandatory, symmetrical), or one group with what is needed first. {_ASK}",
     source=_SEEN,
 )
-def wrong_order(setup: Setup) -> Iterator[str]:
+def done_before_what_it_needs(setup: Setup) -> Iterator[str]:
     """Find services that are started before, or stopped after, what they need."""
     cib, seen = setup.pacemaker, _behaviour(setup)
     for user in _wanted(cib):
@@ -205,17 +185,13 @@ def wrong_order(setup: Setup) -> Iterator[str]:
                 break
 
 
-@rule(
-    "runs-twice",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine runs it on several nodes at a time; a disk file system is destroyed by that, "
     "and an address answers twice.",
     remedy="No clone around it, and promoted-max=1 (master-max=1).",
     source=_SEEN,
 )
-def twice(setup: Setup) -> Iterator[str]:
+def runs_twice(setup: Setup) -> Iterator[str]:
     """Find file systems and addresses on several nodes at a time."""
     steady = _behaviour(setup).steady
     for one in setup.pacemaker.services:
@@ -227,16 +203,12 @@ def twice(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} runs on {' and '.join(sorted(steady.nodes_of(one.id)))}"
 
 
-@rule(
-    "disturbed-by-another-node",
-    "warning",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").warning(
     reason="Pacemaker's policy engine stops the service, or moves it, because a node died on which it did not run.",
     remedy=f"interleave=true on clones that wait for clones; no order or colocation with what was there. {_ASK}",
     source=_SEEN,
 )
-def disturbed(setup: Setup) -> Iterator[str]:
+def disturbed_by_another_node(setup: Setup) -> Iterator[str]:
     """Find services that are stopped when another node dies than their own."""
     seen = _behaviour(setup)
     if _unfences(setup.pacemaker):
@@ -248,16 +220,12 @@ def disturbed(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} is stopped on {', '.join(sorted(stopped - {node}))} when {node} dies"
 
 
-@rule(
-    "address-beside-its-service",
-    "warning",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").warning(
     reason="Pacemaker's policy engine brings the address up on a node where nothing else runs that could answer there.",
     remedy="The address in one group with the service that clients reach over it.",
     source=_SEEN,
 )
-def alone(setup: Setup) -> Iterator[str]:
+def address_beside_its_service(setup: Setup) -> Iterator[str]:
     """Find addresses on nodes without any service."""
     cib = setup.pacemaker
     others = [one for one in cib.services if one.agent not in ADDRESSES and one.agent not in _BESIDE]
@@ -269,17 +237,13 @@ def alone(setup: Setup) -> Iterator[str]:
                 break
 
 
-@rule(
-    "steps-wait-for-each-other",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine makes a plan whose steps wait for each other: none of them is ever done, and "
     "these services stay stopped.",
     remedy=f"Look for orders that contradict each other, also optional ones, and the order of groups. {_ASK}",
     source=_SEEN,
 )
-def stuck(setup: Setup) -> Iterator[str]:
+def steps_wait_for_each_other(setup: Setup) -> Iterator[str]:
     """Find plans of the policy engine that cannot be carried out."""
     for when, snapshot in _snapshots(_behaviour(setup)):
         if snapshot.stuck:
@@ -287,17 +251,13 @@ def stuck(setup: Setup) -> Iterator[str]:
             break
 
 
-@rule(
-    "goes-back-by-itself",
-    "warning",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").warning(
     reason="Pacemaker's policy engine stops the service where it has been taken over, as soon as the other node is "
     "back: a second interruption, at a time nobody chose; and again and again, where that node is the broken one.",
     remedy="A resource-stickiness that is larger than the scores of locations and colocations.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
 )
-def goes_back(setup: Setup) -> Iterator[str]:
+def goes_back_by_itself(setup: Setup) -> Iterator[str]:
     """Find services that leave a healthy node when another one returns."""
     cib, seen = setup.pacemaker, _behaviour(setup)
     told = any(strongest > 0 and stick <= strongest for _, stick, strongest in homes_of(setup))
@@ -312,18 +272,13 @@ def goes_back(setup: Setup) -> Iterator[str]:
                 return
 
 
-@rule(
-    "copy-where-it-has-no-disk",
-    "warning",
-    "pacemaker",
-    "drbd",
-    "behaviour",
+@rule("pacemaker", "drbd", "behaviour").warning(
     reason="Pacemaker's policy engine starts a copy of DRBD on a node that its files do not name: that fails there, or "
     "takes the place of the second copy.",
     remedy="A location with -INFINITY for the clone on this node.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
-def foreign_copy(setup: Setup) -> Iterator[str]:
+def copy_where_it_has_no_disk(setup: Setup) -> Iterator[str]:
     """Find copies of DRBD on nodes that its files do not name."""
     hosts = {resource.name: {host.name for host in resource.hosts} for resource in setup.drbd}
     for one in _wanted(setup.pacemaker):

@@ -25,15 +25,12 @@ def _sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
         yield from _sections(inner, f"{path} {inner.name}".strip())
 
 
-@rule(
-    "heartbeat-option-given-twice",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="The last one counts: what stands above it is not what is used.",
     remedy="Keep one of them.",
     source=COROSYNC_CONF,
 )
-def twice(setup: Setup) -> Iterator[str]:
+def heartbeat_option_given_twice(setup: Setup) -> Iterator[str]:
     """Find settings of one section of corosync.conf that are given twice, with two values."""
     # Sections that may stand several times, each for another thing, are no contradiction; those of one name are one.
     top = {name: setup.membership.one(name) for name in ("totem", "quorum", "logging")}
@@ -45,30 +42,24 @@ def twice(setup: Setup) -> Iterator[str]:
                 yield f"corosync.conf: {path} has {name}: {given[name]} and {name}: {value}"
 
 
-@rule(
-    "log-to-nowhere",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Corosync does not start when it shall log to a file, and no file is named.",
     remedy="logging: logfile: /var/log/corosync/corosync.log",
     source=COROSYNC_CONF,
 )
-def nowhere(setup: Setup) -> Iterator[str]:
+def log_to_nowhere(setup: Setup) -> Iterator[str]:
     """Find a log to a file where no file is given."""
     logging = setup.membership.one("logging")
     if logging.get("to_logfile").lower() in _ON and not logging.get("logfile"):
         yield "corosync.conf: to_logfile: yes, and no logfile"
 
 
-@rule(
-    "multicast-settings-unused",
-    "warning",
-    "corosync",
+@rule("corosync").warning(
     reason="knet and udpu take the addresses of nodelist: what these lines say is not what is used.",
     remedy="Remove bindnetaddr and mcastaddr.",
     source=COROSYNC_CONF,
 )
-def unused(setup: Setup) -> Iterator[str]:
+def multicast_settings_unused(setup: Setup) -> Iterator[str]:
     """Find addresses of multicast and broadcast, which knet does not use."""
     totem = setup.membership.one("totem")
     if totem.get("transport", "knet") != "knet" or not setup.membership.one("nodelist").all("node"):
@@ -79,16 +70,13 @@ def unused(setup: Setup) -> Iterator[str]:
                 yield f"corosync.conf: {key}: {interface.get(key)} with knet"
 
 
-@rule(
-    "replication-rates-contradict",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="The least rate is above the most, or there is neither a controller nor a rate: a copy is brought up to "
     "date at 250 KiB/s.",
     remedy="c-max-rate above c-min-rate; resync-rate where c-plan-ahead is 0.",
     source=DRBD_CONF,
 )
-def rates(setup: Setup) -> Iterator[str]:
+def replication_rates_contradict(setup: Setup) -> Iterator[str]:
     """Find resync rates of DRBD that exclude each other, or that are missing."""
     for resource in setup.drbd:
         least, most = (resource.option("disk", key, "") for key in ("c-min-rate", "c-max-rate"))
@@ -105,16 +93,13 @@ def _kib(text: str) -> float:
     return float(number) * factors[unit] if number.isdecimal() else 0.0
 
 
-@rule(
-    "replication-secret-incomplete",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="The two sides prove who they are with a digest and a secret: with one of them only anybody may "
     "connect, or nobody.",
     remedy="net { cram-hmac-alg sha256; shared-secret ...; }",
     source=DRBD_CONF,
 )
-def secret(setup: Setup) -> Iterator[str]:
+def replication_secret_incomplete(setup: Setup) -> Iterator[str]:
     """Find a shared secret of DRBD without an algorithm, and the reverse."""
     # The secret may be in a file that is not read.
     hidden = any("include" in text and "secret" in text for text in setup.texts.values())
@@ -126,15 +111,12 @@ def secret(setup: Setup) -> Iterator[str]:
             yield f"drbd: {resource.name} has cram-hmac-alg and no shared-secret"
 
 
-@rule(
-    "replication-place-malformed",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="drbdadm refuses it: an address is an IP address with a port, metadata are internal or on a device.",
     remedy="address 10.2.0.1:7788; meta-disk internal;",
     source=DRBD_CONF,
 )
-def malformed(setup: Setup) -> Iterator[str]:
+def replication_place_malformed(setup: Setup) -> Iterator[str]:
     """Find malformed DRBD addresses, ports and metadata disks."""
     for resource in setup.drbd:
         for host in resource.hosts:
@@ -149,16 +131,13 @@ def malformed(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has meta-disk {metadata} on {host.name}"
 
 
-@rule(
-    "replication-in-two-subnets",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="The two ends are in different networks: without a router between them, or with one digit wrong, the "
     "copies never connect.",
     remedy="Addresses of one network, best of a direct cable.",
     source=DRBD_CONF,
 )
-def two_subnets(setup: Setup) -> Iterator[str]:
+def replication_in_two_subnets(setup: Setup) -> Iterator[str]:
     """Find DRBD resources whose two addresses are in different networks."""
     for resource in setup.drbd:
         sides = [[address.rpartition(":")[0].strip("[]") for address in host.addresses] for host in resource.hosts]
@@ -169,15 +148,12 @@ def two_subnets(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} between {first} and {second}"
 
 
-@rule(
-    "digest-unknown",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="The kernel has no digest of that name: the two sides do not connect, or are never compared.",
     remedy="sha256, or another one of /proc/crypto.",
     source=DRBD_CONF,
 )
-def digest(setup: Setup) -> Iterator[str]:
+def digest_unknown(setup: Setup) -> Iterator[str]:
     """Find misspelt digests of DRBD."""
     for resource in setup.drbd:
         for key in ("verify-alg", "csums-alg", "cram-hmac-alg", "data-integrity-alg"):
@@ -187,16 +163,13 @@ def digest(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has {key} {given}, which may mean {meant(name, _DIGESTS)}"
 
 
-@rule(
-    "handler-does-the-opposite",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="crm-fence-peer keeps the other copy from being promoted, crm-unfence-peer lets it: in place of each "
     "other they do the opposite.",
     remedy='fence-peer "...crm-fence-peer..."; unfence-peer (8.4: after-resync-target) "...crm-unfence-peer...";',
     source=DRBD_CONF,
 )
-def opposite(setup: Setup) -> Iterator[str]:
+def handler_does_the_opposite(setup: Setup) -> Iterator[str]:
     """Find DRBD handlers that do the opposite of what they are called for."""
     for resource in setup.drbd:
         for key, wrong in (("fence-peer", _LETS_IN), ("unfence-peer", _LOCKS_OUT), ("after-resync-target", _LOCKS_OUT)):
@@ -205,16 +178,13 @@ def opposite(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} has {key} {handler}"
 
 
-@rule(
-    "handler-not-found",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="The kernel calls drbdadm without the paths of a shell: a program that is not named in full is not "
     "found, and writing stays frozen.",
     remedy="/usr/lib/drbd/PROGRAM",
     source=DRBD_CONF,
 )
-def not_found(setup: Setup) -> Iterator[str]:
+def handler_not_found(setup: Setup) -> Iterator[str]:
     """Find DRBD handlers that are not where DRBD looks for them, or misspelt."""
     known = options_of("drbd handler programs")
     for resource in setup.drbd:
@@ -228,15 +198,12 @@ def not_found(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has {key} {program}, which may mean {other}"
 
 
-@rule(
-    "resynchronised-after-nothing",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="drbdadm refuses to wait for a resource that does not exist, or for itself.",
     remedy="resync-after RESOURCE/VOLUME of another resource.",
     source=DRBD_CONF,
 )
-def after_nothing(setup: Setup) -> Iterator[str]:
+def resynchronised_after_nothing(setup: Setup) -> Iterator[str]:
     """Find DRBD resources that wait for the resync of an unknown resource, or of themselves."""
     names = {resource.name for resource in setup.drbd}
     for resource in setup.drbd:
@@ -246,15 +213,12 @@ def after_nothing(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} has resync-after {given}"
 
 
-@rule(
-    "replication-file-not-read",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="DRBD reads drbd.conf and what that includes: a resource in another file does not exist.",
     remedy='include "drbd.d/*.res";',
     source=DRBD_CONF,
 )
-def not_read(setup: Setup) -> Iterator[str]:
+def replication_file_not_read(setup: Setup) -> Iterator[str]:
     """Find files of resources that drbd.conf does not include."""
     files = {name: re.sub(r"#.*", "", text) for name, text in setup.texts.items() if name.startswith("etc/drbd")}
     included = [

@@ -20,6 +20,11 @@ class Operation:
     enabled: bool = True
     requires: str = ""
 
+    @property
+    def repeats(self) -> bool:
+        """Tell whether this is a monitor that looks again and again, if it is enabled."""
+        return self.name == "monitor" and self.interval_s > 0
+
 
 @dataclass(frozen=True)
 class Primitive:

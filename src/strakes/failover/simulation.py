@@ -17,7 +17,6 @@ from xml.etree import ElementTree as Xml
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.behaviour import Action, Behaviour, Snapshot
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import is_true
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
@@ -134,8 +133,7 @@ class _Simulation:
         """Yield what agents say on a node of the copies that may be promoted there."""
         hosts = {resource.name: [host.name for host in resource.hosts] for resource in self._setup.drbd}
         for one in self._cib.primitives:
-            promotable = is_true(self._cib.clones.get(one.clone, {}).get("promotable", "false"))
-            if promotable and node in hosts.get(one.values.get("drbd_resource", ""), (node,)):
+            if self._cib.promotable(one.clone) and node in hosts.get(one.values.get("drbd_resource", ""), (node,)):
                 yield f"master-{one.id}", "10000"
 
     @cached_property
@@ -207,11 +205,7 @@ def _answered(trials: Mapping[str, Future[T]]) -> dict[str, T]:
 
 def _monitors(service: Primitive) -> list[tuple[int, str]]:
     """Return the interval in milliseconds and the role of each monitor that is repeated."""
-    return [
-        (round(one.interval_s * 1000), one.role)
-        for one in service.operations
-        if one.name == "monitor" and one.interval_s > 0
-    ]
+    return [(round(one.interval_s * 1000), one.role) for one in service.operations if one.repeats]
 
 
 def _plain(identity: str) -> str:

@@ -46,7 +46,7 @@ def device_fails_and_a_node_is_hit(setup: Setup) -> Iterator[str]:
 def answer_that_does_not_apply(setup: Setup) -> Iterator[str]:
     """Find failures that are answered by demoting what is never promoted."""
     for one in setup.pacemaker.primitives:
-        promotable = is_true(setup.pacemaker.clones.get(one.clone, {}).get("promotable", "false"))
+        promotable = setup.pacemaker.promotable(one.clone)
         for operation in one.operations:
             fits = operation.name == "promote" or (operation.name == "monitor" and operation.role == "Promoted")
             if operation.on_fail == "demote" and not (promotable and fits):

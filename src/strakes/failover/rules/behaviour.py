@@ -24,11 +24,6 @@ _SEEN = f"{PACEMAKER}/constraints.rst"
 _ASK = "crm_simulate --simulate --live-check, with --node-fail NODE or --op-inject, shows each step."
 
 
-def _behaviour(setup: Setup) -> Behaviour:
-    assert setup.behaviour is not None
-    return setup.behaviour
-
-
 def _wanted(cib: Cib) -> Iterator[Primitive]:
     """Yield what is to run: all but what is told to be stopped, and fencing devices."""
     for one in cib.services:
@@ -38,8 +33,8 @@ def _wanted(cib: Cib) -> Iterator[Primitive]:
 
 def _role(cib: Cib, service: Primitive) -> str:
     """Return the role in which one copy of a promotable clone has to be, empty for others."""
-    promotable = is_true(cib.clones.get(service.clone, {}).get("promotable", "false"))
-    return "Promoted" if promotable and service.meta.get("target-role") not in ("Unpromoted", "Started") else ""
+    unpromoted = service.meta.get("target-role") in ("Unpromoted", "Started")
+    return "Promoted" if cib.promotable(service.clone) and not unpromoted else ""
 
 
 def _unfences(cib: Cib) -> bool:
@@ -93,7 +88,7 @@ def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
 )
 def started_nowhere(setup: Setup) -> Iterator[str]:
     """Find services that the policy engine does not start."""
-    cib, steady = setup.pacemaker, _behaviour(setup).steady
+    cib, steady = setup.pacemaker, setup.simulated.steady
     for one in _wanted(cib):
         role = _role(cib, one)
         if one.id in steady.places and not steady.nodes_of(one.id, role):
@@ -108,7 +103,7 @@ def started_nowhere(setup: Setup) -> Iterator[str]:
 )
 def not_taken_over(setup: Setup) -> Iterator[str]:
     """Find services that nobody has after their node died."""
-    cib, seen = setup.pacemaker, _behaviour(setup)
+    cib, seen = setup.pacemaker, setup.simulated
     for one in _wanted(cib):
         role = _role(cib, one)
         if one.clone and not role:
@@ -126,7 +121,7 @@ def not_taken_over(setup: Setup) -> Iterator[str]:
 )
 def taken_over_without_power_off(setup: Setup) -> Iterator[str]:
     """Find nodes whose services are taken over while they may still run."""
-    seen = _behaviour(setup)
+    seen = setup.simulated
     for node, snapshot in seen.without.items():
         if snapshot.fenced != {node} and any(node in seen.steady.nodes_of(one.id) for one in setup.pacemaker.services):
             others = ", ".join(sorted(snapshot.fenced)) or "nobody"
@@ -144,7 +139,7 @@ def apart_from_what_it_needs(setup: Setup) -> Iterator[str]:
     cib = setup.pacemaker
     for user in _wanted(cib):
         needs = list(_base_of(setup, user))
-        for when, snapshot in _snapshots(_behaviour(setup)):
+        for when, snapshot in _snapshots(setup.simulated):
             # Of several that would do, such as one server for each address, one is enough.
             for base in {(base.agent, role): base for base, role, _ in needs}.values():
                 alike = [(other, role) for other, role, _ in needs if other.agent == base.agent]
@@ -166,7 +161,7 @@ def apart_from_what_it_needs(setup: Setup) -> Iterator[str]:
 )
 def done_before_what_it_needs(setup: Setup) -> Iterator[str]:
     """Find services that are started before, or stopped after, what they need."""
-    cib, seen = setup.pacemaker, _behaviour(setup)
+    cib, seen = setup.pacemaker, setup.simulated
     for user in _wanted(cib):
         for base, role, first in _base_of(setup, user):
             up, down = ("promote", "demote") if role else ("start", "stop")
@@ -193,7 +188,7 @@ def done_before_what_it_needs(setup: Setup) -> Iterator[str]:
 )
 def runs_twice(setup: Setup) -> Iterator[str]:
     """Find file systems and addresses on several nodes at a time."""
-    steady = _behaviour(setup).steady
+    steady = setup.simulated.steady
     for one in setup.pacemaker.services:
         kind = one.values.get("fstype", "")
         alone = one.agent == "Lustre" or one.agent == "ZFS" or (one.agent == "Filesystem" and kind not in _SHARED)
@@ -210,7 +205,7 @@ def runs_twice(setup: Setup) -> Iterator[str]:
 )
 def disturbed_by_another_node(setup: Setup) -> Iterator[str]:
     """Find services that are stopped when another node dies than their own."""
-    seen = _behaviour(setup)
+    seen = setup.simulated
     if _unfences(setup.pacemaker):
         return
     for one in _wanted(setup.pacemaker):
@@ -230,7 +225,7 @@ def address_beside_its_service(setup: Setup) -> Iterator[str]:
     cib = setup.pacemaker
     others = [one for one in cib.services if one.agent not in ADDRESSES and one.agent not in _BESIDE]
     for one in _wanted(cib):
-        for when, snapshot in _snapshots(_behaviour(setup)) if one.agent in ADDRESSES and not one.clone else ():
+        for when, snapshot in _snapshots(setup.simulated) if one.agent in ADDRESSES and not one.clone else ():
             busy = frozenset[str]().union(*(snapshot.nodes_of(other.id, _role(cib, other)) for other in others))
             if busy and snapshot.nodes_of(one.id) - busy:
                 yield f"cib: {when} {one.id} is on {', '.join(snapshot.nodes_of(one.id))}, and no service is"
@@ -245,7 +240,7 @@ def address_beside_its_service(setup: Setup) -> Iterator[str]:
 )
 def steps_wait_for_each_other(setup: Setup) -> Iterator[str]:
     """Find plans of the policy engine that cannot be carried out."""
-    for when, snapshot in _snapshots(_behaviour(setup)):
+    for when, snapshot in _snapshots(setup.simulated):
         if snapshot.stuck:
             yield f"cib: {when} {', '.join(sorted(snapshot.stuck))} wait for each other"
             break
@@ -259,7 +254,7 @@ def steps_wait_for_each_other(setup: Setup) -> Iterator[str]:
 )
 def goes_back_by_itself(setup: Setup) -> Iterator[str]:
     """Find services that leave a healthy node when another one returns."""
-    cib, seen = setup.pacemaker, _behaviour(setup)
+    cib, seen = setup.pacemaker, setup.simulated
     told = any(strongest > 0 and stick <= strongest for _, stick, strongest in homes_of(setup))
     if told or _unfences(cib):
         return
@@ -283,7 +278,7 @@ def copy_where_it_has_no_disk(setup: Setup) -> Iterator[str]:
     hosts = {resource.name: {host.name for host in resource.hosts} for resource in setup.drbd}
     for one in _wanted(setup.pacemaker):
         known = hosts.get(one.values.get("drbd_resource", ""))
-        for when, snapshot in _snapshots(_behaviour(setup)) if known else ():
+        for when, snapshot in _snapshots(setup.simulated) if known else ():
             strangers = snapshot.nodes_of(one.id) - (known or set())
             if strangers:
                 yield f"cib: {when} {one.id} is started on {', '.join(sorted(strangers))}"

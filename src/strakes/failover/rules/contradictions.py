@@ -256,7 +256,7 @@ def operation_unknown(setup: Setup) -> Iterator[str]:
     """Find operations that Pacemaker does not have, and roles outside a promotable clone."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
-        promotable = is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false"))
+        promotable = cib.promotable(primitive.clone)
         for operation in primitive.operations:
             if operation.name not in _OPERATIONS:
                 yield f"cib: {primitive.id} has an operation {operation.name}"
@@ -289,7 +289,7 @@ def operation_given_twice(setup: Setup) -> Iterator[str]:
 def order_of_an_action_that_never_is(setup: Setup) -> Iterator[str]:
     """Find orders that wait for the promotion of what is never promoted."""
     cib = setup.pacemaker
-    promotable = {name for name, meta in cib.clones.items() if is_true(meta.get("promotable", "false"))}
+    promotable = set(filter(cib.promotable, cib.clones))
     promotable |= {primitive.id for primitive in cib.primitives if primitive.clone in promotable}
     known = promotable | {one.id for one in cib.primitives} | set(cib.groups) | set(cib.clones)
     for order in cib.orders:

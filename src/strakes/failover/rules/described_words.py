@@ -90,13 +90,12 @@ def _is_number(host: str) -> bool:
 )
 def served_by_another_node_than_described(setup: Setup) -> Iterator[str]:
     """Find targets that run on another node than the one that they prefer by the description."""
-    assert setup.behaviour is not None
     if setup.described.file_system.arrangement != "active/active":
         return
     points = {one.mount_point: one for one in setup.pacemaker.services if one.is_mount}
     for target in setup.described.targets:
         mount = points.get(target.mount.rstrip("/"))
-        there = setup.behaviour.steady.nodes_of(mount.id) if mount else frozenset()
+        there = setup.simulated.steady.nodes_of(mount.id) if mount else frozenset()
         if len(there) == 1 and target.prefers and target.prefers not in there:
             yield f"cib: {target.name} runs on {', '.join(there)}, cluster.toml says {target.prefers}"
 

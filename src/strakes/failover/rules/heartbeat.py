@@ -148,10 +148,10 @@ def network_of(setup: Setup, text: str) -> str:
 )
 def heartbeat_links_share_a_switch(setup: Setup) -> Iterator[str]:
     """Find a switch that every heartbeat goes through."""
-    assert setup.cluster is not None
-    switches = Counter(network.switch for network in setup.cluster.heartbeats if network.switch)
+    heartbeats = setup.described.heartbeats
+    switches = Counter(network.switch for network in heartbeats if network.switch)
     for switch, times in switches.items():
-        if times == len(setup.cluster.heartbeats):
+        if times == len(heartbeats):
             yield f"cluster.toml: every heartbeat goes through {switch}"
 
 
@@ -188,8 +188,7 @@ def links_differ_between_nodes(setup: Setup) -> Iterator[str]:
 )
 def transport_without_redundancy(setup: Setup) -> Iterator[str]:
     """Find a transport that uses only one of several links."""
-    assert setup.corosync is not None
-    totem = setup.corosync.one("totem")
+    totem = setup.membership.one("totem")
     chosen = totem.get("transport", "knet")
     # Corosync 2 has rings in place of links, and says with rrp_mode how they are used.
     rings = totem.get("rrp_mode") in ("passive", "active")
@@ -222,8 +221,7 @@ def node_ids(setup: Setup) -> Iterator[str]:
 )
 def heartbeat_not_encrypted(setup: Setup) -> Iterator[str]:
     """Find a heartbeat that is not encrypted."""
-    assert setup.corosync is not None
-    totem = setup.corosync.one("totem")
+    totem = setup.membership.one("totem")
     encrypted = totem.get("crypto_hash", "none") != "none" and totem.get("crypto_cipher", "none") != "none"
     if not encrypted and totem.get("secauth") not in ("on", "yes"):
         yield "corosync.conf: crypto_cipher or crypto_hash is none"
@@ -237,9 +235,8 @@ def heartbeat_not_encrypted(setup: Setup) -> Iterator[str]:
 )
 def names_differ_from_corosync(setup: Setup) -> Iterator[str]:
     """Find nodes of Pacemaker that are not in corosync.conf."""
-    assert setup.cib is not None
     known = {name_of(node) for node in nodes_of(setup)}
-    for name in setup.cib.members_of_corosync if "" not in known else ():
+    for name in setup.pacemaker.members_of_corosync if "" not in known else ():
         if known and name not in known:
             yield f"cib: node {name} is not in corosync.conf ({', '.join(sorted(known))})"
 

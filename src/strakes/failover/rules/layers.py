@@ -178,8 +178,7 @@ def clone_with_one_copy(setup: Setup) -> Iterator[str]:
     """Find clones that are limited to one copy."""
     cib = setup.pacemaker
     for name, meta in cib.clones.items():
-        promotable = is_true(meta.get("promotable", "false"))
-        if meta.get("clone-max") == "1" and len(cib.nodes) > 1 and not promotable:
+        if meta.get("clone-max") == "1" and len(cib.nodes) > 1 and not cib.promotable(name):
             yield f"cib: {name} has clone-max=1"
 
 

@@ -24,7 +24,7 @@ _NUMBERS_OF_PORTS = re.compile(r"(\w*_)?port(no)?|pgport|remote-port")
 
 def _promotable(cib: Cib) -> Iterator[Primitive]:
     for one in cib.services:
-        if not one.is_drbd and is_true(cib.clones.get(one.clone, {}).get("promotable", "false")):
+        if not one.is_drbd and cib.promotable(one.clone):
             yield one
 
 
@@ -61,13 +61,12 @@ def number_of_promoted_copies_wrong(setup: Setup) -> Iterator[str]:
     cib = setup.pacemaker
     for one in cib.services:
         alone = one.agent in options_of("agents with one promoted copy")
-        clone = cib.clones.get(one.clone, {})
         if alone and one in tuple(_promotable(cib)) and _most(cib, one) != "1":
             yield f"cib: {one.clone} ({one.agent}) promotes {_most(cib, one)} copies"
         if one.agent == "galera" and one.clone and int_of(_most(cib, one)) < len(cib.members_of_corosync):
             yield f"cib: {one.clone} promotes {_most(cib, one)} of {len(cib.members_of_corosync)} copies of Galera"
         modes = one.agent == "pgsqlms" or one.values.get("rep_mode", "none") not in ("none", "slave")
-        if modes and alone and not is_true(clone.get("promotable", "false")):
+        if modes and alone and not cib.promotable(one.clone):
             yield f"cib: {one.id} ({one.agent}) replicates, and is not promotable"
         if one.agent == "pgsql" and not modes and one in tuple(_promotable(cib)):
             yield f"cib: {one.clone} is promotable, {one.id} has no rep_mode"

@@ -20,8 +20,7 @@ _ON = ("1", "yes")
 )
 def no_quorum_provider(setup: Setup) -> Iterator[str]:
     """Find a corosync.conf without votequorum."""
-    assert setup.corosync is not None
-    if setup.corosync.one("quorum").get("provider") != "corosync_votequorum":
+    if setup.membership.one("quorum").get("provider") != "corosync_votequorum":
         yield "corosync.conf: the section quorum has no provider corosync_votequorum"
 
 
@@ -32,8 +31,7 @@ def no_quorum_provider(setup: Setup) -> Iterator[str]:
 )
 def two_nodes_without_tie_breaker(setup: Setup) -> Iterator[str]:
     """Find two nodes with nothing that decides between them."""
-    assert setup.corosync is not None
-    quorum = setup.corosync.one("quorum")
+    quorum = setup.membership.one("quorum")
     decided = quorum.get("two_node") in _ON or quorum.all("device") or quorum.get("auto_tie_breaker") in _ON
     if len(nodes_of(setup)) == 2 and not decided:
         yield "corosync.conf: two nodes, and neither two_node nor a device"
@@ -46,8 +44,7 @@ def two_nodes_without_tie_breaker(setup: Setup) -> Iterator[str]:
 )
 def two_node_with_quorum_device(setup: Setup) -> Iterator[str]:
     """Find ``two_node``, and what else decides without it, beside a quorum device."""
-    assert setup.corosync is not None
-    quorum = setup.corosync.one("quorum")
+    quorum = setup.membership.one("quorum")
     for name in ("two_node", "auto_tie_breaker", "last_man_standing", "allow_downscale"):
         if quorum.get(name) in _ON and quorum.all("device"):
             yield f"corosync.conf: {name}: 1 beside a device"
@@ -61,8 +58,7 @@ def two_node_with_quorum_device(setup: Setup) -> Iterator[str]:
 )
 def two_node_with_more_nodes(setup: Setup) -> Iterator[str]:
     """Find ``two_node`` with more than two nodes, and expected votes other than the number of nodes."""
-    assert setup.corosync is not None
-    quorum = setup.corosync.one("quorum")
+    quorum = setup.membership.one("quorum")
     many = len(nodes_of(setup))
     if quorum.get("two_node") in _ON and many > 2:
         yield f"corosync.conf: two_node: 1 with {many} nodes"
@@ -81,8 +77,7 @@ def two_node_with_more_nodes(setup: Setup) -> Iterator[str]:
 )
 def wait_for_all_off(setup: Setup) -> Iterator[str]:
     """Find two nodes of which one may start without having seen the other."""
-    assert setup.corosync is not None
-    quorum = setup.corosync.one("quorum")
+    quorum = setup.membership.one("quorum")
     if quorum.get("two_node") in _ON and quorum.get("wait_for_all", "1") not in _ON:
         yield f"corosync.conf: wait_for_all: {quorum.get('wait_for_all')}"
 
@@ -95,8 +90,7 @@ def wait_for_all_off(setup: Setup) -> Iterator[str]:
 )
 def quorum_ignored(setup: Setup) -> Iterator[str]:
     """Find a cluster that goes on without quorum."""
-    assert setup.cib is not None
-    if setup.cib.properties.get("no-quorum-policy") == "ignore":
+    if setup.pacemaker.properties.get("no-quorum-policy") == "ignore":
         yield "cib: no-quorum-policy=ignore"
 
 

@@ -127,10 +127,10 @@ def drbd_clone_wrong(setup: Setup) -> Iterator[str]:
     for primitive in cib.primitives:
         if not primitive.is_drbd:
             continue
-        meta = cib.clones.get(primitive.clone)
-        if meta is None or not is_true(meta.get("promotable", "false")):
+        if not cib.promotable(primitive.clone):
             yield f"cib: {primitive.id} is in no promotable clone"
             continue
+        meta = cib.clones[primitive.clone]
         if not is_true(meta.get("notify", "false")):
             yield f"cib: {primitive.clone} has no notify=true"
         shared = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in cib.services)
@@ -247,7 +247,7 @@ def homes_of(setup: Setup) -> Iterator[tuple[str, float, float]]:
     names = dict.fromkeys(one.group or one.clone or one.id for one in cib.services)
     for name in names:
         members = cib.ties.members(name)
-        if all(one.clone and not is_true(cib.clones[one.clone].get("promotable", "false")) for one in members):
+        if all(one.clone and not cib.promotable(one.clone) for one in members):
             continue
         default = cib.properties.get("default-resource-stickiness", "0")
         stick = sum(score(one.meta.get("resource-stickiness", default)) for one in members)
@@ -283,8 +283,8 @@ def nothing_is_managed(setup: Setup) -> Iterator[str]:
         meta = primitive.meta
         if not is_true(meta.get("is-managed", "true")) or is_true(meta.get("maintenance", "false")):
             yield f"cib: {primitive.id} is not managed"
-        promotable = is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false"))
-        if meta.get("target-role") == "Stopped" or (promotable and meta.get("target-role") == "Unpromoted"):
+        unpromoted = cib.promotable(primitive.clone) and meta.get("target-role") == "Unpromoted"
+        if meta.get("target-role") == "Stopped" or unpromoted:
             yield f"cib: {primitive.id} has target-role={meta['target-role']}"
 
 

@@ -15,7 +15,6 @@ from strakes.failover.setup import Setup
 )
 def both_nodes_on_one_feed(setup: Setup) -> Iterator[str]:
     """Find a cluster that hangs on one power feed."""
-    assert setup.cluster is not None
-    feeds = [frozenset(node.power_feeds) for node in setup.cluster.nodes]
+    feeds = [frozenset(node.power_feeds) for node in setup.described.nodes]
     if len(frozenset().union(*feeds)) == 1:
         yield f"cluster.toml: everything hangs on {next(iter(feeds[0]))}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import advised_times
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.rule import OWN, PACEMAKER, rule
@@ -38,7 +37,7 @@ def no_monitor(setup: Setup) -> Iterator[str]:
     """Find services that are not monitored."""
     for primitive in setup.pacemaker.services:
         running = (one for one in primitive.operations if one.role != "Stopped")
-        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in running):
+        if not any(one.repeats and one.enabled for one in running):
             yield f"cib: {primitive.id} is not monitored"
 
 
@@ -54,7 +53,7 @@ def fencing_device_not_monitored(setup: Setup) -> Iterator[str]:
         for device in setup.pacemaker.devices
         # sbd itself watches its disks.
         if device.agent not in ("external/sbd", "fence_sbd", "fence_watchdog")
-        and not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations)
+        and not any(one.repeats and one.enabled for one in device.operations)
     ]
     if silent:
         yield f"cib: {', '.join(silent)}: not monitored"
@@ -83,9 +82,9 @@ def one_role_not_monitored(setup: Setup) -> Iterator[str]:
     """Find promotable resources that are not monitored where they are promoted."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
-        if not is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false")):
+        if not cib.promotable(primitive.clone):
             continue
-        monitors = [one for one in primitive.operations if one.name == "monitor" and one.interval_s > 0 and one.enabled]
+        monitors = [one for one in primitive.operations if one.repeats and one.enabled]
         if len({one.interval_s for one in monitors}) < len(monitors):
             yield f"cib: two monitors of {primitive.id} have the same interval"
         # Without a role it is the one that is not promoted.
@@ -102,10 +101,8 @@ def standby_copy_not_monitored(setup: Setup) -> Iterator[str]:
     """Find promotable resources that are monitored only where they are promoted."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
-        monitors = {
-            one.role for one in primitive.operations if one.name == "monitor" and one.interval_s > 0 and one.enabled
-        }
-        if is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false")) and monitors == {"Promoted"}:
+        monitors = {one.role for one in primitive.operations if one.repeats and one.enabled}
+        if cib.promotable(primitive.clone) and monitors == {"Promoted"}:
             yield f"cib: {primitive.id} is only monitored where it is promoted"
 
 
@@ -121,7 +118,7 @@ def monitor_timeout_too_short(setup: Setup) -> Iterator[str]:
         for one in primitive.operations:
             # Without a file system below it, an agent answers in a moment: its own advice is 5 to 20 s.
             least = 5.0 if primitive.agent in ("IPaddr2", "IPaddr", "ethmonitor", "ping") else _LEAST_MONITOR_S
-            if one.name == "monitor" and 0 < one.timeout_s < least and one.interval_s > 0:
+            if one.repeats and 0 < one.timeout_s < least:
                 yield f"cib: monitor of {primitive.id} has {one.timeout_s:g} s"
 
 

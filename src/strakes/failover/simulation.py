@@ -32,8 +32,6 @@ T = TypeVar("T")
 _TRANSITIONS = 4
 # Old enough for every release: tools refuse what was last changed by a newer release than their own.
 _OLD_FEATURES = "3.0.14"
-# The attribute that each agent sets where nothing else is said.
-_WATCHERS = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "ethmonitor": "", "healthLUSTRE": "lustred"}
 # Each needs a call of its own; clusters of more services have many that are alike.
 _MOST_FAILURES = 40
 
@@ -140,8 +138,7 @@ class _Simulation:
     def _watched(self) -> tuple[tuple[str, str], ...]:
         attributes = {}
         for one in self._cib.primitives:
-            if one.agent in _WATCHERS:
-                name = one.values.get("name") or _WATCHERS[one.agent] or f"ethmonitor-{one.values.get('interface', '')}"
+            if name := one.watched_attribute:
                 hosts = len(one.values.get("host_list", "x").split())
                 factor = one.values.get("multiplier", "1")
                 attributes[name] = str(hosts * int(factor) if factor.isdecimal() else hosts)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from strakes.failover.behaviour import Behaviour, Snapshot
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.layers import bases, volume_groups, volume_of
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import PACEMAKER, rule
@@ -19,7 +19,7 @@ from strakes.failover.setup import Setup
 _NEEDS_ADDRESS = ("ip", "nfs_ip", "portals", "source_host", "ip_address")
 _SHARED = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "lustre", "tmpfs", "ceph")
 # Nobody reaches these over an address.
-_BESIDE = ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE", "SysInfo", "controld", "clvm", "lvmlockd")
+_BESIDE = (*WATCHERS, "SysInfo", "controld", "clvm", "lvmlockd")
 _SEEN = f"{PACEMAKER}/constraints.rst"
 _ASK = "crm_simulate --simulate --live-check, with --node-fail NODE or --op-inject, shows each step."
 

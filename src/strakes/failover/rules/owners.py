@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from strakes.failover.known_options import options_of
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.heartbeat import is_address
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import PACEMAKER, rule
@@ -173,7 +173,7 @@ def network_rule_turned_round(setup: Setup) -> Iterator[str]:
 def watcher_on_one_node(setup: Setup) -> Iterator[str]:
     """Find watchers of networks that run on one node only."""
     for one in setup.pacemaker.services:
-        if one.agent in ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE") and not one.clone:
+        if one.agent in WATCHERS and not one.clone:
             yield f"cib: {one.id} ({one.agent}) is in no clone"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import options_of
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import PACEMAKER, rule
@@ -110,8 +110,7 @@ def with_any_copy(setup: Setup) -> Iterator[str]:
 def address_that_follows_nothing(setup: Setup) -> Iterator[str]:
     """Find addresses that are kept with nothing, in a cluster with services."""
     cib = setup.pacemaker
-    watchers = ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE", "SysInfo", "remote")
-    serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *watchers)]
+    serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *WATCHERS, "SysInfo", "remote")]
     tied = {name for tie in cib.colocations for name, _ in tie.resources if tie.score > 0}
     for one in cib.services if serving else ():
         mates = cib.groups.get(one.group, (one,))

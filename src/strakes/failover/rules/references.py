@@ -8,15 +8,15 @@ from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block
 from strakes.failover.cib import Cib
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import WATCHERS
 from strakes.failover.replication import Resource
 from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
 from strakes.failover.setup import Setup
 
-# What agents call the attribute that they set, where their parameter name does not say it.
-_ATTRIBUTES = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
+# Watchers that ask others whether they are there.
+_ASKING = WATCHERS.keys() - {"ethmonitor"}
 # Attributes that nobody in the configuration sets: Pacemaker's own, and those of agents that set them under several
 # names.
 _OWN_ATTRIBUTES = re.compile(
@@ -43,18 +43,11 @@ def constraint_names_no_node(setup: Setup) -> Iterator[str]:
                 yield f"cib: {element.get('id')} names {name}, which is no node"
 
 
-def attribute_of_watcher(primitive: Primitive) -> str:
-    """Return the attribute of nodes that a watcher of a network sets, empty for any other resource."""
-    if primitive.agent == "ethmonitor":
-        return primitive.values.get("name") or f"ethmonitor-{primitive.values.get('interface', '')}"
-    return primitive.values.get("name") or _ATTRIBUTES[primitive.agent] if primitive.agent in _ATTRIBUTES else ""
-
-
 def _set_attributes(cib: Cib) -> set[str]:
     """Return the attributes of nodes that something in the configuration sets."""
     found = {name for attributes in cib.node_attributes.values() for name in attributes}
     for primitive in cib.primitives:
-        if watched := attribute_of_watcher(primitive):
+        if watched := primitive.watched_attribute:
             found.add(watched)
         elif primitive.values.get("name") or primitive.values.get("attribute"):
             found |= {primitive.values.get("name", ""), primitive.values.get("attribute", "")}
@@ -186,7 +179,7 @@ def watches_itself(setup: Setup) -> Iterator[str]:
     )
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()
-        if primitive.agent not in _ATTRIBUTES or not hosts:
+        if primitive.agent not in _ASKING or not hosts:
             continue
         for host in hosts:
             address = host.partition("@")[0]
@@ -205,7 +198,7 @@ def watched_for_nothing(setup: Setup) -> Iterator[str]:
     """Find watchers whose answer counts for nothing."""
     for primitive in setup.pacemaker.services:
         given = primitive.values.get("multiplier", "1")
-        if primitive.agent in _ATTRIBUTES and re.fullmatch(r"-?\d+", given) and int(given) <= 0:
+        if primitive.agent in _ASKING and re.fullmatch(r"-?\d+", given) and int(given) <= 0:
             yield f"cib: {primitive.id} has multiplier={given}"
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import score
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules.references import attribute_of_watcher
 from strakes.failover.rules.rule import PACEMAKER, rule
 from strakes.failover.rules.services import homes_of
 from strakes.failover.setup import Setup
@@ -29,7 +28,7 @@ def _weight(watcher: Primitive) -> float:
 def network_watched_in_vain(setup: Setup) -> Iterator[str]:
     """Find watchers that count less, with all their hosts, than the stickiness of what shall move."""
     cib = setup.pacemaker
-    weights = {attribute_of_watcher(one): (one.id, _weight(one)) for one in cib.services if attribute_of_watcher(one)}
+    weights = {one.watched_attribute: (one.id, _weight(one)) for one in cib.services if one.watched_attribute}
     stickiness = {name: stick for name, stick, _ in homes_of(setup)}
     constraints = cib.root.findall("./configuration/constraints/rsc_location")
     banned = {

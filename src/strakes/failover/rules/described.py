@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator
 
@@ -12,19 +11,19 @@ from strakes.failover.cluster import Bmc, Pdu, ServedTarget
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.planned.lustre import nids
 from strakes.failover.rules.fencing_devices import address_of, delays_of, is_bmc, is_outlet, plug_of
-from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
+from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
-_REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
+REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
 _USERS = ("username", "login", "userid")
 
 
 @rule("description").error(
     reason="Files and description mean different machines: one of them is wrong, and what is checked is not what "
     "will run.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def nodes_differ_from_the_description(setup: Setup) -> Iterator[str]:
@@ -43,7 +42,7 @@ def nodes_differ_from_the_description(setup: Setup) -> Iterator[str]:
 @rule("description", "corosync").error(
     reason="An address that the node does not have is bound by nobody: the link is never there, or it is another "
     "one than was thought.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def link_differs_from_the_description(setup: Setup) -> Iterator[str]:
@@ -56,9 +55,7 @@ def link_differs_from_the_description(setup: Setup) -> Iterator[str]:
         ours = described.get(name_of(node))
         for number, written in links_of(node).items():
             address = known.get(written, written)
-            try:
-                ipaddress.ip_address(address)
-            except ValueError:
+            if not is_address(address):
                 continue
             if ours and address not in ours.addresses.values():
                 yield f"corosync.conf: ring{number}_addr of {ours.name} is {address}, which it does not have"
@@ -78,7 +75,7 @@ def link_differs_from_the_description(setup: Setup) -> Iterator[str]:
 
 @rule("description", "pacemaker").error(
     reason="The power of another machine is cut: the broken node goes on writing, and a healthy one dies.",
-    remedy=f"{_REMEDY} Prove each device: stonith_admin --fence NODE",
+    remedy=f"{REMEDY} Prove each device: stonith_admin --fence NODE",
     source=OWN,
 )
 def fencing_differs_from_the_description(setup: Setup) -> Iterator[str]:
@@ -161,7 +158,7 @@ def another_node_survives(setup: Setup) -> Iterator[str]:
 @rule("description", "drbd").error(
     reason="Another device than described is replicated, or over another network: data are overwritten, or there "
     "is no second copy.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def replication_differs_from_the_description(setup: Setup) -> Iterator[str]:
@@ -205,7 +202,7 @@ def replication_differs_from_the_description(setup: Setup) -> Iterator[str]:
 @rule("description", "pacemaker").error(
     reason="What is mounted, or where clients look for it, is not what was described: they find nothing, or "
     "something else.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def service_differs_from_the_description(setup: Setup) -> Iterator[str]:
@@ -279,7 +276,7 @@ def _homes(cib: Cib, service: Primitive) -> set[str]:
 
 @rule("description", "lustre").error(
     reason="Clients and targets look for a server at an address, or under a name, that nobody has.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def lustre_differs_from_the_description(setup: Setup) -> Iterator[str]:

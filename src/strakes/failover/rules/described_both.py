@@ -7,19 +7,18 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.rules.beside import commands
+from strakes.failover.rules.described import REMEDY
 from strakes.failover.rules.described_words import WATCHERS
 from strakes.failover.rules.heartbeat import links_of, nodes_of
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
-_REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
-
 
 @rule("description", "corosync").error(
     reason="What the description counts on is in no file: a link, a vote, or a watch that is missing shows only when "
     "it is needed.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def described_and_not_there(setup: Setup) -> Iterator[str]:
@@ -81,7 +80,7 @@ def there_and_not_described(setup: Setup) -> Iterator[str]:
 
 @rule("description").warning(
     reason="One of the two was changed, and the other one is what the times of the rehearsal are made of.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def number_differs_from_the_description(setup: Setup) -> Iterator[str]:
@@ -115,7 +114,7 @@ def _mib(rate: str) -> float | None:
 @rule("description", "drbd").error(
     reason="The copies travel over a network that was not meant for them: it is slow or full, or is cut together with "
     "the heartbeat.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def replication_on_another_network_than_described(setup: Setup) -> Iterator[str]:
@@ -132,7 +131,7 @@ def replication_on_another_network_than_described(setup: Setup) -> Iterator[str]
 @rule("description", "lustre").error(
     reason="Other disks become the pool than the described ones, or in another arrangement: what is on them is lost, "
     "or fewer may fail.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def pool_differs_from_the_description(setup: Setup) -> Iterator[str]:

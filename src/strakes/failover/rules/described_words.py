@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 from strakes.failover.cluster import Network
 from strakes.failover.lnet_networks import numbered, read_networks
+from strakes.failover.rules.described import REMEDY
+from strakes.failover.rules.heartbeat import is_address
 from strakes.failover.rules.lnet import options_of_lnet
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
-_REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
 _HANDLER_84 = re.compile(r"crm-fence-peer\.sh")
 _STARTERS = ("systemd", "service", "lsb", "upstart")
 WATCHERS = ("ping", "pingd", "healthLNET")
@@ -20,7 +21,7 @@ WATCHERS = ("ping", "pingd", "healthLNET")
 
 @rule("description", "pacemaker").error(
     reason="Another program than the described one is started, or none: the service moves, and does not serve.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def unit_differs_from_the_description(setup: Setup) -> Iterator[str]:
@@ -36,7 +37,7 @@ def unit_differs_from_the_description(setup: Setup) -> Iterator[str]:
 @rule("description", "pacemaker").error(
     reason="What is watched is not what clients need: a node that they cannot reach goes on serving, or a healthy one "
     "hands over.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def watch_differs_from_the_description(setup: Setup) -> Iterator[str]:
@@ -75,17 +76,13 @@ def _normal(host: str) -> str:
 
 def _is_number(host: str) -> bool:
     """Tell whether a host is written as an address; whose a name is, only the nodes know."""
-    try:
-        ipaddress.ip_address(host.partition("@")[0])
-    except ValueError:
-        return False
-    return True
+    return is_address(host.partition("@")[0])
 
 
 @rule("description", "pacemaker", "behaviour").error(
     reason="With all nodes up Pacemaker's policy engine runs it on another node than the described one: the load is "
     "not spread as was planned, and other failures will happen than those that were thought through.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def served_by_another_node_than_described(setup: Setup) -> Iterator[str]:
@@ -103,7 +100,7 @@ def served_by_another_node_than_described(setup: Setup) -> Iterator[str]:
 @rule("description", "lnet").error(
     reason="Lustre runs over another card than the described one, which is the one that is watched: when it fails, "
     "nobody notices.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def card_of_lustre_differs_from_the_description(setup: Setup) -> Iterator[str]:
@@ -136,7 +133,7 @@ def drbd_version_differs_from_the_description(setup: Setup) -> Iterator[str]:
 
 @rule("description", "pacemaker").warning(
     reason="Somebody counts on being told, and is not: the cluster runs on one leg until the next failure.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
 def alerts_differ_from_the_description(setup: Setup) -> Iterator[str]:

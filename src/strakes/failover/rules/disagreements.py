@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
-from strakes.failover.blocks import Block
 from strakes.failover.known_options import meant, options_of
+from strakes.failover.replication import kib
 from strakes.failover.rules.heartbeat import is_address, network_of
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, rule
 from strakes.failover.setup import Setup
@@ -17,12 +17,6 @@ _ON = ("yes", "on", "1", "true")
 # Digests of the kernel that drbd.conf(5) names, or that are common; others may be there, a similar name is a mistake.
 _DIGESTS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "crc32c", "crc32", "xxhash64")
 _LOCKS_OUT, _LETS_IN = re.compile(r"crm-fence-peer"), re.compile(r"crm-unfence-peer")
-
-
-def _sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
-    for inner in block.blocks:
-        yield f"{path} {inner.name}".strip(), inner
-        yield from _sections(inner, f"{path} {inner.name}".strip())
 
 
 @rule("corosync").error(
@@ -34,7 +28,7 @@ def heartbeat_option_given_twice(setup: Setup) -> Iterator[str]:
     """Find settings of one section of corosync.conf that are given twice, with two values."""
     # Sections that may stand several times, each for another thing, are no contradiction; those of one name are one.
     top = {name: setup.membership.one(name) for name in ("totem", "quorum", "logging")}
-    blocks = [*top.items(), *((path, block) for path, block in _sections(setup.membership, "") if " " in path)]
+    blocks = [*top.items(), *((path, block) for path, block in setup.membership.sections() if " " in path.strip())]
     for path, block in blocks:
         given: dict[str, str] = {}
         for name, value in block.settings:
@@ -80,17 +74,10 @@ def replication_rates_contradict(setup: Setup) -> Iterator[str]:
     """Find resync rates of DRBD that exclude each other, or that are missing."""
     for resource in setup.drbd:
         least, most = (resource.option("disk", key, "") for key in ("c-min-rate", "c-max-rate"))
-        if least and most and _kib(least) > _kib(most) > 0:
+        if (kib(least) or 0) > (kib(most) or 0) > 0:
             yield f"drbd: {resource.name} has c-min-rate {least} and c-max-rate {most}"
         if resource.option("disk", "c-plan-ahead", "") == "0" and not resource.option("disk", "resync-rate", ""):
             yield f"drbd: {resource.name} has c-plan-ahead 0 and no resync-rate"
-
-
-def _kib(text: str) -> float:
-    """Read a rate of DRBD's; without a unit it is KiB."""
-    factors = {"k": 1.0, "m": 1024.0, "g": 1024.0**2}
-    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in factors else (text, "k")
-    return float(number) * factors[unit] if number.isdecimal() else 0.0
 
 
 @rule("drbd").error(

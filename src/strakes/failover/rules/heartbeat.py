@@ -30,12 +30,12 @@ def name_of(node: Block) -> str:
     It is the node's name, or the host name that is its first address; empty where only ``uname -n`` says it.
     """
     first = links_of(node).get(0, "")
-    return node.get("name") or ("" if _address(first) else first)
+    return node.get("name") or ("" if read_address(first) else first)
 
 
 def is_address(text: str) -> bool:
     """Tell whether the text is an address, and not the name of a host."""
-    return _address(text) is not None
+    return read_address(text) is not None
 
 
 def hosts_of(setup: Setup) -> dict[str, str]:
@@ -54,7 +54,7 @@ def _reached(setup: Setup, node: Block) -> dict[int, str]:
     return {number: text for number, text in found.items() if is_address(text)}
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """Return the address, None for the name of a host."""
     try:
         return ipaddress.ip_address(text)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import yaml
 
 from strakes.failover.rules.commands import commands_run, enabled_units
-from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.lustre import made_targets, named_words, options_given
 from strakes.failover.rules.node_options import settings_of_nodes
 from strakes.failover.rules.rule import rule
 from strakes.failover.setup import LIVE, Setup
@@ -76,9 +76,7 @@ def iscsi_login_refused(setup: Setup) -> Iterator[str]:
     for name, text in setup.texts.items():
         if name.rpartition("/")[2] == "initiatorname.iscsi":
             for given in re.findall(r"(?m)^\s*InitiatorName\s*=\s*(.*?)\s*$", text):
-                if not re.fullmatch(
-                    r"iqn\.\d{4}-(0[1-9]|1[0-2])\.[\w.-]+(:\S+)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]+", given
-                ):
+                if not _INITIATOR.fullmatch(given):
                     yield f"{name.removeprefix('etc/')}: InitiatorName={given}"
     given = setup.settings_of("etc/iscsi/iscsid.conf")
     if given.get("node.session.auth.authmethod", "").upper() == "CHAP" and not given.get("node.session.auth.username"):
@@ -173,7 +171,7 @@ def list_of_targets_contradicts_the_cluster(setup: Setup) -> Iterator[str]:
     """Find lines of ldev.conf with another disk than the target was made on."""
     made = dict[str, str]()
     for words in made_targets(setup):
-        given = {word.partition("=")[0]: word.partition("=")[2] for word in words if word.startswith("--")}
+        given = options_given(words)
         kind = "OST" if "--ost" in given else "MDT" if "--mdt" in given else ""
         index = given.get("--index", "")
         if kind and re.fullmatch(r"\d{1,5}", index):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.lnet_networks import complaints, numbered, read_networks
-from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.lustre import made_targets, nids_of
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
@@ -32,13 +32,8 @@ def network_of_lustre_not_configured(setup: Setup) -> Iterator[str]:
     if not lists:
         return
     configured = {network.name for text in lists for network in read_networks(text)}
-    used = {
-        numbered(nid.partition("@")[2])
-        for words in made_targets(setup)
-        for node in named_words(words, "servicenode")
-        for nid in node.split(",")
-        if "@" in nid
-    }
+    nids = [nid for words in made_targets(setup) for nid in nids_of(words, "servicenode")]
+    used = {numbered(nid.partition("@")[2]) for nid in nids if "@" in nid}
     for network in sorted(used - configured):
         yield f"modprobe.d: lnet has no {network}, the servers' NIDs have"
     described = setup.cluster.file_system.lnet if setup.cluster else ""
@@ -147,7 +142,7 @@ def targets_of_several_managers(setup: Setup) -> Iterator[str]:
     """Find targets that name another MGS than the others, and mounts by another network than the targets name."""
     named: dict[frozenset[str], str] = {}
     for words in made_targets(setup):
-        nids = frozenset(nid for node in named_words(words, "mgsnode") for nid in node.split(","))
+        nids = frozenset(nids_of(words, "mgsnode"))
         if nids:
             named.setdefault(nids, words[-1])
     for nids, target in list(named.items())[1:]:

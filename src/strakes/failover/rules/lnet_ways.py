@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from strakes.failover.lnet_networks import numbered
 from strakes.failover.rules.heartbeat import is_address, links_of, nodes_of
 from strakes.failover.rules.lnet import options_of_lnet
-from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.lustre import made_targets, nids_of
 from strakes.failover.rules.rule import rule
 from strakes.failover.setup import Setup
 
@@ -22,11 +22,10 @@ def served_addresses(setup: Setup) -> dict[str, set[str]]:
     """Return the addresses of the servers' NIDs by their network."""
     found = dict[str, set[str]]()
     for words in made_targets(setup):
-        for node in named_words(words, "servicenode"):
-            for nid in node.split(","):
-                address, _, network = nid.partition("@")
-                if network and is_address(address):
-                    found.setdefault(numbered(network), set()).add(address)
+        for nid in nids_of(words, "servicenode"):
+            address, _, network = nid.partition("@")
+            if network and is_address(address):
+                found.setdefault(numbered(network), set()).add(address)
     return found
 
 
@@ -65,11 +64,7 @@ def _by_address(setup: Setup) -> Iterator[tuple[str, bool, list[str]]]:
         for entry in text.split(";"):
             head = re.match(r"\s*([a-z0-9]+)\s*(\([^)]*\))?\s+", entry)
             if head:
-                yield (
-                    numbered(head[1]),
-                    bool(head[2]),
-                    re.findall(r"(?:[\d*]+|\[[^\]]*\])(?:\.(?:[\d*]+|\[[^\]]*\])){3}", entry),
-                )
+                yield numbered(head[1]), bool(head[2]), _PATTERN.findall(entry)
 
 
 def _unmatched(setup: Setup) -> Iterator[tuple[str, list[str], bool]]:

@@ -12,7 +12,6 @@ from strakes.failover.setup import Setup
 from strakes.units import counted
 
 _DEFAULT_HARD_S = 900
-_LEAST_SOFT_S = 60
 _MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 
 
@@ -34,6 +33,16 @@ def named_words(words: list[str], option: str) -> list[str]:
         for nid in re.split(r"[:]", word.partition("=")[2])
         if nid
     ]
+
+
+def options_given(words: list[str]) -> dict[str, str]:
+    """Return the options of mkfs.lustre, ``--NAME``, with their values."""
+    return {name: value for name, _, value in (word.partition("=") for word in words) if name.startswith("--")}
+
+
+def nids_of(words: list[str], *options: str) -> list[str]:
+    """Return the NIDs that options name; a node may have several, with commas."""
+    return [nid for option in options for node in named_words(words, option) for nid in node.split(",")]
 
 
 @rule("lustre").error(
@@ -133,12 +142,6 @@ def recovery_shorter_than_the_clients_need(setup: Setup) -> Iterator[str]:
         yield f"{where}: recovery_time_hard is {hard} s, {counted(clients, 'client')} need about {needed:,.0f} s"
 
 
-def _nids(words: list[str]) -> Iterator[str]:
-    for option in ("servicenode", "failnode", "mgsnode"):
-        for node in named_words(words, option):
-            yield from node.split(",")
-
-
 def _client_mounts(setup: Setup) -> Iterator[tuple[list[str], str]]:
     """Yield the nodes of the MGS and the file system of every client's mount."""
     for line in setup.texts.get("lustre/mount-clients.sh", "").splitlines():
@@ -166,11 +169,9 @@ def network_of_lustre_mixed(setup: Setup) -> Iterator[str]:
     kinds = set().union(*servers) if servers else set()
     if len(kinds) > 1:
         yield f"make-targets.sh: servers are on {' and '.join(sorted('+'.join(sorted(kind)) for kind in kinds))}"
-    known = {nid for words in targets for node in named_words(words, "servicenode") for nid in node.split(",")}
+    known = {nid for words in targets for nid in nids_of(words, "servicenode")}
     for words in targets:
-        strangers = [
-            nid for node in named_words(words, "mgsnode") for nid in node.split(",") if known and nid not in known
-        ]
+        strangers = [nid for nid in nids_of(words, "mgsnode") if known and nid not in known]
         if strangers and any("--mgs" in other for other in targets):
             yield f"make-targets.sh: {words[-1]} looks for the MGS on {', '.join(strangers)}, where it is never"
     sets = {frozenset(named_words(words, "servicenode")) for words in targets}
@@ -256,7 +257,8 @@ def recovery_given_up(setup: Setup) -> Iterator[str]:
 def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
     """Find clients that know one server only, another file system, or no server of the MGS."""
     made = [word.partition("=")[2] for words in made_targets(setup) for word in words if word.startswith("--fsname=")]
-    servers = {nid for words in made_targets(setup) if "--mgs" in words for nid in _nids(words)}
+    managers = [words for words in made_targets(setup) if "--mgs" in words]
+    servers = {nid for words in managers for nid in nids_of(words, "servicenode", "failnode", "mgsnode")}
     for nodes, name in _client_mounts(setup):
         if len(set(nodes)) < 2:
             yield f"mount-clients.sh: {':'.join(nodes)} is one server"

@@ -14,7 +14,6 @@ from strakes.failover.rules.rule import OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
-# NFSv4's, where nobody changed it.
 # No bundle has more.
 _MOST_REPLICAS = 1000
 _EXPORTS = ("exportfs", "nfsserver")

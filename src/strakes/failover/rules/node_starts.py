@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.rules.commands import commands_run, enabled_units
-from strakes.failover.rules.lustre import made_targets
+from strakes.failover.rules.lustre import made_targets, options_given
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
@@ -176,7 +176,7 @@ def part_of_a_target_on_one_node(setup: Setup) -> Iterator[str]:
 def target_made_as_it_cannot_be(setup: Setup) -> Iterator[str]:
     """Find options that exclude each other, kinds of disks that are none, and features that are taken away."""
     for words in made_targets(setup):
-        given = {word.partition("=")[0]: word.partition("=")[2] for word in words if word.startswith("--")}
+        given = options_given(words)
         if "--mdt" in given and "--ost" in given:
             yield f"make-targets.sh: {words[-1]} is made as --mdt and as --ost"
         if "--mgs" in given and "--mgsnode" in given:

@@ -163,12 +163,6 @@ def value_not_taken(setup: Setup) -> Iterator[str]:
             yield from _not_taken(constraint.items(), options_of(tag), f"cib: {constraint.get('id')}")
 
 
-def _corosync_sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
-    for inner in block.blocks:
-        yield f"{path} {inner.name}", inner
-        yield from _corosync_sections(inner, f"{path} {inner.name}")
-
-
 @rule("corosync").error(
     reason="Corosync ignores a section or a name that it does not know: what was meant is not set.",
     remedy="Write it as corosync.conf(5), votequorum(5) and corosync-qdevice(8) do.",
@@ -179,7 +173,7 @@ def heartbeat_option_misspelt(setup: Setup) -> Iterator[str]:
     sections = options_of("corosync")
     top = [(block.name, "") for block in setup.membership.blocks]
     yield from _unknown(top, sections, "corosync.conf: the file", similar=True)
-    for path, block in _corosync_sections(setup.membership, "corosync"):
+    for path, block in setup.membership.sections("corosync"):
         known = options_of(path)
         inner = [
             name.rpartition(" ")[2] for name in ("interface", "node", "device", "net") if is_known(f"{path} {name}")
@@ -198,7 +192,7 @@ def heartbeat_option_misspelt(setup: Setup) -> Iterator[str]:
 )
 def heartbeat_value_not_taken(setup: Setup) -> Iterator[str]:
     """Find values that Corosync does not take."""
-    for path, block in _corosync_sections(setup.membership, "corosync"):
+    for path, block in setup.membership.sections("corosync"):
         yield from _not_taken(block.settings, options_of(path), f"corosync.conf: {path.partition(' ')[2]}")
 
 

@@ -11,7 +11,7 @@ from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import WATCHERS
 from strakes.failover.replication import Resource
 from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
-from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.lustre import made_targets, nids_of
 from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
 from strakes.failover.setup import Setup
 
@@ -153,7 +153,7 @@ def _own_addresses(setup: Setup) -> dict[str, str]:
     for node in setup.cluster.nodes if setup.cluster else ():
         own |= dict.fromkeys(node.addresses.values(), node.name)
     for words in made_targets(setup):
-        for nid in (nid for node in named_words(words, "servicenode") for nid in node.split(",")):
+        for nid in nids_of(words, "servicenode"):
             own.setdefault(nid.partition("@")[0], "a server of Lustre")
     return own
 

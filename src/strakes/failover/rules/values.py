@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.replication import kib
 from strakes.failover.rules.fencing_devices import is_bmc, is_outlet
-from strakes.failover.rules.heartbeat import links_of, nodes_of
+from strakes.failover.rules.heartbeat import links_of, nodes_of, read_address
 from strakes.failover.rules.node_options import settings_of_nodes
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
@@ -55,11 +55,8 @@ def heartbeat_links_contradict(setup: Setup) -> Iterator[str]:
     version = totem.get("ip_version")
     for node in nodes_of(setup) if version in ("ipv4", "ipv6") else ():
         for address in links_of(node).values():
-            try:
-                family = f"ipv{ipaddress.ip_address(address).version}"
-            except ValueError:
-                continue
-            if family != version:
+            known = read_address(address)
+            if known and f"ipv{known.version}" != version:
                 yield f"corosync.conf: ip_version: {version}, and {address}"
 
 
@@ -242,7 +239,8 @@ def replication_option_dangerous(setup: Setup) -> Iterator[str]:
         ):
             yield f"drbd: {resource.name} calls local-io-error, and there is no such handler"
         rate = resource.option("disk", "c-max-rate", "")
-        if rate and _kib(rate) < _SLOWEST_RESYNC_KIB and resource.option("disk", "c-plan-ahead", "20") != "0":
+        speed, planned = kib(rate), resource.option("disk", "c-plan-ahead", "20") != "0"
+        if planned and speed is not None and speed < _SLOWEST_RESYNC_KIB:
             yield f"drbd: {resource.name} is brought up to date with at most {rate}"
 
 
@@ -268,14 +266,3 @@ def pool_imported_at_boot(setup: Setup) -> Iterator[str]:
     for given in settings_of_nodes(setup):
         if (given.table, given.name) == ("pool", "cachefile") and given.value not in ("none", "-"):
             yield f"{given.file}: cachefile={given.value}"
-
-
-def _kib(text: str) -> float:
-    """Read a rate of DRBD's; without a unit it is KiB.
-
-    >>> _kib("100M"), _kib("512"), _kib("4k")
-    (102400.0, 512.0, 4.0)
-    """
-    factors = {"k": 1.0, "m": 1024.0, "g": 1024.0**2}
-    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in factors else (text, "k")
-    return float(number) * factors[unit] if number.isdecimal() else float("inf")

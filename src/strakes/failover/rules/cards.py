@@ -144,7 +144,7 @@ def one_address_on_two_nodes(setup: Setup) -> Iterator[str]:
 def card_of_another_network(setup: Setup) -> Iterator[str]:
     """Find cards that the CIB or LNet names for a network which another card of the node has."""
     networks = {card.name.partition(":")[0]: card for card in cards_of(setup.texts) if card.addresses}
-    for one in setup.cib.services if setup.cib else ():
+    for one in setup.services:
         nic, text = one.values.get("nic", ""), one.values.get("ip", "")
         if one.agent in ("IPaddr2", "IPaddr") and nic in networks and is_address(text):
             yield from _elsewhere(networks, nic, text, f"cib: {one.id} has nic={nic}")

@@ -182,7 +182,7 @@ def arrays_assembled_wrong(setup: Setup) -> Iterator[str]:
     """Find arrays of Pacemaker's that come by themselves, and arrays below DRBD that do not."""
     owned = possessions_of(setup)
     for file in ("mdadm.conf", "mdadm/mdadm.conf"):
-        text = re.sub(r"(?m)#.*$", "", setup.texts.get(f"etc/{file}", ""))
+        text = setup.bare(f"etc/{file}")
         none_by_itself = re.search(r"(?mi)^\s*AUTO\s+-all\b", text)
         named = set(re.findall(r"(?mi)^\s*ARRAY\s+(/\S+)", text))
         if text.strip() and owned.arrays and not none_by_itself:

@@ -41,11 +41,7 @@ def one_identity_for_all_nodes(setup: Setup) -> Iterator[str]:
     for given in settings_of_nodes(setup):
         for table, name, bad, because in _OF_ONE_NODE:
             pattern = bad.replace("{node}", rf"({names})$")
-            if (
-                re.fullmatch(table, given.table)
-                and re.fullmatch(name, given.name)
-                and re.fullmatch(pattern, given.value)
-            ):
+            if given.fits(table, name, pattern):
                 yield f"{given.file}: {given.name}={given.value}: {because}"
 
 

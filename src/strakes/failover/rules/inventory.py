@@ -43,9 +43,9 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
         for address in cluster_node.addresses.values():
             yield address, f"node {cluster_node.name}", f"{cluster_node.name} of cluster.toml"
         yield cluster_node.bmc.address, "power", f"the BMC of {cluster_node.name} of cluster.toml"
-    for device in setup.cib.devices if setup.cib else ():
+    for device in setup.devices:
         yield address_of(device), "power", device.id
-    for service in setup.cib.services if setup.cib else ():
+    for service in setup.services:
         if service.agent in ADDRESSES:
             yield service.values.get("ip", ""), "service", service.id
 

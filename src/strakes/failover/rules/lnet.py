@@ -86,7 +86,7 @@ def networks_of_lustre_contradict(setup: Setup) -> Iterator[str]:
 def recovery_limits_reversed(setup: Setup) -> Iterator[str]:
     """Find soft limits of recovery that are longer than the hard ones beside them."""
     places = [(f"make-targets.sh: {words[-1]}", " ".join(words)) for words in made_targets(setup)]
-    places += [(f"cib: {one.id}", " ".join(one.values.values())) for one in (setup.cib.services if setup.cib else ())]
+    places += [(f"cib: {one.id}", " ".join(one.values.values())) for one in setup.services]
     for where, text in places:
         limits = dict(re.findall(r"recovery_time_(soft|hard)=(\d+)", text))
         if len(limits) == 2 and int(limits["soft"]) > int(limits["hard"]):

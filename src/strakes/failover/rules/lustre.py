@@ -56,11 +56,7 @@ def multiple_mount_protection_off(setup: Setup) -> Iterator[str]:
     for words in made_targets(setup):
         if any("^mmp" in word for word in words):
             yield f"make-targets.sh: {words[-1]} is made with ^mmp"
-        elif (
-            not named_words(words, "servicenode")
-            and not named_words(words, "failnode")
-            and "--backfstype=zfs" not in words
-        ):
+        elif not nids_of(words, "servicenode", "failnode") and "--backfstype=zfs" not in words:
             yield f"make-targets.sh: {words[-1]} names no server, so protection stays off"
 
 

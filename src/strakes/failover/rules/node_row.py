@@ -25,9 +25,9 @@ class NodeRow:
 
 def uses(setup: Setup, what: str) -> bool:
     """Tell whether the setup uses what a row is about."""
-    agents = {one.agent for one in setup.cib.services} if setup.cib else set()
-    devices = {one.agent for one in setup.cib.devices} if setup.cib else set()
-    lustre = bool(setup.lustre or setup.lnet) or any(one.is_lustre for one in (setup.cib.services if setup.cib else ()))
+    agents = {one.agent for one in setup.services}
+    devices = {one.agent for one in setup.devices}
+    lustre = bool(setup.lustre or setup.lnet) or any(one.is_lustre for one in setup.services)
     return {
         "": True,
         "sbd": bool(setup.sbd),

@@ -15,6 +15,7 @@ _ALWAYS_NEEDED = ("pacemaker", "corosync", "sbd", "corosync-qdevice", "multipath
 # What agents start by systemctl.
 _NEEDED_BY = {"nfsserver": ("nfs-server", "rpc-statd", "rpcbind", "nfs-mountd", "nfs-idmapd"), "controld": ("dlm",)}
 _OTHER_MANAGERS = ("heartbeat", "cman", "rgmanager", "openais", "keepalived", "pacemaker_remote")
+_SYSTEM_ID_SOURCES = ("none", "uname", "lvmlocal", "machineid", "appmachineid", "file")
 _LOCAL = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|vd[a-z]+|hd[a-z])p?\d*")
 # Options of zpool import that take what another node has written, or what is not there.
 _IMPORT = {
@@ -35,7 +36,7 @@ _IMPORT = {
 )
 def unit_masked(setup: Setup) -> Iterator[str]:
     """Find masked units that the cluster needs."""
-    services = setup.cib.services if setup.cib else ()
+    services = setup.services
     needed = set(_ALWAYS_NEEDED)
     for one in services:
         needed |= {one.agent.removesuffix(".service")} if one.standard in ("systemd", "service") else set()
@@ -96,26 +97,17 @@ def start_waits_for_the_cluster(setup: Setup) -> Iterator[str]:
 )
 def volumes_owned_by_both(setup: Setup) -> Iterator[str]:
     """Find files of LVM that do not keep what LVM-activate counts on."""
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvm.conf", ""))
-    own = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvmlocal.conf", ""))
+    text = setup.bare("etc/lvm/lvm.conf")
+    own = setup.bare("etc/lvm/lvmlocal.conf")
     for one in setup.pacemaker.services if text else ():
         mode = one.values.get("vg_access_mode", "") if one.agent == "LVM-activate" else ""
-        source = re.search(r"\bsystem_id_source\s*=\s*\"?(\w+)", text)
+        found = re.search(r"\bsystem_id_source\s*=\s*\"?(\w+)", text)
+        source = found[1] if found else ""
         if mode == "system_id" and not source:
             yield f"lvm.conf: no system_id_source, and {one.id} has vg_access_mode=system_id"
-        elif (
-            mode == "system_id"
-            and source
-            and source[1] not in ("none", "uname", "lvmlocal", "machineid", "appmachineid", "file")
-        ):
-            yield f"lvm.conf: system_id_source is {source[1]}"
-        elif (
-            mode == "system_id"
-            and source
-            and source[1] == "lvmlocal"
-            and own
-            and not re.search(r"\bsystem_id\s*=", own)
-        ):
+        elif mode == "system_id" and source not in _SYSTEM_ID_SOURCES:
+            yield f"lvm.conf: system_id_source is {source}"
+        elif mode == "system_id" and source == "lvmlocal" and own and not re.search(r"\bsystem_id\s*=", own):
             yield f"lvmlocal.conf: no system_id, and {one.id} has vg_access_mode=system_id"
         if mode == "lvmlockd" and not re.search(r"\buse_lvmlockd\s*=\s*1", text):
             yield f"lvm.conf: no use_lvmlockd = 1, and {one.id} has vg_access_mode=lvmlockd"
@@ -236,10 +228,10 @@ def dump_that_nobody_announces(setup: Setup) -> Iterator[str]:
     """Find fencing by kdump without its nodes, or without memory for it."""
     if not any(device.agent == "fence_kdump" for device in setup.pacemaker.devices):
         return
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/kdump.conf", ""))
+    text = setup.bare("etc/kdump.conf")
     if text.strip() and not re.search(r"(?m)^\s*fence_kdump_nodes\s+\S", text):
         yield "kdump.conf: no fence_kdump_nodes"
-    grub = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/default/grub", ""))
+    grub = setup.bare("etc/default/grub")
     if grub and "crashkernel=" not in grub:
         yield "default/grub: no crashkernel"
     enabled = enabled_units(setup)

@@ -174,9 +174,7 @@ def watches_itself(setup: Setup) -> Iterator[str]:
         for text in links_of(node).values()
         if text in names
     }
-    moving = (
-        {primitive.values.get("ip", ""): primitive.id for primitive in setup.pacemaker.services} if setup.cib else {}
-    )
+    moving = {primitive.values.get("ip", ""): primitive.id for primitive in setup.pacemaker.services}
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()
         if primitive.agent not in _ASKING or not hosts:
@@ -299,7 +297,7 @@ def _devices_that_differ(resource: Resource) -> Iterator[list[str]]:
 )
 def replication_sides_differ(setup: Setup) -> Iterator[str]:
     """Find DRBD resources with different ports or devices on their two sides."""
-    used = {one.device for one in setup.cib.services} if setup.cib else set()
+    used = {one.device for one in setup.services}
     for resource in setup.drbd:
         for devices in _devices_that_differ(resource):
             if not used & set(devices):

@@ -29,7 +29,7 @@ _MODULES = (
     "fencing_levels",
     "watchdog",
     "timing",
-    "times",
+    "time_rows",
     "replication",
     "services",
     "lustre",

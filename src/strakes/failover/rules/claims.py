@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.possessions import Possessions, possessions_of
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import DRBD_PACEMAKER, OWN, rule
 from strakes.failover.setup import Setup
 
 _MOUNT_PAGE = "https://www.freedesktop.org/software/systemd/man/latest/systemd.mount.html"
@@ -58,7 +58,7 @@ def _taken(owned: Possessions, source: str, place: str) -> str:
     reason="What fstab mounts at boot is mounted on a node that was told to wait, over or below what Pacemaker mounts; "
     "DRBD's device is promoted behind Pacemaker's back.",
     remedy="Remove the line; Pacemaker mounts. What has to be mounted with it is a Filesystem resource after it.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find what the node mounts, or swaps to, although it is DRBD's or Pacemaker's."""

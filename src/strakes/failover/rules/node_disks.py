@@ -12,10 +12,9 @@ from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.layers import volume_groups, volume_named
 from strakes.failover.rules.mentions import mentions_of
-from strakes.failover.rules.rule import QDEVICE, SBD, rule
+from strakes.failover.rules.rule import AGENTS, MULTIPATH, QDEVICE, SBD, rule
 from strakes.failover.setup import Setup
 
-_MULTIPATH = "https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html"
 _LVM = "https://manpages.debian.org/bookworm/lvm2/lvm.conf.5.en.html"
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+p?|vd[a-z]+|hd[a-z])\d*")
 _REDUNDANT = re.compile(r"mirror|raidz[123]?|draid[123]?(:\S+)?")
@@ -45,7 +44,7 @@ def _aliases(setup: Setup) -> list[tuple[str, str]]:
 @rule("pacemaker").error(
     reason="LVM-activate counts on what lvm.conf says: without a name of the system anybody activates the group.",
     remedy='system_id_source = "uname" in lvm.conf; auto_activation_volume_list without the shared groups.',
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def volumes_activated_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find groups of volumes that lvm.conf does not keep for one node."""
@@ -166,7 +165,7 @@ def multipath_against_fencing(setup: Setup) -> Iterator[str]:
 @rule().error(
     reason="One disk is taken for two: two targets, or two disks of a mirror, overwrite each other.",
     remedy="One alias for each disk: for each WWID in multipath.conf, for each path in vdev_id.conf.",
-    source=_MULTIPATH,
+    source=MULTIPATH,
 )
 def disk_with_two_names(setup: Setup) -> Iterator[str]:
     """Find disks with two aliases, and aliases of two disks."""
@@ -182,7 +181,7 @@ def disk_with_two_names(setup: Setup) -> Iterator[str]:
 @rule().error(
     reason="multipath leaves alone what its blacklist names: the aliases that the cluster uses do not appear.",
     remedy="Remove the line from the blacklist, or add the disks to blacklist_exceptions.",
-    source=_MULTIPATH,
+    source=MULTIPATH,
 )
 def disk_hidden_from_multipath(setup: Setup) -> Iterator[str]:
     """Find blacklists of all SCSI disks, or of a disk that has an alias."""
@@ -222,7 +221,7 @@ def disk_hidden_from_multipath(setup: Setup) -> Iterator[str]:
     reason="multipathd then does something else than the file seems to say: sections are left out, or requests go to "
     "controllers that do not own the disk.",
     remedy="Check with: multipath -t; for arrays with ALUA: path_grouping_policy group_by_prio, prio alua.",
-    source=_MULTIPATH,
+    source=MULTIPATH,
 )
 def multipath_reads_it_otherwise(setup: Setup) -> Iterator[str]:
     """Find braces that do not match, and groups of paths that take no notice of ALUA."""
@@ -243,7 +242,7 @@ def multipath_reads_it_otherwise(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="Only lvmlockd keeps two nodes from changing one group of volumes at a time.",
     remedy="activation_mode=exclusive; or vg_access_mode=lvmlockd with a file system for several nodes, such as GFS2.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def volumes_shared_without_locks(setup: Setup) -> Iterator[str]:
     """Find groups that are activated on all nodes without lvmlockd."""

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from strakes.failover.rules.commands import commands_run, enabled_units
 from strakes.failover.rules.lustre import made_targets, options_given
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import AGENTS, MKFS, MULTIPATH, OWN, rule
 from strakes.failover.setup import Setup
 
-_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 _ALWAYS_NEEDED = ("pacemaker", "corosync", "sbd", "corosync-qdevice", "multipathd", "iscsid", "resource-agents-deps")
 # What agents start by systemctl.
 _NEEDED_BY = {"nfsserver": ("nfs-server", "rpc-statd", "rpcbind", "nfs-mountd", "nfs-idmapd"), "controld": ("dlm",)}
@@ -93,7 +92,7 @@ def start_waits_for_the_cluster(setup: Setup) -> Iterator[str]:
     reason="vg_access_mode is kept by lvm.conf alone: without it, or with the other node's name allowed, both nodes "
     "may activate the group.",
     remedy='system_id: system_id_source = "uname", no extra_system_ids. tagging: volume_list with the own groups.',
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def volumes_owned_by_both(setup: Setup) -> Iterator[str]:
     """Find files of LVM that do not keep what LVM-activate counts on."""
@@ -163,7 +162,7 @@ def part_of_a_target_on_one_node(setup: Setup) -> Iterator[str]:
     reason="mkfs.lustre refuses the combination, or makes a target that lacks what Lustre needs.",
     remedy="One of --mdt and --ost; --mgsnode where there is no --mgs; the features that mkfs.lustre chooses by "
     "itself.",
-    source=_MKFS,
+    source=MKFS,
 )
 def target_made_as_it_cannot_be(setup: Setup) -> Iterator[str]:
     """Find options that exclude each other, kinds of disks that are none, and features that are taken away."""
@@ -243,7 +242,7 @@ def dump_that_nobody_announces(setup: Setup) -> Iterator[str]:
     reason="The number before the features says how many words follow: with another one the kernel refuses the table, "
     "and the disk does not appear.",
     remedy='no_path_retry in place of features; or features "1 queue_if_no_path".',
-    source="https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html",
+    source=MULTIPATH,
 )
 def features_miscounted(setup: Setup) -> Iterator[str]:
     """Find features and handlers of multipath with the wrong number before them."""

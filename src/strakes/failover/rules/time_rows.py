@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, PACEMAKER, QDEVICE, SBD, enter
+from strakes.failover.rules.rule import (
+    AGENTS,
+    BOOTH,
+    COROSYNC_CONF,
+    DRBD_CONF,
+    MOUNT_LUSTRE,
+    MULTIPATH,
+    PACEMAKER,
+    PING,
+    QDEVICE,
+    SBD,
+    enter,
+)
 from strakes.failover.rules.times import Limit, TimesOf
 
-_BOOTH = "https://github.com/ClusterLabs/booth/blob/main/docs/boothd.8.txt"
-_MULTIPATH = "https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html"
 _ROWS = (
     TimesOf("corosync").error(
         "token-too-short",
@@ -214,14 +224,14 @@ _ROWS = (
         Limit("dampen", ">=", plus=1.0),
         reason="The nodes notice a dead router at different moments: without dampening the service moves for nothing.",
         remedy="dampen=5s",
-        source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+        source=PING,
     ),
     TimesOf("pacemaker").warning(
         "watched-too-calmly",
         Limit("dampen", "<=", plus=120.0),
         reason="For so long nothing is done about a card or a router that is dead.",
         remedy="dampen=5s",
-        source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+        source=PING,
     ),
     TimesOf("pacemaker").error(
         "stopped-before-its-lease-ends",
@@ -229,7 +239,7 @@ _ROWS = (
         reason="With wait_for_leasetime_on_stop the stop takes longer than the lease of NFSv4 (90 s): it times out, "
         "and the node is powered off at every switch.",
         remedy="op stop timeout=120s, or leave wait_for_leasetime_on_stop out.",
-        source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+        source=f"{AGENTS}/exportfs",
     ),
     TimesOf().error(
         "locks-not-given-back",
@@ -262,14 +272,14 @@ _ROWS = (
         reason="A disk that lost all its paths keeps writes waiting, and neither monitor nor stop comes to an end "
         "before it is given up: the node has to be powered off.",
         remedy="no_path_retry fail (or few tries), replacement_timeout 20",
-        source=_MULTIPATH,
+        source=MULTIPATH,
     ),
     TimesOf().error(
         "device-gone-before-its-paths",
         Limit("device-loss", ">", "fast-io-fail"),
         reason="The device is removed before its requests have failed over to another path.",
         remedy="dev_loss_tmo above fast_io_fail_tmo.",
-        source=_MULTIPATH,
+        source=MULTIPATH,
     ),
     TimesOf("units").error(
         "cluster-program-stopped-too-early",
@@ -328,7 +338,7 @@ _ROWS = (
         reason="Clients that are not waited for, or that give up before their message was sent again, are evicted and "
         "lose what they had not written.",
         remedy="recovery_time_soft=300 recovery_time_hard=900, at_max=600; leave the others out.",
-        source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+        source=MOUNT_LUSTRE,
     ),
     TimesOf("booth").error(
         "ticket-times-contradict",
@@ -336,7 +346,7 @@ _ROWS = (
         reason="A ticket is renewed at half of its time, and every try waits for the other sites: where the tries "
         "take longer than what is left, a slow network loses the ticket and stops the service.",
         remedy="expire=600, timeout=10, retries=5",
-        source=_BOOTH,
+        source=BOOTH,
     ),
     TimesOf("pacemaker", "booth").warning(
         "other-site-does-not-wait",
@@ -344,7 +354,7 @@ _ROWS = (
         reason="After a ticket is lost its site has to stop everything, or power off nodes; without that wait the "
         "other site begins to write at once.",
         remedy="acquire-after of at least stonith-timeout",
-        source=_BOOTH,
+        source=BOOTH,
     ),
 )
 for _row in _ROWS:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.node_options import settings_of_nodes
-from strakes.failover.rules.node_row import NodeRow
+from strakes.failover.rules.node_row import SYSCTL, ZFS, SettingsOf
 from strakes.failover.rules.rule import OWN, QDEVICE, rule
 from strakes.failover.setup import Setup
 
@@ -46,28 +46,25 @@ _SYSTEMD = "https://www.freedesktop.org/software/systemd/man/latest/systemd.serv
 _MODULES_THAT_SERVE = ("drbd", "zfs", "lustre", "lnet", "softdog", "gfs2", "dlm", "nfsd", "dm_multipath")
 _NOTHING_PROVED = re.compile(r"(/usr)?(/bin/)?(true|false)\b")
 _MODULE_SETTINGS = (
-    NodeRow("module softdog", "soft_noboot", "[1yY].*", "the watchdog bites and the node lives"),
-    NodeRow("module softdog", "soft_panic", "[1yY].*", "the node panics in place of a reset, and stands still"),
-    NodeRow(
-        "module zfs", "zfs_multihost_fail_intervals", "0", "a node that cannot write to the pool does not give it up"
+    SettingsOf("module softdog").error("soft_noboot", "[1yY].*", "the watchdog bites and the node lives"),
+    SettingsOf("module softdog").error(
+        "soft_panic", "[1yY].*", "the node panics in place of a reset, and stands still"
     ),
-    NodeRow("module zfs", "zfs_multihost_interval", r"\d{1,2}", "the least is 100 ms"),
-    NodeRow("module spl", "spl_hostid", "0|0x0+", "multihost does not work without a host id"),
-    NodeRow("module drbd", "usermode_helper", r"(?!.*drbdadm).*", "no handler is called, fence-peer neither"),
-    NodeRow("module drbd", "fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
-    NodeRow("module lnet", "accept", "none", "the node takes no connection over TCP: no client reaches it"),
-    NodeRow(
-        "module libcfs",
-        "libcfs_panic_on_lbug",
-        "0",
-        "after an error of Lustre's own its threads hang, and nobody fences",
+    ZFS.error("zfs_multihost_fail_intervals", "0", "a node that cannot write to the pool does not give it up"),
+    ZFS.error("zfs_multihost_interval", r"\d{1,2}", "the least is 100 ms"),
+    SettingsOf("module spl").error("spl_hostid", "0|0x0+", "multihost does not work without a host id"),
+    SettingsOf("module drbd").error("usermode_helper", r"(?!.*drbdadm).*", "no handler is called, fence-peer neither"),
+    SettingsOf("module drbd").error("fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
+    SettingsOf("module lnet").error("accept", "none", "the node takes no connection over TCP: no client reaches it"),
+    SettingsOf("module libcfs").error(
+        "libcfs_panic_on_lbug", "0", "after an error of Lustre's own its threads hang, and nobody fences"
     ),
-    NodeRow("module bonding", "miimon", "0", "the bond does not see that a link is gone"),
+    SettingsOf("module bonding").error("miimon", "0", "the bond does not see that a link is gone"),
 )
 _KERNEL_SETTINGS = (
-    NodeRow("sysctl", r"net\.ipv4\.conf\..*\.arp_ignore", "8", "nobody is told where an address of the cluster is"),
-    NodeRow("sysctl", r"vm\.min_free_kbytes", r"\d{9,}", "so many KiB that no memory is left for programs"),
-    NodeRow("sysctl", r"kernel\.sched_rt_runtime_us", "0", "Corosync and sbd get no time of a processor"),
+    SYSCTL.error(r"net\.ipv4\.conf\..*\.arp_ignore", "8", "nobody is told where an address of the cluster is"),
+    SYSCTL.error(r"vm\.min_free_kbytes", r"\d{9,}", "so many KiB that no memory is left for programs"),
+    SYSCTL.error(r"kernel\.sched_rt_runtime_us", "0", "Corosync and sbd get no time of a processor"),
 )
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise, takewhile
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import meant, options_of
+from strakes.failover.pacemaker_resources import PINGING
 from strakes.failover.rules.commands import commands_run
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
@@ -294,8 +295,6 @@ def watched_by_another_kind_of_name(setup: Setup) -> Iterator[str]:
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()
         with_nids = primitive.agent == "healthLNET" and is_true(primitive.values.get("lctl", "true"))
-        if primitive.agent not in ("ping", "pingd", "healthLNET"):
-            continue
-        for host in hosts:
+        for host in hosts if primitive.agent in PINGING else ():
             if ("@" in host) != with_nids:
                 yield f"cib: {primitive.id} watches {host}"

@@ -16,6 +16,7 @@ from bench.watch.yardstick import Detector, TargetChange, TargetDetector
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 _LEARN, _LEARN_AGAIN = 60, 30
+_REMEMBERED = 20_000
 
 
 def cusum(reference: float, bound: float) -> Detector:
@@ -89,6 +90,8 @@ def ruptures_kernel(penalty: float, least: int) -> Detector:
     def cuts(window: Numbers, learn: int) -> list[int]:
         key = (window.tobytes(), learn)
         if key not in known:
+            if len(known) > _REMEMBERED:
+                known.clear()
             centre, spread = _centre(window[:learn])
             scaled = np.clip((window - centre) / spread, -4, 4)
             fitted = ruptures.KernelCPD(kernel="linear", min_size=least).fit(scaled[:, None])

@@ -31,8 +31,8 @@ def cusum(reference: float, bound: float) -> Detector:
             told = since = -1
             sums = [0.0, 0.0]
             starts = [begin + learn, begin + learn]
-            for index in range(begin + learn, len(logs)):
-                value = float(np.clip((logs[index] - centre) / spread, -4, 4))
+            values = np.clip((logs[begin + learn :] - centre) / spread, -4, 4).tolist()
+            for index, value in enumerate(values, begin + learn):
                 for side, signed in enumerate((value, -value)):
                     sums[side] = max(0.0, sums[side] + signed - reference)
                     if sums[side] == 0.0:

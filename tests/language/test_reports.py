@@ -175,7 +175,7 @@ def test_commands_paths_and_names_stay(message: str, copied: str) -> None:
 @pytest.mark.parametrize(
     ("text", "chinese"),
     [
-        ("In bursts: the budget was too short for 3 runs", "短时突发下：时间预算"),
+        ("varied 3.1-fold, in bursts", "倍，短时突发"),
         ("file layout, writes = a file per process", "文件布局，写 = 每个进程一个文件"),
         (
             "phase 1 (create) items: 5 in A, 6 in B; phase 2 (read) items: 5 in A, 6 in B",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--from",
     "run",
     metavar="RUN",
-    help="Base the advice on this run, or on a file written by strakes export  [default: $STRAKES_PORTRAIT, else the "
+    help="Base the advice on this run, or on a file written by strakes export.  [default: $STRAKES_PORTRAIT, else the "
     "newest "
     "finished survey or study that answers anything about the application, else the one that the site has published]",
 )

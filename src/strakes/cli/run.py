@@ -76,19 +76,20 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
     "--processors",
     type=NumberList(),
     metavar="LIST",
-    help="Keep each rank to one processor, such as 0-3,8; the ranks of a host take them in turn.",
+    help="Bind each rank to one of these processors, such as 0-3,8; the ranks of a host take them in turn.",
 )
 @click.option(
     "--numa-nodes",
     type=NumberList(),
     metavar="LIST",
-    help="Keep each rank and its memory to one NUMA node, such as 0,1; the ranks of a host take them in turn.",
+    help="Bind each rank and its memory to one of these NUMA nodes, such as 0,1; the ranks of a host take them in "
+    "turn.",
 )
 @click.option(
     "--buffer-pages",
     type=click.Choice(("normal", "transparent", "huge")),
-    help="Pages of the ranks' buffers: large ones that the kernel puts together (transparent), or that were set aside "
-    "(huge).",
+    help="Pages of the ranks' buffers: those of the usual size (normal), huge pages that the kernel puts together "
+    "(transparent), or huge pages that were reserved beforehand (huge).",
 )
 def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.

@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 20
 _MOST_VALUES = 100_000
 # What a key without effect is said to be; "" for one that is used, QUIET for one of which nothing need be said.
 QUIET = "changes nothing here"
-_OWN = "strakes reads and writes plain files by calls of its own, with no framework"
+_OWN = "strakes reads and writes plain files with its own calls, without a framework"
 KEYS: Mapping[str, Mapping[str, str]] = {
     "model": {
         "name": QUIET,
@@ -128,7 +128,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
     },
     "storage": {"storage_type": "", "storage_root": "", "storage_options": ""},
     "output": {"folder": "the run is in the store", "log_file": QUIET, "metric": ""},
-    "metric": {"au": "compare it with the interval of what is reported"},
+    "metric": {"au": "compare it with the interval in the report"},
     "profiling": {"profiler": QUIET, "iostat_devices": QUIET},
 }
 # Names of older versions.

@@ -121,7 +121,10 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
         f"{run.id} on {file_system}"
     )
     if not chosen.choices:
-        say_sentence("It answers nothing about this application. What would, is below; --from RUN takes another run.")
+        say_sentence(
+            "This run answers nothing about the application. What would answer it is listed below; --from RUN chooses "
+            "another run."
+        )
     for phase in app.phases:
         say()
         head = f"{phase.name} ({translate(phase.operation)}, {phase.files}):"

@@ -48,7 +48,7 @@ def command(
         return examine_nodes(launch, directory, json)
     if directory is not None:
         remedy = "Add --hosts A,B, or look at it from this host: strakes target DIR"
-        raise BadInputError("DIR can be checked only on nodes", remedy=remedy)
+        raise BadInputError("DIR is checked only together with the nodes", remedy=remedy)
     checks = examine()
     if write_json(json, {"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}):
         _print(checks)

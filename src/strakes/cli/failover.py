@@ -319,7 +319,9 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
     names = drills_in(directory)
     if drill is not None and drill not in names:
         raise BadInputError(
-            f"no drill {drill!r} is recorded", where=str(directory), remedy=f"There are: {', '.join(names)}."
+            f"there is no recording of a drill {drill!r}",
+            where=str(directory),
+            remedy=f"There are: {', '.join(names)}.",
         )
     lines = [read_drill(directory, name) for name in ([drill] if drill else names)]
     if write_document(json, document(lines)):

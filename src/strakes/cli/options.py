@@ -240,7 +240,7 @@ def like_run(like: str | None, **amounts: object) -> Any:
         return None
     if any(amounts.values()):
         remedy = "Leave out --data-per-rank, --files and --phase: they are those of RUN."
-        raise BadInputError("--like cannot be used with amounts of its own", remedy=remedy)
+        raise BadInputError("--like cannot be used together with amounts", remedy=remedy)
     return Store().open(like)
 
 

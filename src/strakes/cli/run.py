@@ -184,7 +184,7 @@ def _run_tool(
         raise BadInputError(
             f"one run takes at least {format_seconds(translated.waits_s)}",
             where=f"strakes run {tool} with --budget {format_seconds(options['budget_s'])}",
-            why="its steps compute for so long, whatever the file system does",
+            why="its steps compute for that long, whatever the file system does",
             remedy=f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out.",
         )
     options |= _several((translated.directory, *translated.beside), translated.plan.ranks, keep=keep or translated.keep)

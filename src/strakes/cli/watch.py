@@ -239,7 +239,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     gates = compare(ring.rows(times[0] - over, times[0]), ring.rows(times[1], times[1] + over))
     if not gates:
         raise BadInputError(
-            "nothing was seen in these times", where=str(ring.directory), remedy="Watch first: strakes watch DIR"
+            "nothing was recorded in these periods", where=str(ring.directory), remedy="Watch first: strakes watch DIR"
         )
     if json is not None:
         rows = [{key: None if value != value else value for key, value in asdict(gate).items()} for gate in gates]
@@ -326,7 +326,7 @@ def replay_command(
             f"{result.series} series over {result.months:.1f} months: "
             f"{counted(result.alarms, 'alarm')} without a cause "
             f"({rate:.2f} a month), {counted(sum(bool(event.cause) for event in events), 'change')} with one; "
-            f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} passed over"
+            f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"
         )
     if json is not None:
         json.write(json_module.dumps(document, indent=1))

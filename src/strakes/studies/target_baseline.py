@@ -214,7 +214,7 @@ class TargetBaseline(Study):
             return Finding(identifier, self.name, f"{claim}: {rate}.", "holds", evidence, interval, tone="good")
         needs = "a narrower interval: give a larger --budget"
         return Finding(
-            identifier, self.name, f"{open_claim} is open: {rate}.", "inconclusive", evidence, interval, needs
+            identifier, self.name, f"{open_claim} is undecided: {rate}.", "inconclusive", evidence, interval, needs
         )
 
     def headlines(self, results: Results) -> Sequence[Headline]:

@@ -213,7 +213,7 @@ def rehearse_command(
     "--yes-this-interrupts-service",
     "agreed",
     is_flag=True,
-    help="Confirm that the drill may interrupt the service. Required.",
+    help="Confirm that the drill may interrupt the service. Required, except with --dry-run.",
 )
 @click.option("--moments", is_flag=True, help="Print every event with its time.")
 @json_option

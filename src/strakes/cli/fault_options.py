@@ -72,7 +72,7 @@ _WORDS = {
         "--peer",
         metavar="ADDRESS",
         default="",
-        help="Machine that is no longer to receive what this machine (or the one that --via reaches) sends.",
+        help="Machine to cut off: it no longer receives what this machine (or the one that --via reaches) sends.",
     ),
     "via": click.option(
         "--via",

@@ -306,7 +306,7 @@ impact_option = click.option(
     multiple=True,
     callback=_read_with(parse_impact),
     metavar="LIMIT",
-    help="Limit the load of all ranks together, such as 200MiB/s or 5000ops/s. May be given once for each unit.",
+    help="Limit the load of all ranks together, such as 200MiB/s or 5000ops/s. Give it twice to limit both.",
 )
 neighbour_option = click.option(
     "--neighbour",
@@ -321,7 +321,7 @@ servers_option = click.option(
     "--servers",
     callback=_read_with(Servers),
     metavar="TEMPLATE",
-    help='Command to put before a command for the server {host}, such as "ssh {host} sudo"; used for counters and '
+    help='Command that runs another command on the server {host}, such as "ssh {host} sudo"; for counters and '
     "settings that only servers have.",
 )
 

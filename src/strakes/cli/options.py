@@ -191,7 +191,7 @@ html_option = click.option(
     "--html",
     type=OUTPUT,
     metavar="FILE",
-    help="Write the HTML report to FILE  [default: report.html in the run's directory]",
+    help="Write the HTML report to FILE.  [default: report.html in the run's directory]",
 )
 json_option = click.option(
     "--json", type=OUTPUT, metavar="FILE", help="Write the results as JSON to FILE (- is standard output)."
@@ -203,21 +203,21 @@ _AMOUNT_OPTIONS = (
         "--data-per-rank",
         type=BYTES,
         metavar="SIZE",
-        help="Data that each rank moves in each phase, such as 4GiB  [default: as the budget and the memory allow]",
+        help="Data that each rank moves in each phase, such as 4GiB.  [default: as the budget and the memory allow]",
     ),
     click.option(
         "--files",
         type=WholeNumber(min=1),
         metavar="N",
-        help="Files that each metadata phase creates, all ranks together. Study population: files at its end. Study "
-        "recovery: files before a fail-over.",
+        help="Files that all ranks together create in each metadata phase. Study population: files there are at its "
+        "end. Study recovery: files that clients create before a fail-over.",
     ),
     click.option(
         "--phase",
         "phase_s",
         type=SECONDS,
         metavar="TIME",
-        help="Length of each phase, such as 30s  [default: as the budget allows]",
+        help="Length of each phase, such as 30s.  [default: as the budget allows]",
     ),
 )
 
@@ -225,10 +225,10 @@ _AMOUNT_OPTIONS = (
 compare_with_option = click.option(
     "--compare-with",
     metavar="LIST",
-    help="Also compare this system with those of the IO500 list (io500), or of a CSV file in the same form.",
+    help="Also compare this system with those of a list: io500 for the IO500 list, or a CSV file in the same form.",
 )
 like_option = click.option(
-    "--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare both runs."
+    "--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare the two runs."
 )
 
 
@@ -240,7 +240,7 @@ def like_run(like: str | None, **amounts: object) -> Any:
         return None
     if any(amounts.values()):
         remedy = "Leave out --data-per-rank, --files and --phase: they are those of RUN."
-        raise BadInputError("--like cannot be used with amounts of its own", remedy=remedy)
+        raise BadInputError("--like cannot be used together with amounts", remedy=remedy)
     return Store().open(like)
 
 
@@ -277,7 +277,7 @@ seed_option = click.option(
     type=WholeNumber(0, MAX_SEED),
     default=draw_seed,
     metavar="N",
-    help="Seed of random choices; the same seed repeats them. Data are new in every run.",
+    help="Seed of random choices; the same seed repeats them, but not the contents of files.",
 )
 
 
@@ -306,22 +306,23 @@ impact_option = click.option(
     multiple=True,
     callback=_read_with(parse_impact),
     metavar="LIMIT",
-    help="Limit the load of all ranks together, such as 200MiB/s or 5000ops/s. May be given once for each.",
+    help="Limit the load of all ranks together, such as 200MiB/s or 5000ops/s. Give it twice to limit both.",
 )
 neighbour_option = click.option(
     "--neighbour",
     "neighbour_s",
     callback=_read_with(_parse_neighbour),
     metavar="LIMIT",
-    help="Protect other users: when their 99th percentile latency exceeds this limit, such as p99=20ms, slow down; "
-    "stop if that does not help.",
+    help="Protect other users: probe the file system meanwhile, and slow down when the 99th percentile of the probe's "
+    "latencies exceeds this limit, such as p99=20ms; stop if that does not help.",
 )
 # ``servers`` is a Servers or None.
 servers_option = click.option(
     "--servers",
     callback=_read_with(Servers),
     metavar="TEMPLATE",
-    help='Command that reaches a server, such as "ssh {host} sudo": for counters and settings that only servers have.',
+    help='Command that runs another command on the server {host}, such as "ssh {host} sudo"; for counters and '
+    "settings that only servers have.",
 )
 
 
@@ -339,20 +340,20 @@ _LAUNCH_OPTIONS = (
         "--ranks",
         type=RANKS,
         metavar="N",
-        help="Use at most N ranks  [default: as many as the plan or study asks for]",
+        help="Use at most N ranks.  [default: as many as the plan or study asks for]",
     ),
     click.option(
         "--hosts",
         type=HOSTS,
         metavar="A,B",
-        help="Hosts to start ranks on  [default: this host; slurm: all hosts of the job]",
+        help="Hosts to start ranks on.  [default: this host; slurm: all hosts of the job]",
     ),
     click.option("--ranks-per-node", type=RANKS, metavar="N", help="Number of ranks on each host."),
     click.option(
         "--mpiexec",
         type=PATH,
         metavar="FILE",
-        help="The mpiexec to use  [default: the one installed with strakes, else the one in PATH]",
+        help="The mpiexec to use.  [default: the one installed with strakes, else the one in PATH]",
     ),
     click.option(
         "--launcher-options", metavar="WORDS", help="Additional options for mpiexec or srun, quoted as one argument."

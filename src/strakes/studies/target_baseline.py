@@ -14,7 +14,7 @@ from strakes.findings.place import Place
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Results
 from strakes.plan import AMOUNT, MetadataPhase, Plan
-from strakes.plan.metadata import MetadataOperation
+from strakes.plan.phases import MetadataOperation
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
 from strakes.statistics.interval import smallest_runs

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.knobs.knob import ANSWERS, COUNTERPARTS, KINDS, WHERES, Knob
-from strakes.toml_file import Keys, TomlFile, parse_toml
+from strakes.toml_file import Keys, TomlFile, flag_value, one_of, parse_toml, text_value
 
 # What stands in braces in files and words, and is known of a target (bindings.py) or of the change.
 PLACEHOLDERS = ("device", "bdi", "instance", "file_system", "ceph", "volume")
@@ -19,30 +19,9 @@ _IN_WRITE = ("value", "place")
 _NAME = re.compile(r"[A-Za-z0-9_.:*-]+")
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("it is not a text")
-    return value
-
-
-def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
-    def check(value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"it must be one of: {', '.join(choices)}")
-        return str(value)
-
-    return check
-
-
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("it is not a number")
-    return value
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("it must be true or false")
     return value
 
 
@@ -62,7 +41,7 @@ def _command(allowed: tuple[str, ...]) -> Callable[[object], tuple[str, ...]]:
 
 
 def _file(value: object) -> str:
-    path = _text(value)
+    path = text_value(value)
     if not path.startswith(("/sys/", "/proc/sys/", "/proc/fs/")):
         raise ValueError("it is not a file in /sys or /proc")
     _check_placeholders(path, PLACEHOLDERS)
@@ -80,7 +59,7 @@ def _check_placeholders(text: str, allowed: tuple[str, ...]) -> None:
 
 
 def _pattern(value: object) -> str:
-    text = _text(value)
+    text = text_value(value)
     try:
         groups = re.compile(text, re.MULTILINE).groups
     except re.error as error:
@@ -91,7 +70,7 @@ def _pattern(value: object) -> str:
 
 
 def _link(value: object) -> str:
-    text = _text(value)
+    text = text_value(value)
     if not text.startswith("https://"):
         raise ValueError("it is not an https:// address")
     return text
@@ -113,11 +92,11 @@ def _name(value: object) -> str:
 _REQUIRED = ("name", "meaning", "kind", "where", "source")
 _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "name": _name,
-    "meaning": _text,
-    "kind": _one_of(KINDS),
-    "where": _one_of(WHERES),
+    "meaning": text_value,
+    "kind": one_of(KINDS),
+    "where": one_of(WHERES),
     "source": _link,
-    "unit": _text,
+    "unit": text_value,
     "least": _number,
     "most": _number,
     "choices": _words,
@@ -126,14 +105,14 @@ _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "write": _command((*PLACEHOLDERS, *_IN_WRITE)),
     "unset": _command(PLACEHOLDERS),
     "in_force": _command(PLACEHOLDERS),
-    "answer": _one_of(ANSWERS),
+    "answer": one_of(ANSWERS),
     "field": _pattern,
-    "by_hand": _text,
-    "root": _flag,
-    "restart": _text,
-    "adjusts": _text,
+    "by_hand": text_value,
+    "root": flag_value,
+    "restart": text_value,
+    "adjusts": text_value,
     "not_from": _not_from,
-    "counterpart": _one_of(COUNTERPARTS),
+    "counterpart": one_of(COUNTERPARTS),
 }
 
 
@@ -150,22 +129,15 @@ def catalogue() -> tuple[Knob, ...]:
         key=lambda file: file.name,
     )
     for place in places:
-        more = load(place.read_text(encoding="utf-8"), place.name)
-        known = {knob.name for knob in knobs}
-        for number, knob in enumerate(more):
-            if knob.name in known:
-                file = TomlFile(place.name, place.read_text(encoding="utf-8"), {})
-                raise file.error(
-                    ("knob", number, "name"),
-                    f"two knobs are called {knob.name}",
-                    remedy="Give one of them another name.",
-                )
-        knobs += more
+        knobs += load(place.read_text(encoding="utf-8"), place.name, {knob.name for knob in knobs})
     return tuple(knobs)
 
 
-def load(text: str, name: str) -> tuple[Knob, ...]:
-    """Read the knobs of one file. Raises BadInputError with file, line and key."""
+def load(text: str, name: str, taken: Collection[str] = ()) -> tuple[Knob, ...]:
+    """Read the knobs of one file; names that are ``taken`` are another file's.
+
+    Raises BadInputError with file, line and key.
+    """
     file = parse_toml(text, name, "the catalogue")
     for key in file.values:
         if key not in ("file_systems", "knob"):
@@ -177,7 +149,7 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
     knobs: dict[str, Knob] = {}
     for number, entry in enumerate(entries):
         knob = _knob(file, number, entry, file_systems)
-        if knob.name in knobs:
+        if knob.name in knobs or knob.name in taken:
             raise file.error(
                 ("knob", number, "name"), f"two knobs are called {knob.name}", remedy="Give one of them another name."
             )

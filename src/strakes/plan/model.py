@@ -37,6 +37,7 @@ PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_page
 class Plan:
     """A team of ``ranks`` and the phases it runs in order, with a barrier between them.
 
+    >>> from strakes.plan import MetadataPhase
     >>> plan = Plan(ranks=2, phases=(MetadataPhase("create", "file-create", "unique", items=10),))
     >>> plan.to_json()["team"], len(plan.fingerprint())
     ({'ranks': 2}, 16)
@@ -212,6 +213,7 @@ def placed(plan: Plan, placement: Mapping[str, str]) -> Plan:
 
     Raises BadInputError for a value that the schema does not take.
 
+    >>> from strakes.plan import MetadataPhase
     >>> placed(Plan(2, (MetadataPhase("create", "file-create", "unique", items=10),)), {"processors": "0-1"}).processors
     '0-1'
     """

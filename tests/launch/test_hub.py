@@ -151,7 +151,7 @@ def test_of_nodes_that_do_not_answer_the_names_and_the_last_words_are_told(waiti
 def test_nodes_without_names_that_do_not_answer_are_counted(waiting: Callable[..., Hub]) -> None:
     with pytest.raises(EnvironmentLacksError) as refused:
         waiting((["true"], ["", ""])).__enter__()
-    assert refused.value.where == "0 of 2 nodes" and refused.value.why == "nothing was heard of them"
+    assert refused.value.where == "0 of 2 nodes" and refused.value.why == "nothing was heard from them"
     with pytest.raises(EnvironmentLacksError) as refused:
         waiting((["sh", "-c", "echo no such node >&2"], [""])).__enter__()
     assert refused.value.why == "no such node"

@@ -263,7 +263,10 @@ def _gain(best: Measured, other: Measured, factor: str, results: Results) -> Int
     """Return how many times better, by fresh runs if there are enough; None for the same cell or too few runs."""
     if best is other:
         return None
-    for purpose, runs in (("confirm", "fresh paired runs"), ("measure", "paired runs, of which it was also chosen")):
+    for purpose, runs in (
+        ("confirm", "fresh paired runs"),
+        ("measure", "paired runs, which were also used to choose it"),
+    ):
         ratio = better_ratio(best, other, results.confidence, purpose)
         if ratio is not None and ratio.interval is not None:
             of = f"ratio to {level_text(factor, other.settings[factor])}, {ratio.runs} {runs}"

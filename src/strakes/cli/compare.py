@@ -28,7 +28,7 @@ FAILED_STATUS = 1
     "factors",
     multiple=True,
     metavar="KEY",
-    help="Let the runs differ in KEY, such as backend, because that is what you compare.",
+    help="Allow the runs to differ in KEY, such as backend, because that is what you compare.",
 )
 @click.option(
     "--cell", "cells", multiple=True, metavar="PATTERN", help="Use only cells whose id matches, such as '*:write'."

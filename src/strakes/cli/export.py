@@ -21,7 +21,7 @@ _OVER_TIME = ("csv", "parquet", "openmetrics")
     "--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="Format to write."
 )
 @click.option(
-    "-o", "--output", type=OUTPUT, default="-", help="Write to FILE  [default: standard output; Parquet needs a file]"
+    "-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output; Parquet needs a file]"
 )
 @click.option(
     "--over-time",

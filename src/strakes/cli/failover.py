@@ -168,7 +168,8 @@ def rehearse_command(
 @click.option(
     "--restore-after",
     type=SECONDS,
-    help="Undo the fault after this time instead of when the clients end (at most 60 s after the last file).",
+    help="Undo the fault this long after it was caused. Without this option it is undone when the clients end, at most "
+    "60 s after the last file.",
 )
 @click.option(
     "--on-the-mount",
@@ -178,17 +179,22 @@ def rehearse_command(
 @click.option(
     "--read-on",
     metavar="HOST",
-    help="Client that reads the files back, reached by --servers  [default: this machine, by its mount]",
+    help="Host that reads the files back, reached with --servers.  [default: this machine, through its mount]",
 )
 @click.option(
     "--read-in",
     type=PathType(path_type=PurePosixPath),
     metavar="DIR",
-    help="Path of DIR on that client  [default: DIR]",
+    help="Path of DIR on that host.  [default: DIR]",
 )
 @click.option("--alerts", type=PATH, help="Read alerts from lines that are appended to FILE during the drill.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
-@click.option("--yes-this-interrupts-service", "agreed", is_flag=True, help="Confirm the interruption. Required.")
+@click.option(
+    "--yes-this-interrupts-service",
+    "agreed",
+    is_flag=True,
+    help="Confirm that the drill may interrupt the service. Required, except with --dry-run.",
+)
 @click.option("--moments", is_flag=True, help="Print every event with its time.")
 @json_option
 def drill_command(
@@ -293,7 +299,9 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
     names = drills_in(directory)
     if drill is not None and drill not in names:
         raise BadInputError(
-            f"no drill {drill!r} is recorded", where=str(directory), remedy=f"There are: {', '.join(names)}."
+            f"there is no recording of a drill {drill!r}",
+            where=str(directory),
+            remedy=f"There are: {', '.join(names)}.",
         )
     lines = [read_drill(directory, name) for name in ([drill] if drill else names)]
     if write_document(json, document(lines)):

@@ -65,11 +65,14 @@ _WORDS = {
         "--target",
         metavar="NAME",
         default="",
-        help="Lustre target to act on, such as labfs-MDT0001  [default: the metadata target that DIR is on]",
+        help="Lustre target to act on, such as labfs-MDT0001.  [default: the metadata target that DIR is on]",
     ),
     "nic": click.option("--nic", metavar="NAME", default="", help="Network card to switch off, such as eth1."),
     "peer": click.option(
-        "--peer", metavar="ADDRESS", default="", help="Machine that no longer receives what this one (or --via) sends."
+        "--peer",
+        metavar="ADDRESS",
+        default="",
+        help="Machine to cut off: it no longer receives what this machine (or the one that --via reaches) sends.",
     ),
     "via": click.option(
         "--via",

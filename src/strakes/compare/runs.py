@@ -71,10 +71,10 @@ def compare_runs(
     cautions = _drift("A", [first for first, _ in measured]) + _drift("B", [other for _, other in measured])
     if _cleared(a.visits, b.visits):
         cautions.append(
-            "The ratios are those of these two runs, made at different times. How much runs of the same differ, one "
-            f"pair does not show, so nothing is called SAME, and only what exceeds {100 * ONE_PAIR:.0f} % and the "
-            "differences between the parts of each run is called a difference. Eight runs or more of each, made in "
-            "turn, tell more: strakes compare A1,A2,... B1,B2,...."
+            "The ratios are those of these two runs, made at different times. One pair does not show how much runs of "
+            "the same system differ. So nothing is called SAME, and a difference counts only if it exceeds "
+            f"{100 * ONE_PAIR:.0f} % and the differences between the parts of each run. Eight or more runs of each, "
+            "made in turn, show more: strakes compare A1,A2,... B1,B2,...."
         )
     cautions += overloaded("A", a) + overloaded("B", b)
     disturbed = any("has drift" in text or "overloaded" in text for text in cautions)

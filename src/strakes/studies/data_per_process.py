@@ -27,7 +27,7 @@ class DataPerProcess(Study):
 
     name = "data-per-process"
     title = "Data per process"
-    question = "With how much data per process do writes saturate, and when do reads no longer come from the cache?"
+    question = "At how much data per process do writes saturate, and when do reads no longer come from the cache?"
     source = "S1"
     in_survey = True
 

@@ -23,7 +23,7 @@ class HybridIo(Study):
 
     name = "hybrid-io"
     title = "Hybrid I/O"
-    question = "Are large buffered calls faster as direct ones?"
+    question = "Are large buffered calls faster if the file system turns them into direct ones?"
     source = "Lustre"
     needs_description = True
 

@@ -30,7 +30,7 @@ class LastingRates(Study):
 
     name = "lasting-rates"
     title = "Rates that last"
-    question = "How fast are large calls, creating and removing while they go on?"
+    question = "How fast are large calls, file creation and removal when they last?"
     source = "strakes"
     in_survey = True
 

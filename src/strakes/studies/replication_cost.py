@@ -39,8 +39,8 @@ class ReplicationCost(Study):
     name = "replication-cost"
     title = "What replicating metadata costs"
     question = (
-        "How many files per second with replication, how many bytes are replicated per file, and how fast is "
-        "it without?"
+        "How many files per second are created with replication, how many bytes are replicated per file, and how "
+        "many files are created without it?"
     )
     source = "S2"
 

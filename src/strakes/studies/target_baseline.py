@@ -192,7 +192,8 @@ class TargetBaseline(Study):
             claim = f"The {kind} target {name} keeps up with the others"
             return self.finding(identifier, f"{claim}: {rate}.", "holds", evidence, interval, tone="good")
         needs = "a narrower interval: give a larger --budget"
-        return self.finding(identifier, f"{open_claim} is open: {rate}.", "inconclusive", evidence, interval, needs)
+        text = f"{open_claim} is undecided: {rate}."
+        return self.finding(identifier, text, "inconclusive", evidence, interval, needs)
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return none: the findings name the slow targets."""

@@ -23,7 +23,7 @@ class Writers(Study):
 
     name = "writers"
     title = "Writers"
-    question = "How many of the processes of a node should write, for how much data each?"
+    question = "How many processes of a node should write, depending on how much data each has?"
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:

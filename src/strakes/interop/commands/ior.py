@@ -59,9 +59,9 @@ OPTIONS: dict[str, ForeignOption] = {
     "M": ForeignOption("memory to occupy on each node meanwhile, as a size", takes=True),
     "O": ForeignOption("settings, KEY=VALUE,...", takes=True),
     "p": ForeignOption("allocate the file before writing"),
-    "B": ForeignOption("O_DIRECT, of older versions"),
+    "B": ForeignOption("O_DIRECT, in older versions of IOR"),
     "posix.odirect": ForeignOption("O_DIRECT"),
-    "collective": ForeignOption("as -c"),
+    "collective": ForeignOption("the same as -c"),
     "i": noted("repetitions", _REPEATED, takes=True),
     "d": noted("seconds between repetitions", "strakes does not wait between repetitions", takes=True),
     "T": noted("time limit in minutes", "give the time to strakes as --budget, before the word ior", takes=True),
@@ -90,9 +90,9 @@ OPTIONS: dict[str, ForeignOption] = {
     ),
     "U": refused("file of hints", "A plan takes hints where the engine was built with MPI-IO.", takes=True),
     "y": refused("two mounts", "Name a file in each of them: -F -o A/FILE@B/FILE."),
-    "Y": refused("fsync after every write", "The nearest is -e: fsync at the end of the write."),
+    "Y": refused("fsync after every write", "The nearest equivalent is -e: fsync at the end of the write."),
     "J": refused("HDF5 alignment", "Leave it out.", takes=True),
-    "I": refused("a data set for each task", "The nearest is -F."),
+    "I": refused("a data set for each task", "The nearest equivalent is -F."),
     "n": refused("no fill in HDF5", "Leave it out."),
     "P": refused("shared file pointer", "Leave it out."),
     "S": refused("strided data type", "Leave it out; -s with a shared file is strided."),
@@ -331,8 +331,8 @@ def _as_option(directive: str) -> list[str]:
 OPTIONS |= {f"{DIRECTIVE}{name}": noted("where results go", _IN_STORE, takes=True) for name in _OUTPUT_DIRECTIVES}
 OPTIONS |= {
     f"{DIRECTIVE}{name}": noted(
-        "other ways to end than -D",
-        "tasks end at the deadline, and the rate is of what they did until then",
+        "other ways to end a phase than -D",
+        "tasks end at the deadline, and the rate is that of what they did until then",
         takes=True,
     )
     for name in _STONEWALL_DIRECTIVES

@@ -253,7 +253,7 @@ def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -
             )
     if asked is not None:
         if stated > asked:
-            command.note(f"fewer ranks than tasks: strakes run -n {asked} has the last word")
+            command.note(f"fewer ranks than tasks: strakes run -n {asked} decides")
         return min(asked, stated or asked)
     if stated:
         return stated

@@ -112,7 +112,7 @@ def _faults(phase: str, stopped_by: Sequence[str], plan: Plan) -> tuple[str, ...
     if seconds < VALID_STONEWALL_S:
         faults.append(f"its stonewall is {seconds:g} s instead of {VALID_STONEWALL_S} s")
     if any(ending != "seconds" for ending in stopped_by):
-        faults.append("it came to its end before the stonewall")
+        faults.append("it ended before the stonewall")
     return tuple(faults)
 
 

@@ -1,4 +1,7 @@
-"""The catalogue of knobs, read strictly from ``catalogue/*.toml``: a wrong entry is named with its file and line."""
+"""The catalogue of knobs, read strictly from ``catalogue/*.toml``: a wrong entry is named with its file and line.
+
+What a file says at its top is said for every knob in it that does not say otherwise; ``{name}`` there is the knob's.
+"""
 
 from __future__ import annotations
 
@@ -90,6 +93,8 @@ def _name(value: object) -> str:
 
 
 _REQUIRED = ("name", "meaning", "kind", "where", "source")
+# How strakes reads and changes a knob itself: nothing for one that is changed by hand.
+_WAYS = ("file", "read", "write", "unset", "in_force", "answer")
 _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "name": _name,
     "meaning": text_value,
@@ -139,16 +144,19 @@ def load(text: str, name: str, taken: Collection[str] = ()) -> tuple[Knob, ...]:
     Raises BadInputError with file, line and key.
     """
     file = parse_toml(text, name, "the catalogue")
-    for key in file.values:
-        if key not in ("file_systems", "knob"):
-            raise file.error((key,), f"unknown key {key!r}", remedy="A catalogue has file_systems and [[knob]] tables.")
+    common = {key: value for key, value in file.values.items() if key not in ("file_systems", "knob")}
+    for key, value in common.items():
+        if key not in _CHECKS or key == "name":
+            remedy = "A catalogue has file_systems, keys for all of its knobs, and [[knob]] tables."
+            raise file.error((key,), f"unknown key {key!r}", remedy=remedy)
+        _checked(file, (key,), _CHECKS[key], _with_name(value, key))
     file_systems = _checked(file, ("file_systems",), _words, file.values.get("file_systems"))
     entries = file.values.get("knob")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise file.error(("knob",), "the catalogue has no [[knob]] table", remedy="Add at least one [[knob]] table.")
     knobs: dict[str, Knob] = {}
     for number, entry in enumerate(entries):
-        knob = _knob(file, number, entry, file_systems)
+        knob = _knob(file, number, entry, common, file_systems)
         if knob.name in knobs or knob.name in taken:
             raise file.error(
                 ("knob", number, "name"), f"two knobs are called {knob.name}", remedy="Give one of them another name."
@@ -157,8 +165,16 @@ def load(text: str, name: str, taken: Collection[str] = ()) -> tuple[Knob, ...]:
     return tuple(knobs.values())
 
 
-def _knob(file: TomlFile, number: int, entry: Mapping[str, object], file_systems: tuple[str, ...]) -> Knob:
+def _knob(
+    file: TomlFile,
+    number: int,
+    own: Mapping[str, object],
+    common: Mapping[str, object],
+    file_systems: tuple[str, ...],
+) -> Knob:
     at: Keys = ("knob", number)
+    taken = {key: value for key, value in common.items() if key not in _WAYS or "by_hand" not in own}
+    entry = {key: _with_name(value, own.get("name")) for key, value in (taken | dict(own)).items()}
     unknown = next((key for key in entry if key not in _CHECKS), None)
     if unknown is not None:
         raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=f"The keys are: {', '.join(_CHECKS)}.")
@@ -178,6 +194,12 @@ def _knob(file: TomlFile, number: int, entry: Mapping[str, object], file_systems
             remedy="The entries around it are examples.",
         )
     return knob
+
+
+def _with_name(value: object, name: object) -> object:
+    if not isinstance(value, list) or not isinstance(name, str):
+        return value
+    return [word.replace("{name}", name) if isinstance(word, str) else word for word in value]
 
 
 def _checked(file: TomlFile, keys: Keys, check: Callable[[object], Any], value: object) -> Any:

@@ -37,9 +37,7 @@ FAILED_STATUS = 1
     "--fail-on", metavar="LIST", help="Exit with status 1 on any of these results, such as slower:5%,inconclusive."
 )
 @json_option
-@click.option(
-    "--html", type=OUTPUT, metavar="FILE", help="Write the comparison as an HTML page to FILE (- is standard output)."
-)
+@click.option("--html", type=OUTPUT, help="Write the comparison as an HTML page to FILE (- is standard output).")
 def command(
     a: str,
     b: str,

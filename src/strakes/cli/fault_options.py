@@ -83,10 +83,7 @@ _WORDS = {
     "bmc": click.option("--bmc", metavar="HOST[:PORT]", default="", help="BMC of the server whose power is cut."),
     "bmc_user": click.option("--bmc-user", metavar="USER", default="", help="User name on the BMC."),
     "bmc_password_file": click.option(
-        "--bmc-password-file",
-        type=PATH,
-        metavar="FILE",
-        help="File with the password of the BMC, readable by you alone.",
+        "--bmc-password-file", type=PATH, help="File with the password of the BMC, readable by you alone."
     ),
 }
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ipaddress
 import json
 import random
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
+from strakes.lab.ports import is_listening
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
 
@@ -37,9 +37,7 @@ class LabNetwork:
 
     def answers(self, port: int) -> bool:
         """Whether somebody listens on a port of the server."""
-        with socket.socket() as probe:
-            probe.settimeout(1.0)
-            return probe.connect_ex((self.server, port)) == 0
+        return is_listening(port, self.server)
 
 
 def make_network(site: LabSite) -> LabNetwork:

@@ -12,7 +12,7 @@ from strakes.findings.claims import Claim
 from strakes.findings.portrait import Finding, IntervalOf, Point, Series, Setting
 from strakes.findings.results import Measured, Results
 from strakes.plan import Stop, TransferPhase
-from strakes.plan.transfer import Access, Sharing
+from strakes.plan.phases import Access, Sharing
 from strakes.statistics.contrast import paired_logs, paired_ratio
 from strakes.statistics.interval import Estimate, Interval, median, smallest_runs
 from strakes.statistics.saturation import Level, Saturation, saturation

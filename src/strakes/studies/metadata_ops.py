@@ -21,7 +21,7 @@ from strakes.findings.portrait import (
 )
 from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Plan, Stop
-from strakes.plan.metadata import MetadataOperation
+from strakes.plan.phases import MetadataOperation
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.compose import (
     NO_COST,

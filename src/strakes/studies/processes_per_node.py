@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Finding, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
 from strakes.statistics.interval import smallest_runs
@@ -210,10 +210,6 @@ class ProcessesPerNode(Study):
                 f"processes per node, {operation}s", f"{operation}s", _of_node(results, operation), "ranks", results
             )
         ]
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return none: the summary screen has nothing of this study."""
-        return ()
 
 
 def _of_node(results: Results, operation: str) -> list[Measured]:

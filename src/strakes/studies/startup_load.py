@@ -11,7 +11,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.plan.stage import StagePhase
+from strakes.plan.phases import StagePhase
 from strakes.studies.scenario import best_advice, enough_runs, speed_ups
 from strakes.studies.study import Advice, Context, Study
 from strakes.targets.description import Layout

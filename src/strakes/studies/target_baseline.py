@@ -11,10 +11,10 @@ from typing import Literal
 
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
+from strakes.findings.portrait import Figure, Finding, IntervalOf, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Results
 from strakes.plan import AMOUNT, MetadataPhase, Plan
-from strakes.plan.metadata import MetadataOperation
+from strakes.plan.phases import MetadataOperation
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
 from strakes.statistics.interval import smallest_runs
@@ -194,10 +194,6 @@ class TargetBaseline(Study):
         needs = "a narrower interval: give a larger --budget"
         text = f"{open_claim} is undecided: {rate}."
         return self.finding(identifier, text, "inconclusive", evidence, interval, needs)
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return none: the findings name the slow targets."""
-        return []
 
 
 def _comparisons(targets: int, operations: int) -> int:

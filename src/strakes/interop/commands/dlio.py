@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError
 from strakes.interop.commands.dlio_file import KEYS, NOT_SUPPORTED, QUIET, Configuration, read_configuration
-from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, plan_of, ranks_of
+from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, plan_of, ranks_of, wrong
 from strakes.units import MIB, counted
 
 OPTIONS: dict[str, ForeignOption] = {}
@@ -52,7 +51,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     """Translate ``CONFIG.yaml`` into a plan. Raises BadInputError that names the line at fault."""
     if len(words) != 1 or not words[0]:
         remedy = "Give one file: strakes run -n 4 dlio unet3d.yaml"
-        raise BadInputError("dlio takes a configuration and nothing else", where="strakes run dlio", remedy=remedy)
+        raise wrong("dlio", "dlio takes a configuration and nothing else", remedy=remedy)
     configuration, notes = read_configuration(Path(words[0]))
     command = GivenCommand("dlio", notes=list(dict.fromkeys(notes)))
     ranks = ranks_of("dlio", asked_ranks, 0, command)

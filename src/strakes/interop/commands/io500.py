@@ -21,6 +21,7 @@ from strakes.interop.commands.words import (
     place_of,
     plan_of,
     ranks_of,
+    wrong,
 )
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
 
@@ -229,7 +230,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
     if len(words) != 1 or not words[0]:
         remedy = "Give one file: strakes run -n 4 io500 config.ini"
-        raise BadInputError("io500 takes a configuration and nothing else", where="strakes run io500", remedy=remedy)
+        raise wrong("io500", "io500 takes a configuration and nothing else", remedy=remedy)
     configuration, notes = read_configuration(Path(words[0]))
     command = GivenCommand("io500", notes=notes)
     ranks = ranks_of("io500", asked_ranks, 0, command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from strakes.errors import BadInputError, nearest_word
+from strakes.errors import nearest_word
 from strakes.interop.commands.io500 import fit_amounts
 from strakes.interop.commands.words import (
     DIRECTIVE,
@@ -20,6 +20,7 @@ from strakes.interop.commands.words import (
     quiet,
     ranks_of,
     refused,
+    wrong,
 )
 
 _REPEATED = (
@@ -211,20 +212,14 @@ def _common(command: GivenCommand) -> dict[str, object]:
     transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
         why = f"{block} % {transfer}"
-        raise BadInputError(
-            "the block size (-b) must be a multiple of the transfer size (-t)", where="strakes run ior", why=why
-        )
+        raise wrong("ior", "the block size (-b) must be a multiple of the transfer size (-t)", why=why)
     api = command.text("a", "POSIX").split()[0].upper()
     if api not in _BACKENDS:
-        raise BadInputError(
-            f"-a {api}: no such interface", where="strakes run ior", remedy=f"One of: {', '.join(_BACKENDS)}."
-        )
+        raise wrong("ior", f"-a {api}: no such interface", remedy=f"One of: {', '.join(_BACKENDS)}.")
     direct = any(command.flag(name) for name in ("B", "posix.odirect"))
     if direct and transfer % 512:
         why = f"-t {transfer}"
-        raise BadInputError(
-            "O_DIRECT needs a transfer size (-t) that is a multiple of 512", where="strakes run ior", why=why
-        )
+        raise wrong("ior", "O_DIRECT needs a transfer size (-t) that is a multiple of 512", why=why)
     per_process = command.flag("F")
     segments = command.whole("s", 1, least=1)
     access = "random" if command.flag("z") else ("segmented" if per_process else "strided")
@@ -286,7 +281,7 @@ def _directories(command: GivenCommand) -> list[Path]:
     paths = command.paths("o", "testFile")
     if len(paths) > 1 and not command.flag("F"):
         remedy = "Give -F, for a file for each task, or measure one file at a time."
-        raise BadInputError("-o names several files, and tasks share one", where="strakes run ior", remedy=remedy)
+        raise wrong("ior", "-o names several files, and tasks share one", remedy=remedy)
     places = [place_of("ior", path.parent) for path in paths]
     # Files of one directory are no different places.
     different = list(dict.fromkeys(places))
@@ -318,7 +313,7 @@ def _as_option(directive: str) -> list[str]:
     key, equals, value = directive.partition("=")
     name = key.strip().lower()
     if not equals:
-        raise BadInputError(f"-O {directive}: not KEY=VALUE", where="strakes run ior")
+        raise wrong("ior", f"-O {directive}: not KEY=VALUE")
     if name in _QUIET_DIRECTIVES:
         return []
     if name in (*_OUTPUT_DIRECTIVES, *_STONEWALL_DIRECTIVES, _WEAR_OUT, _STATUS_FILE):
@@ -327,7 +322,7 @@ def _as_option(directive: str) -> list[str]:
     if letter is None:
         near = nearest_word(name, _DIRECTIVES, cutoff=0.4)
         nearest = f"The nearest supported one is {near}." if near else f"One of: {', '.join(_DIRECTIVES)}."
-        raise BadInputError(f"unknown directive -O {key}", where="strakes run ior", remedy=nearest)
+        raise wrong("ior", f"unknown directive -O {key}", remedy=nearest)
     if OPTIONS[letter].takes:
         return [f"-{letter}", value]
     return [f"-{letter}"] if value.strip() not in ("0", "") else []

@@ -8,7 +8,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
@@ -158,7 +157,7 @@ def to_io500_summary(run: Run) -> str:
     return "\n".join(text) + "\n"
 
 
-def to_io500_json(run: Run) -> Mapping[str, Any]:
+def to_io500_json(run: Run) -> dict[str, object]:
     """Return the same as an object. Raises BadInputError for a run that is none of IO500's."""
     lines, score = io500_results(run)
     return {

@@ -17,6 +17,7 @@ from strakes.studies.compose import (
     series,
 )
 from strakes.studies.study import Advice, Context, Study
+from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes, typed_bytes
 
@@ -120,13 +121,14 @@ class TransferSize(Study):
             amount,
             direct=direct,
             cache="drop",
+            rank_shift=context.shift,
             stop=context.stonewall(),
         )
         return Cell(
             self.name,
             key,
             settings,
-            Plan(context.team, (write, read), context.seed),
+            Plan(context.team, (write, read), context.seed, context.shift or None),
             (
                 Measure("write", "bytes_per_s", {"operation": "write"}),
                 Measure("read", "bytes_per_s", {"operation": "read"}),
@@ -226,25 +228,23 @@ class TransferSize(Study):
         return findings
 
     def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the smallest transfer size that seems as good as any, per operation."""
-        return [
-            advice
-            for operation in ("write", "read")
-            for advice in saturation_advice(
-                f"transfer size, {operation}s",
-                f"buffered {operation}s",
-                _usual(results, operation, "buffered"),
-                "transfer_bytes",
-                results,
-            )
-        ]
+        """Return the smallest transfer size that seems as good as any, per operation: past a cache that answers."""
+        advice: list[Advice] = []
+        for operation in ("write", "read"):
+            names = (f"transfer size, {operation}s", f"buffered {operation}s")
+            cells = _usual(results, operation, "buffered")
+            if not cells:
+                names = (f"transfer size, O_DIRECT {operation}s", f"O_DIRECT {operation}s")
+                cells = _usual(results, operation, "direct")
+            advice += saturation_advice(*names, cells, "transfer_bytes", results)
+        return advice
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates of the largest calls, buffered and direct, unless a cache of this node answered."""
         lines = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
-                cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell)]
+                cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell, results.facts)]
                 if cells:
                     # Not the best one: of many, the one that looks best was lucky, too.
                     largest = max(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))
@@ -257,6 +257,9 @@ class TransferSize(Study):
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
     """Return what a short survey measures first: small and large calls, and large ones past the cache."""
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
+        return 1
+    # Where a cache answers buffered reads, the others tell which size suffices.
+    if io == "direct" and transfer == 64 * KIB and not context.shift and own_cache(context.file_system):
         return 1
     return _FIRST.get((io, transfer), 4)
 

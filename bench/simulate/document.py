@@ -20,7 +20,7 @@ from strakes.statistics.contrast import Verdict
 STOPS: tuple[Stop, ...] = ("width", "runs", "time")
 DESIGNS: tuple[Design, ...] = ("apart", "apart, shifted", "apart, wandering", "in turn")
 MARGIN = 0.05
-CORRELATIONS = (0.0, 0.5, 0.8)
+CORRELATIONS = (0.0, 0.5, 0.8, 0.9)
 
 
 def coverage_table(tries: int) -> str:
@@ -187,21 +187,31 @@ def dependent_table(tries: int) -> str:
     for scatter in (0.1, 0.3):
         for name, pairs, designs in (
             ("`compare A B`", False, ((1, 12), (4, 12), (4, 40), (20, 12))),
-            ("in pairs: `--against`, runs made in turn", True, ((1, 8), (1, 20), (4, 8), (4, 12), (4, 40), (20, 12))),
+            (
+                "in pairs: `--against`, runs made in turn",
+                True,
+                ((1, 8), (1, 20), (4, 8), (6, 8), (4, 12), (4, 40), (20, 12)),
+            ),
         ):
             for cells, runs in designs:
                 shares = [
                     called(cells, runs, alike, scatter, tries, _seed(name, cells, runs, alike, scatter), pairs=pairs)
                     for alike in CORRELATIONS
                 ]
+                found = called(
+                    cells, runs, 0.0, scatter, few, _seed(name, cells, runs, "found", scatter), pairs=pairs, apart=2.0
+                ).of_cells
                 of = f"{cells} cell{'s' if cells > 1 else ''} of {runs} runs"
-                both = [f"{_percent(any_cell)} / {_percent(overall)}" for any_cell, overall in shares]
-                rows.append([name, of, f"{100 * scatter:.0f} %", *both])
+                both = [f"{_percent(share.any_cell)} / {_percent(share.overall)}" for share in shares]
+                rows.append([name, of, f"{100 * scatter:.0f} %", *both, _percent(found)])
     for runs in (10, 14, 30, 100):
         told_of = [changes_told(runs, alike, 0.1, few, _seed("history", runs, alike)) for alike in CORRELATIONS]
-        rows.append(["`history`", f"{runs} runs", "10 %", *map(_percent, told_of)])
-    heads = ["what", "of", "scatter", *(f"correlation {alike:g}" for alike in CORRELATIONS)]
-    nominal = "any cell called / overall called, nominal error 10 % each; a change told by `history`, nominal 5 %"
+        rows.append(["`history`", f"{runs} runs", "10 %", *map(_percent, told_of), ""])
+    heads = ["what", "of", "scatter", *(f"correlation {alike:g}" for alike in CORRELATIONS), "found"]
+    nominal = (
+        "any cell called / overall called, nominal error 10 % each; a change told by `history`, nominal 5 %; "
+        f"found: of independent runs that differ by twice their scatter, so many cells ({few:,} tries)"
+    )
     return f"{tries:,} tries a figure ({few:,} of `history`): {nominal}.\n\n{_table(heads, rows)}"
 
 

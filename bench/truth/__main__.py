@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from bench.simulate.document import placed
+from bench.truth.hard import hard
 from bench.truth.judge import Verdict, judge
 from bench.truth.newest import every_truth, newest_truths, truth_named
 from bench.truth.noise import Noise, five, later_noises, log_normal, more_noises, noise_named
@@ -71,6 +72,11 @@ def _cases_of(pairs: Sequence[tuple[Truth, Noise]]) -> tuple[list[Case], list[Ca
     return [case for case in every if case.truth == EQUAL], [case for case in every if case.truth != EQUAL]
 
 
+def hard_cases() -> tuple[list[Case], list[Case]]:
+    """Return all cells equal, and planted truths, of :mod:`bench.truth.hard`."""
+    return _cases_of(hard())
+
+
 def line(case: Case, verdicts: Sequence[Verdict]) -> str:
     """One row of the table."""
     surveys = len(verdicts)
@@ -101,10 +107,11 @@ def main() -> None:
     )
     parser.add_argument("--unforeseen", action="store_true", help="make the table of what was once unseen")
     parser.add_argument("--second", action="store_true", help="make the table of the second set of unseen truths")
+    parser.add_argument("--hard", action="store_true", help="make the table of what was made with the rules in view")
     parser.add_argument("--tell", action="store_true", help="name the false sentences")
     arguments = parser.parse_args()
     table = partial(_table, arguments)
-    block = next((name for name in ("unforeseen", "second", "newest") if getattr(arguments, name)), "truth")
+    block = next((name for name in ("unforeseen", "second", "hard", "newest") if getattr(arguments, name)), "truth")
     if arguments.document is None:
         sys.stdout.write(f"{table()}\n")
     else:
@@ -114,7 +121,7 @@ def main() -> None:
 
 def _table(arguments: argparse.Namespace) -> str:
     results = Results(arguments.results)
-    sets = {"unforeseen": unforeseen_cases, "second": second_cases, "newest": newest_cases}
+    sets = {"unforeseen": unforeseen_cases, "second": second_cases, "hard": hard_cases, "newest": newest_cases}
     equal, planted = next((made for name, made in sets.items() if getattr(arguments, name)), cases)()
     wanted = [
         (case, count)

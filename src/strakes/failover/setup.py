@@ -75,6 +75,12 @@ class Setup:
         assert self.cluster is not None
         return self.cluster
 
+    @property
+    def simulated(self) -> Behaviour:
+        """Return what the policy engine does, for rules that need it."""
+        assert self.behaviour is not None
+        return self.behaviour
+
     def settings_of(self, *names: str) -> dict[str, str]:
         """Return the ``KEY=value`` lines of the first of these files that exists."""
         text = next((self.texts[name] for name in names if name in self.texts), "")

@@ -333,7 +333,7 @@ def _of_services(setup: Setup) -> Iterator[tuple[str, Amount]]:
             if name == "stop" and amount.written and (longest is None or amount.value > longest.value):
                 longest = amount
         for each in one.operations:
-            if each.name == "monitor" and each.interval_s > 0:
+            if each.repeats:
                 yield "monitor-interval", Amount(one.id, where, "monitor interval", each.interval_s)
         yield from _own_waits(one, where)
         if one.agent == "ZFS":

@@ -81,7 +81,7 @@ def place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
 
 def _cell(portrait: Portrait, labels: Sequence[str]) -> CellEstimate | None:
     standing = headlines_of(portrait)
-    return next((cell for label in labels for name, cell in standing if name.startswith(label)), None)
+    return next((cell for label in labels for line, cell in standing if line.label.startswith(label)), None)
 
 
 def _interval(cell: CellEstimate, nodes: int) -> str:

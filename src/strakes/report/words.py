@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from strakes.findings.portrait import Finding, Headline, Recommendation
+
 # What each warning says, as short as it can be said.
 WARNINGS: Mapping[str, str] = {
     "background-load": "Others were at work when the run began",
@@ -106,6 +108,11 @@ def name_of_warning(code: str) -> str:
     ('work cut short', 'new kind')
     """
     return IN_BRIEF.get(code) or code.replace("-", " ")
+
+
+def reserve(said: Headline | Finding | Recommendation) -> str:
+    """Return what is said of anything that stands on phases too short to show what lasts, otherwise nothing."""
+    return "in bursts" if said.in_bursts else ""
 
 
 def explained(text: str) -> str:

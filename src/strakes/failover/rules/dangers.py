@@ -9,7 +9,7 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.danger import Danger
 from strakes.failover.rules.danger_rows_pacemaker import PACEMAKER_ROWS
 from strakes.failover.rules.danger_rows_served import SERVED_ROWS
-from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, PACEMAKER, rule
+from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, PACEMAKER, Rule, enter
 from strakes.failover.setup import Setup
 
 TABLE = (*PACEMAKER_ROWS, *SERVED_ROWS)
@@ -97,16 +97,18 @@ def rule_name(danger: Danger) -> str:
     return "-".join((*danger.place.lower().split(), danger.option.lower().replace("_", "-"), danger.suffix))
 
 
-def _enter(danger: Danger) -> None:
+def _find(danger: Danger, pairs: Callable[[Setup], Pairs], setup: Setup) -> Iterator[str]:
+    for where, option, value in pairs(setup):
+        if option == danger.option and danger.bad(value):
+            yield f"{where} has {option}={value}"
+
+
+def _rule(danger: Danger) -> Rule:
     """Make a rule of one row."""
     part, source, pairs = _place(danger)
-
-    @rule(rule_name(danger), danger.severity, part, reason=danger.reason, remedy=danger.remedy, source=source)
-    def find(setup: Setup) -> Iterator[str]:
-        for where, option, value in pairs(setup):
-            if option == danger.option and danger.bad(value):
-                yield f"{where} has {option}={value}"
+    find = partial(_find, danger, pairs)
+    return Rule(rule_name(danger), danger.severity, frozenset({part}), danger.reason, danger.remedy, source, find)
 
 
 for _row in TABLE:
-    _enter(_row)
+    enter(_rule(_row))

@@ -75,17 +75,13 @@ _KERNEL_SETTINGS = (
 )
 
 
-@rule(
-    "started-beside-pacemaker",
-    "error",
-    "units",
-    "pacemaker",
+@rule("units", "pacemaker").error(
     reason="systemd starts it at boot on every node: it runs twice, or on a node that was told to wait, before anybody "
     "is fenced.",
     remedy="systemctl disable UNIT on all nodes; Pacemaker starts it.",
     source=OWN,
 )
-def started(setup: Setup) -> Iterator[str]:
+def started_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find enabled units that start what Pacemaker starts."""
     enabled = enabled_units(setup)
     found = set()
@@ -97,16 +93,13 @@ def started(setup: Setup) -> Iterator[str]:
     yield from sorted(found)
 
 
-@rule(
-    "cluster-program-held-back",
-    "error",
-    "units",
+@rule("units").error(
     reason="Pacemaker must end by itself, and Corosync and sbd need the processor at once: a node that is killed in "
     "its stop, or that is late, is fenced.",
     remedy="Remove the line from the drop-in file; the unit as it is delivered is right.",
     source=_SYSTEMD,
 )
-def held_back(setup: Setup) -> Iterator[str]:
+def cluster_program_held_back(setup: Setup) -> Iterator[str]:
     """Find drop-in files that kill or slow down the programs of the cluster."""
     for name, text in setup.units.items():
         # Pacemaker starts after this target.
@@ -130,14 +123,12 @@ def held_back(setup: Setup) -> Iterator[str]:
                 yield f"systemd: {program} has {key}={value}"
 
 
-@rule(
-    "module-setting-harmful",
-    "error",
+@rule().error(
     reason="A module that is loaded so, or not at all, does not do what the cluster counts on.",
     remedy="Remove the line from /etc/modprobe.d.",
     source="https://www.kernel.org/doc/html/latest/watchdog/watchdog-parameters.html",
 )
-def modules(setup: Setup) -> Iterator[str]:
+def module_setting_harmful(setup: Setup) -> Iterator[str]:
     """Find options of modules that take away what the cluster counts on, and modules that cannot be loaded."""
     for given in settings_of_nodes(setup):
         for row in _MODULE_SETTINGS:
@@ -148,14 +139,12 @@ def modules(setup: Setup) -> Iterator[str]:
             yield f"modprobe.d: {module} is never loaded"
 
 
-@rule(
-    "kernel-setting-harmful",
-    "error",
+@rule().error(
     reason="The kernel of the node then works against the cluster.",
     remedy="Remove the line from /etc/sysctl.d.",
     source="https://www.kernel.org/doc/html/latest/networking/ip-sysctl.html",
 )
-def kernel(setup: Setup) -> Iterator[str]:
+def kernel_setting_harmful(setup: Setup) -> Iterator[str]:
     """Find settings of the kernel that work against the cluster."""
     for given in settings_of_nodes(setup):
         for row in _KERNEL_SETTINGS if given.table == "sysctl" else ():
@@ -169,16 +158,13 @@ def kernel(setup: Setup) -> Iterator[str]:
         yield from (f"sysctl: {name}=1, and Corosync has IPv6 addresses" for name in off if ".lo." not in name)
 
 
-@rule(
-    "probe-that-proves-nothing",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="A command that always fails or always succeeds, or asks this node itself, says nothing about who is cut "
     "off: the vote goes to the wrong side, or to nobody.",
     remedy="exec_NAME: /usr/bin/ping -q -c 1 GATEWAY",
     source=QDEVICE,
 )
-def probe(setup: Setup) -> Iterator[str]:
+def probe_that_proves_nothing(setup: Setup) -> Iterator[str]:
     """Find heuristics of the quorum device that do not tell one side from the other."""
     own = {
         value
@@ -198,17 +184,13 @@ def probe(setup: Setup) -> Iterator[str]:
                 yield f"corosync.conf: {key}: {command}"
 
 
-@rule(
-    "target-on-nodes-of-others",
-    "error",
-    "lustre",
-    "pacemaker",
+@rule("lustre", "pacemaker").error(
     reason="Targets with the same servers must be able to start on the same nodes: where one may also run, clients "
     "do not look for it.",
     remedy="The nodes of --servicenode and of the location constraints of a target must be the same.",
     source="https://wiki.lustre.org/Creating_the_Lustre_Object_Storage_Services_(OSS)",
 )
-def other_nodes(setup: Setup) -> Iterator[str]:
+def target_on_nodes_of_others(setup: Setup) -> Iterator[str]:
     """Find targets made for the same servers that Pacemaker may start on different nodes."""
     cib = setup.pacemaker
     opt_in = cib.properties.get("symmetric-cluster", "true").lower() in ("false", "no", "off", "0")

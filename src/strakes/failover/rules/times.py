@@ -5,8 +5,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
-from strakes.failover.rules.rule import rule
+from strakes.failover.rules.rule import Rule, enter
 from strakes.failover.rules.time_rows import TIME_ROWS, Limit, TimeRule
 from strakes.failover.setup import Setup
 from strakes.failover.times import Amount, Amounts, amounts_of
@@ -61,14 +62,20 @@ def _told(left: Amount, right: Amount, words: str, needed: float) -> str:
     )
 
 
-def _enter(row: TimeRule) -> None:
-    """Make a rule of one row."""
-
-    @rule(row.name, row.severity, *row.needs, reason=row.reason, remedy=row.remedy, source=row.source)
-    def find(setup: Setup) -> Iterator[str]:
-        for limit in row.limits:
-            yield from _broken(setup, limit)
+def _find(row: TimeRule, setup: Setup) -> Iterator[str]:
+    for limit in row.limits:
+        yield from _broken(setup, limit)
 
 
 for _row in TIME_ROWS:
-    _enter(_row)
+    enter(
+        Rule(
+            _row.name,
+            _row.severity,
+            frozenset(_row.needs),
+            _row.reason,
+            _row.remedy,
+            _row.source,
+            partial(_find, _row),
+        )
+    )

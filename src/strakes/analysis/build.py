@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from strakes.analysis.amounts import amounts_of, bursts, told_of_bursts
-from strakes.analysis.collect import collect, with_dependence
+from strakes.analysis.collect import collect, unlike_correlations, with_dependence
 from strakes.analysis.first_work import since_pilot
 from strakes.analysis.held_back import gave_way
 from strakes.analysis.levels import levels_of
@@ -87,9 +87,11 @@ def study_portrait(run: Run) -> Portrait:
         if turns.between is not None:
             for cell in turns.cells:
                 moments.setdefault(cell, []).extend(first_s + moment for moment in turns.between)
-    if moments:
-        results = with_dependence(results, rule_of(options), moments)
-    results = _of_two_levels(results, {cell for turns in levels.turns for cell in turns.cells})
+    turned = {cell for turns in levels.turns for cell in turns.cells}
+    unlike = unlike_correlations(results.measured, moments, turned)
+    if moments or unlike:
+        results = with_dependence(results, rule_of(options), moments, unlike)
+    results = _of_two_levels(results, turned)
     warnings = imported_warnings(imported) if imported else run_warnings(run, results, levels)
     cells = tuple(
         replace(

@@ -48,7 +48,7 @@ _DILUTED = 1.15
 # Beyond so many standard errors of its ranks a kind of work surely did not change with all others.
 _SURELY = 3.0
 # The middle of fewer cells is mostly one of them.
-_CELLS_TO_PART = 3
+CELLS_TO_PART = 3
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
 _KINDS = ("create", "remove", "rename", "stat", "open", "write", "read")
 _DATA = {"write", "read"}
@@ -246,7 +246,7 @@ def _wandering(runs: Sequence[Run], kinds: Mapping[str, str]) -> float:
         cells: dict[str, list[float]] = {}
         for visit in _by_visit([run for run in runs if kinds[run.measure] == kind]):
             cells.setdefault(visit.cell, []).append(visit.better)
-        if len(cells) < _CELLS_TO_PART:
+        if len(cells) < CELLS_TO_PART:
             continue
         longest = max(map(len, cells.values()))
         common = [median([own[turn] for own in cells.values() if turn < len(own)]) for turn in range(longest)]

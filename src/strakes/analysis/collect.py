@@ -35,7 +35,7 @@ from strakes.studies.registry import study_named
 _FEWEST_CELLS = 4
 # Fewer mostly show no resemblance where there is much: what there may be at most counts, too small in one case of so
 # many.
-_ENOUGH_CELLS = 8
+ENOUGH_CELLS = 8
 _UNDERRATED = 0.05
 # So many cells show by chance that their runs resemble each other in one run of so many.
 _BY_CHANCE = 0.01
@@ -207,7 +207,7 @@ def correlations(measured: Sequence[Measured], moments: Mapping[str, Sequence[fl
     common = {block: median(values) for block, values in by_block.items()}
     rest = [[better - common[block] for block, better in values.items()] for values in cells]
     within = pooled_correlation(rest)
-    if len(cells) < _ENOUGH_CELLS and max(map(len, cells)) >= FEWEST:
+    if len(cells) < ENOUGH_CELLS and max(map(len, cells)) >= FEWEST:
         within = greatest_correlation(rest, _UNDERRATED)
     blocks = [common[block] for block in sorted(common)]
     shared = pooled_correlation([blocks])
@@ -288,7 +288,9 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], rule: Stopp
     if cell.imported and estimate is not None:
         # Another tool's repetitions: how they were made is not known, so they carry no interval of ours.
         estimate = replace(estimate, low=None, high=None, stopped_because="imported")
-    return Measured(identifier, cell.study, settings, UNITS[measure.metric], tuple(observations), estimate)
+    elsewhere = cell.plan.made_elsewhere(measure.phase)
+    unit = UNITS[measure.metric]
+    return Measured(identifier, cell.study, settings, unit, tuple(observations), estimate, elsewhere=elsewhere)
 
 
 def _asked(plan: Plan, phase_name: str) -> int:

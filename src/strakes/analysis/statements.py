@@ -19,7 +19,7 @@ from strakes.findings.portrait import Finding, IntervalOf, Recommendation
 from strakes.findings.results import Results
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Estimate, median, smallest_runs
-from strakes.studies.compose import better_ratio, describe, ratio_logs
+from strakes.studies.compose import better_ratio, describe, from_own_cache, ratio_logs
 from strakes.studies.study import Advice, Contest, Study
 from strakes.units import counted, format_seconds
 
@@ -88,7 +88,7 @@ def state(
     ``changed`` says in which kind of work a measure changed its level during the run, ``moments`` when, ``slow`` how
     many of its runs were on the slow one of levels that take turns, of how many.
     """
-    by_study = [(study, results.of_study(study.name)) for study in studies]
+    by_study = [(study, _of_file_system(study, results)) for study in studies]
     looked_at = sum(finding.verdict != "unknown" for study, own in by_study for finding in study.findings(own))
     confidence = shared_out(results.confidence, looked_at)
     findings = [
@@ -114,7 +114,7 @@ def state(
             )
         else:
             recommendations.append(judged)
-    return Statements(tuple(findings), tuple(recommendations), len(proposed))
+    return Statements((*findings, *_cached(studies, results)), tuple(recommendations), len(proposed))
 
 
 _STEADY = "figures that do not change during the run: see the warning not-stationary"
@@ -197,7 +197,29 @@ def _across_levels(claims: Sequence[Claim], changed: Mapping[str, str]) -> bool:
 
 def proposals(studies: Sequence[Study], results: Results) -> list[tuple[Study, Advice]]:
     """Return the settings worth testing on fresh runs, by what the blocks showed."""
-    return [(study, advice) for study in studies for advice in study.advice(results.of_study(study.name))]
+    return [(study, advice) for study in studies for advice in study.advice(_of_file_system(study, results))]
+
+
+def _of_file_system(study: Study, results: Results) -> Results:
+    """Return what a study may state something of: no reads that a cache of this node's client had."""
+    own = results.of_study(study.name)
+    if not study.of_file_system:
+        return own
+    return replace(own, measured=tuple(cell for cell in own.measured if not from_own_cache(cell, own.facts)))
+
+
+def _cached(studies: Sequence[Study], results: Results) -> list[Finding]:
+    """Say in one line of all reads that a cache of this node's client had that they are left out."""
+    kept = {cell.id for study in studies for cell in _of_file_system(study, results).measured}
+    cells = tuple(cell.id for cell in results.measured if cell.id not in kept and cell.estimate is not None)
+    if not cells:
+        return []
+    text = (
+        "Nothing is stated of reads that a cache of this node's client answered, or may have answered, since it had "
+        "just written the data: they say nothing of the file system."
+    )
+    needs = "reads by other nodes (--hosts), or of more data than that cache holds (--data-per-rank)"
+    return [Finding("reads-from-own-cache", results.get(cells[0]).study, text, "unknown", cells, needs=needs)]
 
 
 def confirming(confidence: float, settings: int) -> float:

@@ -6,8 +6,9 @@ A rule here says that a rate grows with a power of the number of nodes, or of ra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from statistics import median
 
@@ -113,9 +114,13 @@ def _rules(told: Sequence[Growth]) -> Iterator[Callable[[Growth], float]]:
     every = median(row.exponent for row in told)
     own = {phase: median(row.exponent for row in told if row.phase == phase) for phase in {row.phase for row in told}}
     for exponent in (*_FIXED, every):
-        yield lambda _row, exponent=exponent: exponent
+        yield partial(_exponent, {}, exponent)
     for share in (0.5, 1.0):
-        yield lambda row, share=share: every + share * (own.get(row.phase, every) - every)
+        yield partial(_exponent, {phase: every + share * (other - every) for phase, other in own.items()}, every)
+
+
+def _exponent(of_phases: Mapping[str, float], usual: float, row: Growth) -> float:
+    return of_phases.get(row.phase, usual)
 
 
 def repeated(submissions: Sequence[Submission]) -> list[list[float]]:

@@ -11,6 +11,7 @@ from bench.simulate.claims import CURVES, drift_claims, group_claims, pooled_dri
 from bench.simulate.comparisons import CELLS, Design, told
 from bench.simulate.contrasts import Pair, ratio_coverage, ratio_pairs, stopped_ratio_coverage, verdicts
 from bench.simulate.dependent import called, changes_told
+from bench.simulate.resemblance import resemblance
 from bench.simulate.shapes import bimodal, coverage_shapes, heavy_tailed, log_normal, normal, slowed_down
 from bench.simulate.stopping import Stop, coverage_under, ever_missed
 from strakes.analysis.remedies import REMEDIES
@@ -20,6 +21,7 @@ from strakes.statistics.contrast import Verdict
 STOPS: tuple[Stop, ...] = ("width", "runs", "time")
 DESIGNS: tuple[Design, ...] = ("apart", "apart, shifted", "apart, wandering", "in turn")
 MARGIN = 0.05
+UNDERRATED = (0.5, 0.2, 0.05)
 CORRELATIONS = (0.0, 0.5, 0.8, 0.9)
 
 
@@ -215,6 +217,29 @@ def dependent_table(tries: int) -> str:
     return f"{tries:,} tries a figure ({few:,} of `history`): {nominal}.\n\n{_table(heads, rows)}"
 
 
+def resemblance_table(tries: int) -> str:
+    """Return how wide ratios are whose blocks resemble each other, by how surely that is to be enough."""
+    rows = []
+    for runs in (12, 20, 30):
+        for alike in CORRELATIONS:
+            seed = _seed("resemblance", runs, alike)
+            without = resemblance(runs, alike, None, tries, seed)
+            rules = [resemblance(runs, alike, underrated, tries, seed) for underrated in UNDERRATED]
+            told = [
+                f"{_percent(one.missed)} / {_percent(one.missed_called)} / {one.times_as_wide:.1f}" for one in rules
+            ]
+            rows.append([f"{runs}", f"{alike:g}", _percent(rules[0].called), _percent(without.missed), *told])
+    heads = [
+        "blocks",
+        "correlation",
+        "called",
+        "missed, if nothing counts",
+        *(f"too small in {one:g}" for one in UNDERRATED),
+    ]
+    nominal = "missed / of the called missed / how many times as wide the called are"
+    return f"{tries:,} tries a figure, confidence 99.8 %: {nominal}.\n\n{_table(heads, rows)}"
+
+
 def warning_table(_: int) -> str:
     """Return the catalogue of warnings."""
     return _table(["code", "what to do"], [[f"`{code}`", remedy] for code, remedy in REMEDIES.items()])
@@ -229,6 +254,7 @@ TABLES: Mapping[str, tuple[Callable[[int], str], int]] = {
     "drift": (drift_table, 2),
     "groups": (group_table, 2),
     "dependent": (dependent_table, 10),
+    "resemblance": (resemblance_table, 10),
     "warnings": (warning_table, 1),
 }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.watch.changes import find_changes, remember_calibrations
+from bench.watch.changes import Finder, find_changes, remember_calibrations
 from bench.watch.crossed import OURS, halves, judge, ours, tune
 from bench.watch.kept import Kept, keep, read_kept
 from bench.watch.known import GRIDS, of_targets
@@ -22,7 +22,7 @@ from strakes.watch.values import WatchedSeries
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS
 
 _PARTS = ("tune", "rivals", "strakes", "year", "target-rivals", "target-strakes")
-_TARGET_SEED, _TARGET_PLANTS = 90418, 67
+_TARGET_SEED, _COUNT = 90418, 67
 _RATIOS = (0.9, 0.8, 0.6)
 
 
@@ -59,20 +59,16 @@ class Contest:
     def _targets(self, name: str) -> None:
         # As `strakes watch replay --equals` does by default: its series share one alarm a month.
         asked = FOR_CHANCE_OF_EQUALS * ALARMS_A_MONTH / TARGETS
-        for ratio in _RATIOS:
-            if (name, ratio) in self.kept.targets:
-                continue
-            all_plants = list(plants(self.series, "target", ratio, _TARGET_SEED, _TARGET_PLANTS))
-            scores = []
-            for half in (0, 1):
-                detector = (
-                    partial(find_changes, alarms_a_month=asked, confirm=True)
-                    if name == OURS
-                    else self._rival(name, half)
-                )
-                planted = [plant for plant in all_plants if plant.series % 2 == half]
-                scores.append(score_targets(self.series, planted, of_targets(detector)))
-            self.kept.targets[name, ratio] = scores[0] + scores[1]
+        all_plants = [
+            plant for ratio in _RATIOS for plant in plants(self.series, "target", ratio, _TARGET_SEED, _COUNT)
+        ]
+        for number in sorted({plant.series for plant in all_plants} - self.kept.targets_done(name)):
+            # The latest first: a finder goes once through what is alike.
+            planted = sorted((each for each in all_plants if each.series == number), key=lambda each: -each.at)
+            detector = of_targets(Finder(asked, confirm=True) if name == OURS else self._rival(name, number % 2))
+            for ratio in _RATIOS:
+                of_ratio = [plant for plant in planted if plant.ratio == ratio]
+                self.kept.targets[name, number, ratio] = score_targets(self.series, of_ratio, detector)
             keep(self.path, self.kept)
 
     def _year(self) -> None:

@@ -14,13 +14,17 @@ from bench.watch.yardstick import Score
 
 @dataclass
 class Kept:
-    """``tuned``: by half, settings of each rival. ``targets``: by name and ratio. ``year``: a row for each alarm."""
+    """``tuned``: by half, settings of each rival. ``targets``: by name, series and ratio. ``year``: a row for each alarm."""
 
     tuned: dict[int, dict[str, str]] = field(default_factory=dict)
     judged: dict[tuple[str, int], Judged] = field(default_factory=dict)
-    targets: dict[tuple[str, float], Score] = field(default_factory=dict)
+    targets: dict[tuple[str, int, float], Score] = field(default_factory=dict)
     year: list[tuple[str, ...]] = field(default_factory=list)
     year_a_month: float = 0.0
+
+    def targets_done(self, name: str) -> set[int]:
+        """Return the series whose equals a detector was held to."""
+        return {series for owner, series, _ in self.targets if owner == name}
 
 
 def keep(path: Path, kept: Kept) -> None:
@@ -50,7 +54,7 @@ def read_kept(path: Path) -> Kept:
     return Kept(
         {int(half): settings for half, settings in document["tuned"].items()},
         judged,
-        {(name, ratio): score for (name, ratio), score in _scores(document["targets"])},
+        {(name, series, ratio): score for (name, series, ratio), score in _scores(document["targets"])},
         [tuple(row) for row in document["year"]],
         document["year_a_month"],
     )

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.watch import crossed
+from bench.watch.changes import Finder, find_changes
 from bench.watch.crossed import BEST, KINDS, OURS, VARIANTS, Judged, difference, draws, judge, tune, variants
 from bench.watch.kept import Kept, keep, read_kept
 from bench.watch.known import GRIDS
 from bench.watch.page import render
-from bench.watch.yardstick import DAY_S, Score
+from bench.watch.yardstick import DAY_S, Detector, Score
 
 from strakes.watch.values import ShiftedLevel, WatchedSeries
 
@@ -22,7 +23,7 @@ def noise_of(seed: int, days: int = 300) -> WatchedSeries:
     return WatchedSeries(f"fs{seed} a", times, np.asarray(values), {"load": np.arange(days) / days})
 
 
-def at_once(series: list[WatchedSeries]) -> crossed.Detector:
+def at_once(series: list[WatchedSeries]) -> Detector:
     """Return a detector that knows what is recorded and tells each plant two days after it began."""
 
     def detect(one: WatchedSeries) -> list[ShiftedLevel]:
@@ -114,7 +115,7 @@ def test_whoever_alarms_more_often_than_the_best_rival_and_once_a_month_is_worse
 
 def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
     kept = kept_with(2)
-    kept.targets["strakes", 0.6] = Score(3, (2 * DAY_S,), 1, 0)
+    kept.targets["strakes", 0, 0.6] = Score(3, (2 * DAY_S,), 1, 0)
     kept.year, kept.year_a_month = [("2017-05-01", "fs1 a", "-20%", "-10%", "none in the columns", "CUSUM")], 0.5
     keep(tmp_path / "kept.json", kept)
     assert read_kept(tmp_path / "kept.json") == kept
@@ -135,3 +136,17 @@ def test_alarms_of_a_plant_that_come_too_late_are_neither_found_nor_false() -> N
 
     scores = judge([series], 0, "theirs", "late", lambda: late).scores.values()
     assert sum(score.late for score in scores) == 24 and all(not score.delays_s and not score.false for score in scores)
+
+
+@pytest.mark.parametrize("confirm", [False, True])
+def test_what_begins_alike_is_gone_through_once_with_the_same_result(confirm: bool) -> None:
+    one = noise_of(3, 140)
+    finder = Finder(0.1, confirm=confirm)
+    told = []
+    for begin in (110, 90):
+        values = one.values.copy()
+        values[begin:] *= 0.7
+        trial = WatchedSeries(one.name, one.times, values)
+        told.append(list(finder(trial)))
+        assert told[-1] == find_changes(trial, 0.1, confirm=confirm)
+    assert all(told)

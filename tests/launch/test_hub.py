@@ -390,7 +390,7 @@ def test_a_launcher_that_does_not_end_is_killed_and_one_that_ends_is_waited_for(
 
 def test_limits_are_those_that_the_document_states() -> None:
     text = (ROOT / "docs/security.md").read_text()
-    stated = text[text.index("Who asks nodes waits") : text.index("before they are killed.")]
+    stated = text[text.index("The process that asks nodes waits") : text.index("before they are killed.")]
     assert [float(number) for number in re.findall(r"\d+(?:\.\d+)?", stated)] == [
         hub_module._START_S,
         hub_module._LAGGARD_S,

@@ -58,7 +58,7 @@ def test_a_budget_that_is_too_short_for_anything_is_told_at_once(
     monkeypatch.setattr("strakes.survey.runner._LEAST_S", 0.5)
     for budget, told in (("400ms", True), ("500ms", False)):
         assert strakes(["study", "open-close", str(tmp_path), "--budget", budget]) == 0
-        assert capsys.readouterr().err.startswith(f"a budget of {budget} is less than ") is told
+        assert capsys.readouterr().err.startswith(f"a budget of {budget} is too short ") is told
 
 
 def test_amounts_that_are_refused_after_the_pilot_leave_no_run(tmp_path: Path) -> None:

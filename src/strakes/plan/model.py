@@ -74,6 +74,12 @@ class Plan:
         text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
+    def made_elsewhere(self, phase_name: str) -> bool:
+        """Tell whether each rank works in that phase on what a rank of another node made."""
+        shifts = [getattr(phase, "rank_shift", 0) for phase in self.phases if phase.name == phase_name]
+        each = self.ranks_per_node or self.ranks
+        return any(each <= shift <= self.ranks - each for shift in shifts)
+
     def inside_ceph(self) -> bool:
         """Tell whether its directory is in a Ceph file system reached without a mount: all its phases are, or none."""
         return next(self.each())[0].backend == "cephfs"

@@ -16,7 +16,7 @@ WARNINGS: Mapping[str, str] = {
     "cache-suspect": "A cache answered, at least in part",
     "cache-unseen": "The client has a cache of its own that may have answered",
     "clock-jump": "The clock was set during the run",
-    "dependent-runs": "Runs resemble the run before them",
+    "dependent-runs": "Runs may resemble the run before them",
     "direct-refused": "The file system refuses O_DIRECT",
     "drift": "Everything became faster or slower during the run",
     "few-runs": "Too few runs for an interval",

@@ -68,6 +68,19 @@ def pooled_correlation(series: Sequence[Sequence[float]], underrated: float = _U
     return min(_MOST, max(0.0, median([_held_against(runs, correlation, high) for runs, correlation in known])))
 
 
+def more_than_chance(called: int, series: int, error: float) -> bool:
+    """Whether so many of the series are surely more than are called dependent without being it.
+
+    >>> more_than_chance(2, 19, 0.01), more_than_chance(4, 19, 0.01)
+    (False, True)
+    """
+    chance = sum(
+        math.comb(series, number) * _CALLED**number * (1 - _CALLED) ** (series - number)
+        for number in range(called, series + 1)
+    )
+    return chance <= error
+
+
 def greatest_correlation(series: Sequence[Sequence[float]], error: float = 0.1) -> float:
     """Return how much each value may resemble the one before it at most, also where nothing shows that it does.
 

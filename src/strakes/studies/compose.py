@@ -170,6 +170,8 @@ def describe(cell: Measured) -> str:
 
 def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
     """Say where reads of data that had just been written came from, as far as the client can tell."""
+    if cell.elsewhere:
+        return "written by another node"
     if own_cache(str(facts.get("file_system", ""))) and cell.settings.get("io") != "direct":
         return "whatever cache answered"
     caches = [seen.sample.cache for seen in cell.observations]
@@ -207,18 +209,23 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     return 0 < each_s < _ROUND_TRIP_S
 
 
-def from_own_cache(cell: Measured) -> bool:
-    """Tell whether servers that count sent less than half of what was read: a cache of this node had the rest.
+def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
+    """Tell whether what was read says nothing of the file system: a cache of this node's client had most of it.
 
-    They are looked at before and after a visit, and count all that was read in it.
+    Where servers count, they sent less than half; they are looked at before and after a visit, and count all that was
+    read in it. Where none does, the client may have kept what it had just written.
     """
+    if cell.settings.get("operation") != "read" or cell.elsewhere:
+        return False
     shares = [
         sum(sent) / seen.sample.bytes
         for seen in cell.observations
         if seen.sample.bytes
         and (sent := [counts["data.read_bytes"] for counts in seen.servers.values() if "data.read_bytes" in counts])
     ]
-    return cell.settings.get("operation") == "read" and bool(shares) and median(shares) < _FROM_SERVERS
+    if shares:
+        return median(shares) < _FROM_SERVERS
+    return cell.settings.get("io") != "direct" and bool(own_cache(str(facts.get("file_system", ""))))
 
 
 def level_text(factor: str, value: Setting) -> str:

@@ -22,6 +22,7 @@ class ImportedResults(Study):
     question = "What did the other tool report?"
     source = ""
     needs_pilot = False
+    of_file_system = False
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return none: nothing is measured."""

@@ -40,7 +40,8 @@ class LastingRates(Study):
         ample = replace(context, phase_s=_AMPLE * phase_s)
         buffered, direct = (self._data(ample, direct=direct) for direct in (False, True))
         # A cache that cannot be dropped answers buffered reads.
-        first, last = (direct, buffered) if own_cache(context.file_system) else (buffered, direct)
+        cached = own_cache(context.file_system) and not context.shift
+        first, last = (direct, buffered) if cached else (buffered, direct)
         cells = [_ended(cell, phase_s, context.pilot) for cell in (*first, *self._names(ample), *last)]
         if context.full:
             return cells
@@ -99,7 +100,7 @@ class LastingRates(Study):
         return [
             Headline(_label(cell, results), cell.id)
             for cell in results.where()
-            if not from_memory(cell, results.facts) and not from_own_cache(cell)
+            if not from_memory(cell, results.facts) and not from_own_cache(cell, results.facts)
         ]
 
 

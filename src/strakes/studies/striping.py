@@ -159,7 +159,7 @@ class StripingStudy(Study):
         for operation in ("write", "read"):
             sizes = results.levels("file_bytes")
             cells = results.where(operation=operation, file_bytes=sizes[-1]) if sizes else []
-            cells = [cell for cell in cells if cell.estimate and not from_own_cache(cell)]
+            cells = [cell for cell in cells if cell.estimate and not from_own_cache(cell, results.facts)]
             if cells:
                 best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
                 stripes = f"{best.settings['stripe_count']} x {format_bytes(float(best.settings['stripe_bytes']))}"

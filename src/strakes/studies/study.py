@@ -93,9 +93,9 @@ class Context:
     the target. ``striping``: the layouts that may be asked for, None where none can be set, for the reason
     ``no_striping``. ``full`` asks for every level. ``description``: the file system's parts, where a study asked for
     them. ``files``, ``data_per_rank``: how many files and bytes were asked for, where that was said.
-    ``least_priority``: cells that matter less than this are left to a larger budget. ``most_ranks``: cells with more
-    are left out. ``nodes``: how many ranks each host can have, where there are several. ``lasting_s``: the time for
-    phases that last, where most are too short for it.
+    ``least_priority``: cells that matter less than this are left to a larger budget, and so are the parts that are
+    ``left_out``. ``most_ranks``: cells with more are left out. ``nodes``: how many ranks each host can have, where
+    there are several. ``lasting_s``: the time for phases that last, where most are too short for it.
     """
 
     file_system: str
@@ -118,6 +118,13 @@ class Context:
     least_priority: int = 9
     nodes: Mapping[str, int] = field(default_factory=dict)
     lasting_s: float = 0.0
+    left_out: frozenset[str] = frozenset()
+
+    @property
+    def shift(self) -> int:
+        """By how many ranks reads are shifted so that another node wrote what each reads; 0 on a single node."""
+        each = min(self.nodes.values(), default=0)
+        return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 
     @property
     def whose(self) -> str:
@@ -204,6 +211,9 @@ class Study(ABC):
     needs_description = False
     # Whether its cells are visited one after the other, each so often, because each goes on where the one before ended.
     visits_in_sequence = 0
+
+    # Whether what it says is about the file system alone; a user's own plan may be about a cache, too.
+    of_file_system = True
 
     # Whether its visits are drills, which nobody may start without saying so.
     interrupts_service = False

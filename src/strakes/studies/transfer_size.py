@@ -19,6 +19,7 @@ from strakes.studies.compose import (
     write_and_read,
 )
 from strakes.studies.study import BANDWIDTH, Advice, Context, Study
+from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes, typed_bytes
 
@@ -97,12 +98,12 @@ class TransferSize(Study):
             assert layout.stripe_size_bytes is not None and layout.stripe_count is not None
             settings |= {"stripe_bytes": layout.stripe_size_bytes, "stripe_count": layout.stripe_count}
             key += f"/{layout.stripe_count}x{layout.stripe_size_bytes}"
-        phases = write_and_read(transfer, amount, context.stonewall(), direct=direct)
+        phases = write_and_read(transfer, amount, context.stonewall(), direct=direct, rank_shift=context.shift)
         return Cell(
             self.name,
             key,
             settings,
-            Plan(context.team, phases, context.seed),
+            Plan(context.team, phases, context.seed, context.shift or None),
             WRITE_AND_READ,
             priority=2 if layout is not None else _priority(context, io, transfer, amount),
             layout=layout,
@@ -197,25 +198,23 @@ class TransferSize(Study):
         return findings
 
     def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the smallest transfer size that seems as good as any, per operation."""
-        return [
-            advice
-            for operation in ("write", "read")
-            for advice in saturation_advice(
-                f"transfer size, {operation}s",
-                f"buffered {operation}s",
-                _usual(results, operation, "buffered"),
-                "transfer_bytes",
-                results,
-            )
-        ]
+        """Return the smallest transfer size that seems as good as any, per operation: past a cache that answers."""
+        advice: list[Advice] = []
+        for operation in ("write", "read"):
+            names = (f"transfer size, {operation}s", f"buffered {operation}s")
+            cells = _usual(results, operation, "buffered")
+            if not cells:
+                names = (f"transfer size, O_DIRECT {operation}s", f"O_DIRECT {operation}s")
+                cells = _usual(results, operation, "direct")
+            advice += saturation_advice(*names, cells, "transfer_bytes", results)
+        return advice
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates of the largest calls, buffered and direct, unless a cache of this node answered."""
         lines = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
-                cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell)]
+                cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell, results.facts)]
                 if cells:
                     # Not the best one: of many, the one that looks best was lucky, too.
                     largest = max(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))
@@ -228,6 +227,9 @@ class TransferSize(Study):
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
     """Return what a short survey measures first: small and large calls, and large ones past the cache."""
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
+        return 1
+    # Where a cache answers buffered reads, the others tell which size suffices.
+    if io == "direct" and transfer == 64 * KIB and not context.shift and own_cache(context.file_system):
         return 1
     return _FIRST.get((io, transfer), 4)
 

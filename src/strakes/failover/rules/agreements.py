@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from strakes.failover.rules.fencing_devices import address_of, is_bmc
 from strakes.failover.rules.heartbeat import hosts_of
 from strakes.failover.rules.layers import volume_groups
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import LUSTRE_MANUAL, OWN, rule
 from strakes.failover.setup import Setup
 
 # An agent, its parameter, and the agents beside it that have the same thing under that name.
@@ -90,7 +90,7 @@ def disk_in_what_lies_on_it(setup: Setup) -> Iterator[str]:
     reason="Targets of one kind are mounted in one way: mounted as ext4, the disk of a target is not served, and may "
     "be harmed.",
     remedy="fstype=lustre for every target.",
-    source="https://doc.lustre.org/lustre_manual.xhtml",
+    source=LUSTRE_MANUAL,
 )
 def target_mounted_as_another_kind(setup: Setup) -> Iterator[str]:
     """Find mounts that are named as targets of Lustre are, and are mounted as something else."""

@@ -11,7 +11,7 @@ from strakes.failover.cib_values import is_true
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.layers import bases, volume_groups, volume_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.rules.services import clone_of, homes_of
 from strakes.failover.setup import Setup
 
@@ -271,7 +271,7 @@ def goes_back_by_itself(setup: Setup) -> Iterator[str]:
     reason="Pacemaker's policy engine starts a copy of DRBD on a node that its files do not name: that fails there, or "
     "takes the place of the second copy.",
     remedy="A location with -INFINITY for the clone on this node.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def copy_where_it_has_no_disk(setup: Setup) -> Iterator[str]:
     """Find copies of DRBD on nodes that its files do not name."""

@@ -11,11 +11,9 @@ from strakes.failover.known_options import meant, options_of
 from strakes.failover.rules.commands import commands_run
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
-from strakes.failover.rules.rule import OWN, SBD, rule
+from strakes.failover.rules.rule import AGENTS, MKFS, MOUNT_LUSTRE, OWN, SBD, rule
 from strakes.failover.setup import Setup
 
-_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
-_MOUNT = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8"
 _NID = re.compile(r"[^\s:,@]+@(tcp|o2ib|kfi|gni|efa|ptlf|socklnd|lo)\d*")
 _MOUNTED = re.compile(r"(?:[^\s:]+(?::[^\s:]+)*):/[\w.-]{1,8}(/\S*)?")
 # Names of disks that change with the order in which the kernel finds them.
@@ -104,7 +102,7 @@ def name_of_another_address(setup: Setup) -> Iterator[str]:
     reason="What /etc/exports names is exported at boot on both nodes: clients get the empty directory below the "
     "mount.",
     remedy="Remove the line; exportfs of Pacemaker exports.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
 def exported_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find exports in /etc/exports that lie on a mount of Pacemaker."""
@@ -119,7 +117,7 @@ def exported_beside_pacemaker(setup: Setup) -> Iterator[str]:
     reason="mkfs.lustre refuses an option that it does not know; others take another target's place, or make one "
     "that a take-over damages.",
     remedy="mkfs.lustre --help; only the options of the run-book.",
-    source=_MKFS,
+    source=MKFS,
 )
 def target_made_wrong(setup: Setup) -> Iterator[str]:
     """Find options of mkfs.lustre that are unknown, harmful or malformed, and malformed NIDs."""
@@ -196,7 +194,7 @@ def pool_without_redundancy(setup: Setup) -> Iterator[str]:
 @rule("lustre").error(
     reason="mkfs.lustre needs the pool that it is told: the one that is made has another name.",
     remedy="zpool create ... POOL ..., and mkfs.lustre ... POOL/TARGET",
-    source=_MKFS,
+    source=MKFS,
 )
 def target_in_a_pool_that_is_not_made(setup: Setup) -> Iterator[str]:
     """Find ZFS targets whose pool no command makes."""
@@ -226,7 +224,7 @@ def disk_by_a_name_that_changes(setup: Setup) -> Iterator[str]:
 @rule("mounting").error(
     reason="mount.lustre does not understand it, or mounts so that clients lose locks or data.",
     remedy="mount -t lustre NID1:NID2:/FSNAME /MOUNTPOINT",
-    source=_MOUNT,
+    source=MOUNT_LUSTRE,
 )
 def client_mount_wrong(setup: Setup) -> Iterator[str]:
     """Find mount commands of clients that are malformed or have unknown options."""

@@ -12,7 +12,7 @@ from strakes.failover.rules.heartbeat import is_address, links_of, name_of, netw
 from strakes.failover.rules.lnet import options_of_lnet
 from strakes.failover.rules.lnet_ways import served_addresses
 from strakes.failover.rules.possessions import possessions_of
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import AGENTS, COROSYNC_CONF, OWN, rule
 from strakes.failover.setup import Setup, views_of_nodes
 
 _BONDING = "https://www.kernel.org/doc/html/latest/networking/bonding.html"
@@ -44,7 +44,7 @@ def _addresses(card: Card) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="The node takes the address when it starts, whoever has it: two machines answer for it.",
     remedy="Remove it from the files of the card; IPaddr2 of Pacemaker puts it there.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
 def address_of_the_cluster_on_a_card(setup: Setup) -> Iterator[str]:
     """Find cards that have an address which moves."""
@@ -144,7 +144,7 @@ def one_address_on_two_nodes(setup: Setup) -> Iterator[str]:
 def card_of_another_network(setup: Setup) -> Iterator[str]:
     """Find cards that the CIB or LNet names for a network which another card of the node has."""
     networks = {card.name.partition(":")[0]: card for card in cards_of(setup.texts) if card.addresses}
-    for one in setup.cib.services if setup.cib else ():
+    for one in setup.services:
         nic, text = one.values.get("nic", ""), one.values.get("ip", "")
         if one.agent in ("IPaddr2", "IPaddr") and nic in networks and is_address(text):
             yield from _elsewhere(networks, nic, text, f"cib: {one.id} has nic={nic}")
@@ -185,7 +185,7 @@ def card_mask_differs(setup: Setup) -> Iterator[str]:
     reason="Corosync does not follow an address that a server of others gives out, and packets smaller than usual are "
     "cut into many.",
     remedy="A fixed address for each link; the usual MTU of 1500, or 9000 on all cards and switches of the network.",
-    source="https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html",
+    source=COROSYNC_CONF,
 )
 def card_doubtful(setup: Setup) -> Iterator[str]:
     """Find links whose address comes from DHCP, and cards with a tiny MTU."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.possessions import Possessions, possessions_of
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import DRBD_PACEMAKER, OWN, rule
 from strakes.failover.setup import Setup
 
 _MOUNT_PAGE = "https://www.freedesktop.org/software/systemd/man/latest/systemd.mount.html"
@@ -58,7 +58,7 @@ def _taken(owned: Possessions, source: str, place: str) -> str:
     reason="What fstab mounts at boot is mounted on a node that was told to wait, over or below what Pacemaker mounts; "
     "DRBD's device is promoted behind Pacemaker's back.",
     remedy="Remove the line; Pacemaker mounts. What has to be mounted with it is a Filesystem resource after it.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find what the node mounts, or swaps to, although it is DRBD's or Pacemaker's."""
@@ -182,7 +182,7 @@ def arrays_assembled_wrong(setup: Setup) -> Iterator[str]:
     """Find arrays of Pacemaker's that come by themselves, and arrays below DRBD that do not."""
     owned = possessions_of(setup)
     for file in ("mdadm.conf", "mdadm/mdadm.conf"):
-        text = re.sub(r"(?m)#.*$", "", setup.texts.get(f"etc/{file}", ""))
+        text = setup.bare(f"etc/{file}")
         none_by_itself = re.search(r"(?mi)^\s*AUTO\s+-all\b", text)
         named = set(re.findall(r"(?mi)^\s*ARRAY\s+(/\S+)", text))
         if text.strip() and owned.arrays and not none_by_itself:

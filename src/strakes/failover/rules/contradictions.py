@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.rules.fencing_devices import is_outlet
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _PROMOTES = ("promote", "demote")
@@ -132,7 +132,7 @@ def outlet_never_told(setup: Setup) -> Iterator[str]:
     reason="The disk below DRBD has the same UUID and label: it may be mounted in DRBD's place, and what is "
     "written is not replicated.",
     remedy="device=/dev/drbdN",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def device_by_what_is_on_it(setup: Setup) -> Iterator[str]:
     """Find mounts of a device by its UUID or label."""
@@ -145,7 +145,7 @@ def device_by_what_is_on_it(setup: Setup) -> Iterator[str]:
     reason="The first and the last address of a network are nobody's, and a wrong mask makes the node send to the "
     "wrong card.",
     remedy="ip and cidr_netmask of the clients' network; leave broadcast out.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
 def address_of_no_host(setup: Setup) -> Iterator[str]:
     """Find addresses that no host can have in their network, and broadcast addresses of another one."""
@@ -182,7 +182,7 @@ def address_of_no_host(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="Clients can read, change and remove what the server needs for giving their locks back.",
     remedy="nfs_shared_infodir beside the exported directory, on the same mount.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+    source=f"{AGENTS}/nfsserver",
 )
 def state_of_the_server_exported(setup: Setup) -> Iterator[str]:
     """Find NFS servers that keep their state within an exported directory."""
@@ -201,7 +201,7 @@ def state_of_the_server_exported(setup: Setup) -> Iterator[str]:
     reason="Clients know the server by the address they mounted: when another one tells of the take-over, they do "
     "not take their locks again.",
     remedy="source_host, or nfs_ip, with the address of the service (IPaddr2).",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsnotify",
+    source=f"{AGENTS}/nfsnotify",
 )
 def lock_recovery_from_another_address(setup: Setup) -> Iterator[str]:
     """Find addresses for NFS notifications that no resource brings up."""
@@ -220,7 +220,7 @@ def lock_recovery_from_another_address(setup: Setup) -> Iterator[str]:
     reason="Without nfs_shared_infodir each node keeps its own list of clients that hold locks: after a take-over "
     "nobody of the right list is told.",
     remedy="nfs_shared_infodir on the mount that moves with the service.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+    source=f"{AGENTS}/nfsserver",
 )
 def clients_told_from_nothing(setup: Setup) -> Iterator[str]:
     """Find NFS servers whose list of lock holders does not move, although clients are to be told."""
@@ -236,7 +236,7 @@ def clients_told_from_nothing(setup: Setup) -> Iterator[str]:
     reason="Options are separated by commas only: after a space another word begins, and the mount or export is "
     "refused.",
     remedy="options=rw,sync",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+    source=f"{AGENTS}/Filesystem",
 )
 def options_with_a_space(setup: Setup) -> Iterator[str]:
     """Find mount and export options with a space in them."""

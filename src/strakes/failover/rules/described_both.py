@@ -32,7 +32,7 @@ def described_and_not_there(setup: Setup) -> Iterator[str]:
     device = setup.membership.one("quorum").all("device")
     if cluster.quorum_host and not device:
         yield f"corosync.conf: there is no quorum device, cluster.toml has quorum_host={cluster.quorum_host}"
-    services = setup.cib.services if setup.cib else ()
+    services = setup.services
     watchers = [one for one in services if one.agent in WATCHERS]
     if cluster.file_system.watch and services and not watchers:
         yield f"cib: nobody watches {', '.join(cluster.file_system.watch)}"

@@ -29,7 +29,7 @@ _IPMI = ("fence_ipmilan", "fence_idrac", "fence_ilo3", "fence_ilo4", "fence_ilo5
     reason="A node that does not answer may still write; taking over from it without powering it off is how both "
     "copies come to differ.",
     remedy="stonith-enabled=true, with a device for every node.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
+    source=f"{PACEMAKER}/fencing.rst",
 )
 def fencing_switched_off(setup: Setup) -> Iterator[str]:
     """Find a cluster in which fencing is switched off."""
@@ -298,7 +298,7 @@ def device_kept_from_who_needs_it(setup: Setup) -> Iterator[str]:
     reason="What cuts the heartbeat then also cuts the way to the BMC: the nodes neither see nor can power off "
     "each other, and all stops.",
     remedy="Put the BMCs on a network of their own, or keep another heartbeat that shares nothing with it.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
+    source=f"{PACEMAKER}/fencing.rst",
 )
 def fencing_shares_the_heartbeat_network(setup: Setup) -> Iterator[str]:
     """Find BMCs that share a network or a switch with a heartbeat."""

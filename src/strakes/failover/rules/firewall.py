@@ -36,7 +36,7 @@ def _needed(setup: Setup) -> dict[int, str]:
             for address in host.addresses:
                 if port := re.search(r":(\d{1,5})$", address):
                     found.setdefault(int(port[1]), "DRBD")
-    agents = {one.agent for one in setup.cib.services} if setup.cib else set()
+    agents = {one.agent for one in setup.services}
     if uses(setup, "exports"):
         found[2049] = "NFS"
     if "iSCSITarget" in agents:

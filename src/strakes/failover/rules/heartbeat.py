@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.blocks import Block
-from strakes.failover.rules.rule import COROSYNC_CONF, rule
+from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _MOST_LINKS = 8
@@ -66,7 +66,7 @@ def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | N
     reason="With a single link one cable, card or switch separates the nodes, and each takes the other for dead.",
     remedy="Give every node a second address (ring1_addr) on a network that shares nothing with the first; a bond "
     "is one network.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def one_heartbeat_path(setup: Setup) -> Iterator[str]:
     """Find nodes with fewer than two links."""
@@ -79,7 +79,7 @@ def one_heartbeat_path(setup: Setup) -> Iterator[str]:
     reason="Two addresses on the same network are one path: they fail together, and routing may send both through "
     "one card.",
     remedy="Put the second link on a network of its own.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def heartbeat_links_share_a_subnet(setup: Setup) -> Iterator[str]:
     """Find nodes with several links in one network."""
@@ -144,7 +144,7 @@ def network_of(setup: Setup, text: str) -> str:
 @rule("description").error(
     reason="Links through the same switch are cut together when it fails or is restarted for new firmware.",
     remedy="Use two switches, or a direct cable between the nodes for one of the links.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def heartbeat_links_share_a_switch(setup: Setup) -> Iterator[str]:
     """Find a switch that every heartbeat goes through."""
@@ -200,7 +200,7 @@ def transport_without_redundancy(setup: Setup) -> Iterator[str]:
     reason="Two nodes with one id are one node to Corosync; without ids they follow from addresses and change with "
     "them.",
     remedy="Give every node its own nodeid, beginning with 1.",
-    source="https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html",
+    source=COROSYNC_CONF,
 )
 def node_ids(setup: Setup) -> Iterator[str]:
     """Find ids of nodes that are missing, reserved or given twice."""
@@ -217,7 +217,7 @@ def node_ids(setup: Setup) -> Iterator[str]:
     reason="Whoever can send to the heartbeat's network can join the cluster, or two clusters with the same "
     "address mix.",
     remedy="totem: crypto_cipher: aes256 and crypto_hash: sha256, with a key from corosync-keygen.",
-    source="https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html",
+    source=COROSYNC_CONF,
 )
 def heartbeat_not_encrypted(setup: Setup) -> Iterator[str]:
     """Find a heartbeat that is not encrypted."""
@@ -231,7 +231,7 @@ def heartbeat_not_encrypted(setup: Setup) -> Iterator[str]:
     reason="A node that is called differently in two places is two nodes: constraints and fencing devices name one "
     "that does not exist.",
     remedy="Use the output of uname -n everywhere.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/nodes.rst",
+    source=f"{PACEMAKER}/nodes.rst",
 )
 def names_differ_from_corosync(setup: Setup) -> Iterator[str]:
     """Find nodes of Pacemaker that are not in corosync.conf."""

@@ -10,7 +10,7 @@ import yaml
 from strakes.failover.rules.commands import commands_run, enabled_units
 from strakes.failover.rules.lustre import made_targets, named_words, options_given
 from strakes.failover.rules.node_options import settings_of_nodes
-from strakes.failover.rules.rule import rule
+from strakes.failover.rules.rule import AGENTS, PACEMAKER, rule
 from strakes.failover.setup import LIVE, Setup
 
 _LNET = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/lnetctl.8"
@@ -41,11 +41,7 @@ def one_identity_for_all_nodes(setup: Setup) -> Iterator[str]:
     for given in settings_of_nodes(setup):
         for table, name, bad, because in _OF_ONE_NODE:
             pattern = bad.replace("{node}", rf"({names})$")
-            if (
-                re.fullmatch(table, given.table)
-                and re.fullmatch(name, given.name)
-                and re.fullmatch(pattern, given.value)
-            ):
+            if given.fits(table, name, pattern):
                 yield f"{given.file}: {given.name}={given.value}: {because}"
 
 
@@ -53,7 +49,7 @@ def one_identity_for_all_nodes(setup: Setup) -> Iterator[str]:
     reason="Corosync, Pacemaker and DRBD know a node by its host name: with that of the other one it is taken for it, "
     "or for nobody.",
     remedy="hostnamectl set-hostname NAME, as in corosync.conf.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/nodes.rst",
+    source=f"{PACEMAKER}/nodes.rst",
 )
 def host_name_of_another_node(setup: Setup) -> Iterator[str]:
     """Find nodes whose host name is that of another node, or of none."""
@@ -87,7 +83,7 @@ def iscsi_login_refused(setup: Setup) -> Iterator[str]:
     reason="nfsserver carries /var/lib/nfs from node to node; a program that keeps the list of clients elsewhere does "
     "not have it after a take-over, and clients lose their locks.",
     remedy="Remove the line from nfs.conf: /var/lib/nfs and what is below it.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+    source=f"{AGENTS}/nfsserver",
 )
 def state_of_locks_beside_the_shared_one(setup: Setup) -> Iterator[str]:
     """Find programs of NFS that keep their state beside what moves with the service."""

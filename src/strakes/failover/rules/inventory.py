@@ -12,7 +12,7 @@ from strakes.failover.known_options import is_known, options_of
 from strakes.failover.rules.fencing_devices import address_of
 from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _RESOURCE_OR_MINOR = re.compile(r'\bresource\s+"?([^\s"{]+)"?\s*\{|\bdevice\s+"?/dev/drbd(\d+)"?\s+minor\s+(\d+)')
@@ -43,9 +43,9 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
         for address in cluster_node.addresses.values():
             yield address, f"node {cluster_node.name}", f"{cluster_node.name} of cluster.toml"
         yield cluster_node.bmc.address, "power", f"the BMC of {cluster_node.name} of cluster.toml"
-    for device in setup.cib.devices if setup.cib else ():
+    for device in setup.devices:
         yield address_of(device), "power", device.id
-    for service in setup.cib.services if setup.cib else ():
+    for service in setup.services:
         if service.agent in ADDRESSES:
             yield service.values.get("ip", ""), "service", service.id
 
@@ -196,7 +196,7 @@ def _unknown_settings(block: Block, path: str) -> Iterator[str]:
     reason="The port is blocked while the service moves, so that clients wait and are not refused; what is blocked "
     "here is not what is served.",
     remedy="portno, and protocol, of the service on that address.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/portblock",
+    source=f"{AGENTS}/portblock",
 )
 def port_blocked_beside_the_one_served(setup: Setup) -> Iterator[str]:
     """Find blocked ports of an address on which another port, or another protocol, is served."""

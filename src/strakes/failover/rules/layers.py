@@ -9,10 +9,9 @@ from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
-_AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
 _LOCKED = ("gfs2", "ocfs2")
 # Where agents of services say that their data are.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base")
@@ -45,7 +44,7 @@ def volume_named(device: str) -> tuple[str, str]:
     reason="Before its volume group is activated the device does not exist: the mount fails, and the group is banned "
     "from the node.",
     remedy="LVM-activate before the mount in the group, or an order.",
-    source=f"{_AGENTS}/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def volume_not_activated_first(setup: Setup) -> Iterator[str]:
     """Find mounts that do not wait for their volume group."""
@@ -61,7 +60,7 @@ def volume_not_activated_first(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="The group activates one volume group and mounts a volume of another, which nothing activates.",
     remedy="vgname, and the device of the mount, with the same volume group.",
-    source=f"{_AGENTS}/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def volume_of_nobody(setup: Setup) -> Iterator[str]:
     """Find mounts beside an activation that activates something else."""
@@ -84,7 +83,7 @@ def volume_of_nobody(setup: Setup) -> Iterator[str]:
     reason="The array is assembled, or the pool imported, by no resource: on the node that takes over the disk does "
     "not exist.",
     remedy="The device of the mount, and what assembles or imports it, with one name.",
-    source=f"{_AGENTS}/mdraid",
+    source=f"{AGENTS}/mdraid",
 )
 def disk_of_nobody(setup: Setup) -> Iterator[str]:
     """Find disks that no resource gives: where others are given, or where what is given is not used."""
@@ -110,7 +109,7 @@ def disk_of_nobody(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="Only one node can activate a volume exclusively: all other instances of the clone fail.",
     remedy="activation_mode=shared and vg_access_mode=lvmlockd; or no clone.",
-    source=f"{_AGENTS}/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def exclusive_in_a_clone(setup: Setup) -> Iterator[str]:
     """Find clones that activate a volume exclusively."""

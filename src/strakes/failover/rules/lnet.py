@@ -7,11 +7,8 @@ from collections.abc import Iterator
 
 from strakes.failover.lnet_networks import complaints, numbered, read_networks
 from strakes.failover.rules.lustre import made_targets, nids_of
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import LUSTRE_MANUAL, MKFS, MOUNT_LUSTRE, OWN, rule
 from strakes.failover.setup import Setup
-
-_MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
-_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 
 
 def options_of_lnet(setup: Setup, name: str) -> list[str]:
@@ -24,7 +21,7 @@ def options_of_lnet(setup: Setup, name: str) -> list[str]:
     reason="The module brings up other networks than the NIDs name: nobody finds the servers, or what is watched never "
     "answers.",
     remedy='options lnet networks="tcp0(INTERFACE)" with the networks of the NIDs.',
-    source=_MKFS,
+    source=MKFS,
 )
 def network_of_lustre_not_configured(setup: Setup) -> Iterator[str]:
     """Find LNet networks of servers' and watched NIDs that the lnet module does not have."""
@@ -50,7 +47,7 @@ def network_of_lustre_not_configured(setup: Setup) -> Iterator[str]:
 @rule("lnet").error(
     reason="LNet refuses such a list, or leaves out a part of it: the node has no network for Lustre.",
     remedy='options lnet networks="o2ib0(ib0,ib1),tcp0(eth0)": each network once, with all its cards.',
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
 def networks_of_lustre_refused(setup: Setup) -> Iterator[str]:
     """Find lists of networks that LNet does not take."""
@@ -63,7 +60,7 @@ def networks_of_lustre_refused(setup: Setup) -> Iterator[str]:
     reason="LNet takes one list of networks: with two it refuses to start, or the file that is read last decides; the "
     "loopback card it refuses, too.",
     remedy='One line, in one file: options lnet networks="tcp0(INTERFACE)", or ip2nets in its place.',
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
 def networks_of_lustre_contradict(setup: Setup) -> Iterator[str]:
     """Find several lists of networks, and networks on the loopback card."""
@@ -81,12 +78,12 @@ def networks_of_lustre_contradict(setup: Setup) -> Iterator[str]:
     reason="The soft limit is extended while clients come back, up to the hard one: above it, it can never act, and "
     "recovery ends when the hard one does.",
     remedy="recovery_time_hard of two to three times recovery_time_soft.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
 def recovery_limits_reversed(setup: Setup) -> Iterator[str]:
     """Find soft limits of recovery that are longer than the hard ones beside them."""
     places = [(f"make-targets.sh: {words[-1]}", " ".join(words)) for words in made_targets(setup)]
-    places += [(f"cib: {one.id}", " ".join(one.values.values())) for one in (setup.cib.services if setup.cib else ())]
+    places += [(f"cib: {one.id}", " ".join(one.values.values())) for one in setup.services]
     for where, text in places:
         limits = dict(re.findall(r"recovery_time_(soft|hard)=(\d+)", text))
         if len(limits) == 2 and int(limits["soft"]) > int(limits["hard"]):
@@ -99,7 +96,7 @@ def recovery_limits_reversed(setup: Setup) -> Iterator[str]:
 @rule("description").error(
     reason="A target registers with the MGS when it is mounted: where nobody answers by that NID it never starts.",
     remedy="mgs in cluster.toml: the NIDs of the servers of the MGS, as lctl list_nids says there.",
-    source=_MKFS,
+    source=MKFS,
 )
 def management_server_not_there(setup: Setup) -> Iterator[str]:
     """Find NIDs of another cluster's MGS that are nodes of this one, or on a network that its servers do not have."""
@@ -136,7 +133,7 @@ def clients_on_a_cable(setup: Setup) -> Iterator[str]:
     reason="All targets of a file system register with one MGS, and clients ask it by the same NIDs: who looks for it "
     "elsewhere, or over another network, finds nobody.",
     remedy="The same --mgsnode for every target, and its NIDs in the mount commands of clients.",
-    source=_MKFS,
+    source=MKFS,
 )
 def targets_of_several_managers(setup: Setup) -> Iterator[str]:
     """Find targets that name another MGS than the others, and mounts by another network than the targets name."""

@@ -10,12 +10,11 @@ from strakes.failover.lnet_networks import numbered
 from strakes.failover.rules.heartbeat import is_address, links_of, nodes_of
 from strakes.failover.rules.lnet import options_of_lnet
 from strakes.failover.rules.lustre import made_targets, nids_of
-from strakes.failover.rules.rule import rule
+from strakes.failover.rules.rule import LUSTRE_MANUAL, rule
 from strakes.failover.setup import Setup
 
 # Four octets: numbers, stars or lists in brackets.
 _PATTERN = re.compile(r"(?:[\d*]+|\[[^\]]*\])(?:\.(?:[\d*]+|\[[^\]]*\])){3}")
-_MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
 
 
 def served_addresses(setup: Setup) -> dict[str, set[str]]:
@@ -83,7 +82,7 @@ def _unmatched(setup: Setup) -> Iterator[tuple[str, list[str], bool]]:
     reason="ip2nets gives the network to addresses that no server has: the server comes up without it, and nobody "
     "reaches it.",
     remedy='ip2nets="NETWORK(CARD) ADDRESSES", with a pattern for the addresses of the NIDs.',
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
 def network_of_lustre_for_nobody(setup: Setup) -> Iterator[str]:
     """Find networks of the servers' NIDs that ip2nets gives to none of them."""
@@ -96,7 +95,7 @@ def network_of_lustre_for_nobody(setup: Setup) -> Iterator[str]:
     reason="The network is given by the addresses of other cards than those of its NIDs: it comes up only as long as "
     "these are there, too.",
     remedy="In ip2nets the addresses of the network itself.",
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
 def network_of_lustre_by_another_address(setup: Setup) -> Iterator[str]:
     """Find networks that ip2nets gives by addresses of other cards."""
@@ -109,7 +108,7 @@ def network_of_lustre_by_another_address(setup: Setup) -> Iterator[str]:
     reason="A router is asked over a network that the node itself is on: one that lies on no network of it, or is the "
     "node itself, leads nowhere.",
     remedy='routes="NETWORK ROUTER@NETWORK", with the router\'s address on a network of the servers.',
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
 def router_out_of_reach(setup: Setup) -> Iterator[str]:
     """Find routers of LNet on no network of the nodes, or that are the servers themselves."""

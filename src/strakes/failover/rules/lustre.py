@@ -7,12 +7,11 @@ import shlex
 from collections.abc import Iterator
 
 from strakes.failover.planned.lustre import PUBLISHED_S_PER_CLIENT
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import MKFS, MOUNT_LUSTRE, OWN, rule
 from strakes.failover.setup import Setup
 from strakes.units import counted
 
 _DEFAULT_HARD_S = 900
-_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 
 
 def made_targets(setup: Setup) -> Iterator[list[str]]:
@@ -56,11 +55,7 @@ def multiple_mount_protection_off(setup: Setup) -> Iterator[str]:
     for words in made_targets(setup):
         if any("^mmp" in word for word in words):
             yield f"make-targets.sh: {words[-1]} is made with ^mmp"
-        elif (
-            not named_words(words, "servicenode")
-            and not named_words(words, "failnode")
-            and "--backfstype=zfs" not in words
-        ):
+        elif not nids_of(words, "servicenode", "failnode") and "--backfstype=zfs" not in words:
             yield f"make-targets.sh: {words[-1]} names no server, so protection stays off"
 
 
@@ -83,7 +78,7 @@ def clients_know_one_server(setup: Setup) -> Iterator[str]:
 @rule("lustre").error(
     reason="POOL/NAME is a dataset of ZFS; mkfs.lustre takes it for the path of a disk, and fails.",
     remedy="--backfstype=zfs, or a device below /dev.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8",
+    source=MKFS,
 )
 def dataset_made_as_a_disk(setup: Setup) -> Iterator[str]:
     """Find datasets of ZFS that are made without saying so."""
@@ -114,7 +109,7 @@ def mgs_known_on_one_node(setup: Setup) -> Iterator[str]:
     reason="The two ways exclude each other: with servicenode all nodes are equal, with failnode one is another's "
     "partner.",
     remedy="Only --servicenode.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8",
+    source=MKFS,
 )
 def failnode_and_servicenode(setup: Setup) -> Iterator[str]:
     """Find targets with both ``--failnode`` and ``--servicenode``."""
@@ -127,7 +122,7 @@ def failnode_and_servicenode(setup: Setup) -> Iterator[str]:
     reason="Clients that have not come back in time are evicted and lose what they had not written; with thousands "
     "it takes minutes.",
     remedy="recovery_time_hard of at least what so many clients need; published experience is 0.21 s for each.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
 def recovery_shorter_than_the_clients_need(setup: Setup) -> Iterator[str]:
     """Find a recovery that is too short for the described number of clients."""
@@ -154,7 +149,7 @@ def _client_mounts(setup: Setup) -> Iterator[tuple[list[str], str]]:
     reason="A NID on another kind of network than the servers use is never reached: the target is not found after "
     "a take-over.",
     remedy="ADDRESS@NET as lctl list_nids says on each server.",
-    source=_MKFS,
+    source=MKFS,
 )
 def network_of_lustre_mixed(setup: Setup) -> Iterator[str]:
     """Find targets whose servers differ, or are on different networks."""
@@ -184,7 +179,7 @@ def network_of_lustre_mixed(setup: Setup) -> Iterator[str]:
     reason="The index is the target's identity in the file system: the second one with it is refused by the MGS, "
     "or takes its place.",
     remedy="--index=0, 1, 2, ... for the metadata targets, and the same for the OSTs.",
-    source=_MKFS,
+    source=MKFS,
 )
 def index_given_twice(setup: Setup) -> Iterator[str]:
     """Find targets without an index or with one that is taken, several MGS, and several file systems."""
@@ -228,7 +223,7 @@ def target_made_below_drbd(setup: Setup) -> Iterator[str]:
 @rule("lustre").error(
     reason="Clients that are not waited for, or that get errors instead of waiting, lose what they had not written.",
     remedy="No failover.mode=failout, no abort_recov.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
 def clients_not_waited_for(setup: Setup) -> Iterator[str]:
     """Find settings by which clients are not waited for."""
@@ -240,7 +235,7 @@ def clients_not_waited_for(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="With abort_recov every client is evicted at each take-over, and loses what it had not written.",
     remedy="Remove abort_recov from the mount options.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
 def recovery_given_up(setup: Setup) -> Iterator[str]:
     """Find mounts that abort the recovery of clients."""
@@ -287,7 +282,7 @@ def pool_without_multihost(setup: Setup) -> Iterator[str]:
     reason="A device holds one target, and what Pacemaker mounts must have been made: else one target overwrites "
     "another, or does not exist.",
     remedy="One device for each target, the same in make-targets.sh and in the CIB.",
-    source=_MKFS,
+    source=MKFS,
 )
 def targets_made_and_mounted_differ(setup: Setup) -> Iterator[str]:
     """Find devices on which two targets are made, and devices that Pacemaker mounts and nobody made."""
@@ -323,7 +318,7 @@ def management_server_after_its_targets(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="The mount succeeds and the target does not start: Pacemaker sees nothing of it, and clients wait.",
     remedy="Remove nosvc; it is for work on the configuration of a target.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
 def mounted_and_not_served(setup: Setup) -> Iterator[str]:
     """Find targets that are mounted without being started."""

@@ -11,7 +11,7 @@ from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import slip
 from strakes.failover.rules.heartbeat import is_address, links_of, name_of, network_of, nodes_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, MULTIPATH, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 # Parameters that name something, by the kind of what they name.
@@ -128,7 +128,7 @@ def _differ_in_a_word(name: str, other: str) -> bool:
     reason="Two addresses of one network have two masks: with one of them answers go to the wrong card, or to the "
     "router.",
     remedy="cidr_netmask of the network, the same in all addresses on it.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
 def masks_differ(setup: Setup) -> Iterator[str]:
     """Find addresses in one network with different masks, among themselves and in the description."""
@@ -171,7 +171,7 @@ def cluster_has_two_names(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").warning(
     reason="The addresses are on other cards than the one that is watched: the service stays where its card is dead.",
     remedy="interface of ethmonitor, and nic of the addresses, with one name.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ethmonitor",
+    source=f"{AGENTS}/ethmonitor",
 )
 def card_watched_beside_the_one_used(setup: Setup) -> Iterator[str]:
     """Find watched cards on which no address of a service is."""
@@ -186,7 +186,7 @@ def card_watched_beside_the_one_used(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="multipath.conf gives the disks their names, and has none of that name: the device is not there.",
     remedy="alias in multipath.conf, and the name in /dev/mapper, with one spelling.",
-    source="https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html",
+    source=MULTIPATH,
 )
 def alias_of_no_disk(setup: Setup) -> Iterator[str]:
     """Find devices with a name that resembles an alias of multipath.conf, and is none."""
@@ -205,7 +205,7 @@ def alias_of_no_disk(setup: Setup) -> Iterator[str]:
     reason="The export is for addresses of the cluster itself, or for the network on which DRBD copies: no client is "
     "there.",
     remedy="clientspec with the network of the clients.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
 def exported_to_nobody(setup: Setup) -> Iterator[str]:
     """Find exports that no client can mount."""
@@ -264,7 +264,7 @@ def _copying_only(setup: Setup) -> set[ipaddress.IPv4Network | ipaddress.IPv6Net
     reason="With nfs_no_notify the server does not tell NFSv3 clients that it is new, and no nfsnotify does: they do "
     "not take their locks again.",
     remedy="nfsnotify with source_host behind the address, or remove nfs_no_notify.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsnotify",
+    source=f"{AGENTS}/nfsnotify",
 )
 def nobody_tells_the_clients(setup: Setup) -> Iterator[str]:
     """Find NFS servers that leave it to another resource to tell the clients, which is not there."""

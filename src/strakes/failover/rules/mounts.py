@@ -10,7 +10,7 @@ from contextlib import suppress
 from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.fencing_devices import address_of
-from strakes.failover.rules.rule import OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
@@ -32,7 +32,7 @@ def _together(cib_group: tuple[Primitive, ...]) -> Iterator[tuple[Primitive, Pri
     reason="What is exported or started before the file system is mounted is the empty directory below the mount "
     "point.",
     remedy="Members of the group in this order: file system, server, export, address.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
 def exported_before_mounted(setup: Setup) -> Iterator[str]:
     """Find exports and services that start before their group's file system is mounted."""
@@ -46,7 +46,7 @@ def exported_before_mounted(setup: Setup) -> Iterator[str]:
     reason="Clients that reach the address before the file system is there get errors, or stale handles, instead "
     "of waiting.",
     remedy="The address last in its group.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
 def address_before_mount(setup: Setup) -> Iterator[str]:
     """Find addresses that are up before their group's file system is mounted."""
@@ -78,7 +78,7 @@ def service_not_with_its_mount(setup: Setup) -> Iterator[str]:
     reason="Two mounts on one directory hide each other; one device mounted by two resources may be mounted on "
     "both nodes.",
     remedy="Give each its own device and its own directory.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+    source=f"{AGENTS}/Filesystem",
 )
 def one_place_mounted_twice(setup: Setup) -> Iterator[str]:
     """Find devices and directories that several resources mount."""
@@ -96,7 +96,7 @@ def one_place_mounted_twice(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="A clone mounts the same ext4, XFS or ldiskfs on both nodes at once, which destroys it.",
     remedy="No clone; or a cluster file system (gfs2, ocfs2) with fencing.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+    source=f"{AGENTS}/Filesystem",
 )
 def mounted_on_both_nodes(setup: Setup) -> Iterator[str]:
     """Find mounts on several nodes of a file system that allows only one."""
@@ -109,7 +109,7 @@ def mounted_on_both_nodes(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="Two resources for one pool may import it on both nodes at once, which destroys it.",
     remedy="One resource for each pool; zpool set multihost=on POOL",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ZFS",
+    source=f"{AGENTS}/ZFS",
 )
 def pool_imported_twice(setup: Setup) -> Iterator[str]:
     """Find pools that several resources import."""
@@ -142,7 +142,7 @@ def acknowledged_before_written(setup: Setup) -> Iterator[str]:
     reason="Clients know a file system by its fsid: two with one are one to them. Outside of a mount there is "
     "nothing to take over.",
     remedy="fsid=N, another one for each export; the exported directory and nfs_shared_infodir on the mount.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
 def exports_collide(setup: Setup) -> Iterator[str]:
     """Find exports that are on no mount, and identifiers of exports that are used twice."""
@@ -172,7 +172,7 @@ def exports_collide(setup: Setup) -> Iterator[str]:
     reason="An address that two have, or that a node has of its own, answers from both: clients reach one or the "
     "other.",
     remedy="An address of its own for each service.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
 def address_wrong(setup: Setup) -> Iterator[str]:
     """Find service addresses that a node, a BMC, a container or another resource has."""
@@ -214,7 +214,7 @@ def _bundled(cib: Cib) -> Iterator[tuple[str, str]]:
 @rule("pacemaker").error(
     reason="A file system of the network has no device, and one on a disk no server: the mount fails on every node.",
     remedy="device=SERVER:/DIRECTORY with fstype=nfs; device=/dev/... with the file system that is on it.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+    source=f"{AGENTS}/Filesystem",
 )
 def device_of_another_kind(setup: Setup) -> Iterator[str]:
     """Find devices that are none of the kind of file system that they are said to have."""

@@ -5,26 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import takewhile
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.layers import volume_groups, volume_named
 from strakes.failover.rules.mentions import mentions_of
-from strakes.failover.rules.rule import QDEVICE, SBD, rule
+from strakes.failover.rules.rule import AGENTS, MULTIPATH, QDEVICE, SBD, rule
 from strakes.failover.setup import Setup
 
-_MULTIPATH = "https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html"
 _LVM = "https://manpages.debian.org/bookworm/lvm2/lvm.conf.5.en.html"
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+p?|vd[a-z]+|hd[a-z])\d*")
 _REDUNDANT = re.compile(r"mirror|raidz[123]?|draid[123]?(:\S+)?")
 _FEWEST_WITHOUT = 3
 _NO_PLACE = re.compile(r"/dev/(?!(mapper|disk/by-[a-z-]+|zvol|md|drbd|vx|dm-|sd|nvme|loop)\b)\w+/?$")
-
-
-def _bare(setup: Setup, name: str) -> str:
-    """Return a file without its comments."""
-    return re.sub(r"(?m)#.*$", "", setup.texts.get(name, ""))
 
 
 def _inside(text: str, name: str) -> list[str]:
@@ -39,7 +34,7 @@ def _values(text: str) -> dict[str, str]:
 def _aliases(setup: Setup) -> list[tuple[str, str]]:
     """Return alias and WWID of each disk that multipath.conf names."""
     found = []
-    for block in _inside(_bare(setup, "etc/multipath.conf"), "multipath"):
+    for block in _inside(setup.bare("etc/multipath.conf"), "multipath"):
         values = _values(block)
         if values.get("alias") and values.get("wwid"):
             found.append((values["alias"], values["wwid"]))
@@ -49,11 +44,11 @@ def _aliases(setup: Setup) -> list[tuple[str, str]]:
 @rule("pacemaker").error(
     reason="LVM-activate counts on what lvm.conf says: without a name of the system anybody activates the group.",
     remedy='system_id_source = "uname" in lvm.conf; auto_activation_volume_list without the shared groups.',
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def volumes_activated_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find groups of volumes that lvm.conf does not keep for one node."""
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvm.conf", ""))
+    text = setup.bare("etc/lvm/lvm.conf")
     source = re.search(r"\bsystem_id_source\s*=\s*\"(\w+)\"", text)
     listed = re.search(r"\bauto_activation_volume_list\s*=\s*\[([^\]]*)\]", text)
     for one in setup.pacemaker.services:
@@ -91,7 +86,7 @@ def volumes_activated_beside_pacemaker(setup: Setup) -> Iterator[str]:
 )
 def disk_of_drbd_not_activated(setup: Setup) -> Iterator[str]:
     """Find volumes below DRBD that LVM does not see, or that nobody activates."""
-    text = _bare(setup, "etc/lvm/lvm.conf")
+    text = setup.bare("etc/lvm/lvm.conf")
     disks = {volume[1] for one in setup.drbd for host in one.hosts for volume in host.volumes.values()}
     groups = sorted({volume_named(disk)[0] for disk in disks} - {""})
     by_pacemaker = {group for _, group, _ in volume_groups(setup.cib)} if setup.cib else set()
@@ -147,7 +142,7 @@ def lvm_reads_nothing(setup: Setup) -> Iterator[str]:
 )
 def multipath_against_fencing(setup: Setup) -> Iterator[str]:
     """Find fencing by reservations of multipath without its key."""
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/multipath.conf", ""))
+    text = setup.bare("etc/multipath.conf")
     of_file = re.compile(r"(?m)^\s*reservation_key\s+\"?((?:0x)?[0-9a-fA-F]+)\b")
     for device in setup.pacemaker.devices:
         if device.agent != "fence_mpath":
@@ -170,11 +165,11 @@ def multipath_against_fencing(setup: Setup) -> Iterator[str]:
 @rule().error(
     reason="One disk is taken for two: two targets, or two disks of a mirror, overwrite each other.",
     remedy="One alias for each disk: for each WWID in multipath.conf, for each path in vdev_id.conf.",
-    source=_MULTIPATH,
+    source=MULTIPATH,
 )
 def disk_with_two_names(setup: Setup) -> Iterator[str]:
     """Find disks with two aliases, and aliases of two disks."""
-    of_zfs = re.findall(r"(?m)^\s*alias\s+(\S+)\s+(\S+)", _bare(setup, "etc/zfs/vdev_id.conf"))
+    of_zfs = re.findall(r"(?m)^\s*alias\s+(\S+)\s+(\S+)", setup.bare("etc/zfs/vdev_id.conf"))
     for file, known in (("multipath.conf", _aliases(setup)), ("zfs/vdev_id.conf", of_zfs)):
         for column, what in ((1, "the disk"), (0, "the alias")):
             for value, times in Counter(pair[column] for pair in known).items():
@@ -186,11 +181,11 @@ def disk_with_two_names(setup: Setup) -> Iterator[str]:
 @rule().error(
     reason="multipath leaves alone what its blacklist names: the aliases that the cluster uses do not appear.",
     remedy="Remove the line from the blacklist, or add the disks to blacklist_exceptions.",
-    source=_MULTIPATH,
+    source=MULTIPATH,
 )
 def disk_hidden_from_multipath(setup: Setup) -> Iterator[str]:
     """Find blacklists of all SCSI disks, or of a disk that has an alias."""
-    text = _bare(setup, "etc/multipath.conf")
+    text = setup.bare("etc/multipath.conf")
     known = _aliases(setup)
     excepted = re.search(r"\bblacklist_exceptions\s*\{\s*\w", text)
     listed = "\n".join(_inside(text, "blacklist"))
@@ -226,18 +221,18 @@ def disk_hidden_from_multipath(setup: Setup) -> Iterator[str]:
     reason="multipathd then does something else than the file seems to say: sections are left out, or requests go to "
     "controllers that do not own the disk.",
     remedy="Check with: multipath -t; for arrays with ALUA: path_grouping_policy group_by_prio, prio alua.",
-    source=_MULTIPATH,
+    source=MULTIPATH,
 )
 def multipath_reads_it_otherwise(setup: Setup) -> Iterator[str]:
     """Find braces that do not match, and groups of paths that take no notice of ALUA."""
     for name in setup.texts:
         if not re.fullmatch(r"etc/multipath(\.conf|/conf\.d/.*)", name):
             continue
-        text = re.sub(r'"[^"\n]*"', "", _bare(setup, name))
+        text = re.sub(r'"[^"\n]*"', "", setup.bare(name))
         if text.count("{") != text.count("}"):
             yield f"{name.removeprefix('etc/')}: {text.count('{')} braces are opened, {text.count('}')} are closed"
         for kind in ("defaults", "device", "overrides", "multipath"):
-            for block in _inside(_bare(setup, name), kind):
+            for block in _inside(setup.bare(name), kind):
                 values = _values(block)
                 alua = values.get("prio") == "alua" or values.get("hardware_handler", "").endswith(" alua")
                 if alua and values.get("path_grouping_policy") == "multibus":
@@ -247,7 +242,7 @@ def multipath_reads_it_otherwise(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="Only lvmlockd keeps two nodes from changing one group of volumes at a time.",
     remedy="activation_mode=exclusive; or vg_access_mode=lvmlockd with a file system for several nodes, such as GFS2.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def volumes_shared_without_locks(setup: Setup) -> Iterator[str]:
     """Find groups that are activated on all nodes without lvmlockd."""
@@ -257,20 +252,23 @@ def volumes_shared_without_locks(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has activation_mode=shared and vg_access_mode={mode or '(none)'}"
 
 
+def _filter(setup: Setup) -> list[tuple[str, str]]:
+    """Return the rows of LVM's filter: a for accept or r for reject, and the pattern of disks."""
+    match = re.search(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", setup.bare("etc/lvm/lvm.conf"))
+    rows = re.findall(r"\"([ar])(.)(.*?)\2\"", match[1]) if match else []
+    return [(kind, pattern) for kind, _, pattern in rows]
+
+
 def _accepted(setup: Setup) -> list[str]:
     """Return the patterns of the disks that LVM's filter accepts, where it rejects all others."""
-    match = re.search(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", _bare(setup, "etc/lvm/lvm.conf"))
-    rows = re.findall(r"\"([ar])(.)(.*?)\2\"", match[1]) if match else []
-    rejects_rest = any(kind == "r" and pattern in (".*", "") for kind, _, pattern in rows)
-    return [pattern for kind, _, pattern in rows if kind == "a"] if rejects_rest else []
+    rows = _filter(setup)
+    rejects_rest = ("r", ".*") in rows or ("r", "") in rows
+    return [pattern for kind, pattern in rows if kind == "a" and rejects_rest]
 
 
 def _rejected_first(setup: Setup) -> list[str]:
     """Return the patterns of disks that LVM's filter rejects before it accepts any."""
-    match = re.search(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", _bare(setup, "etc/lvm/lvm.conf"))
-    rows = re.findall(r"\"([ar])(.)(.*?)\2\"", match[1]) if match else []
-    first = next((number for number, row in enumerate(rows) if row[0] == "a"), len(rows))
-    return [pattern for kind, _, pattern in rows[:first] if kind == "r"]
+    return [pattern for _, pattern in takewhile(lambda row: row[0] == "r", _filter(setup))]
 
 
 def _matches(pattern: str, device: str) -> bool:
@@ -315,7 +313,7 @@ def disk_of_sbd_holds_data(setup: Setup) -> Iterator[str]:
 
 
 def _fences(setup: Setup, device: str) -> bool:
-    return any(device in value for one in (setup.cib.devices if setup.cib else ()) for value in one.values.values())
+    return any(device in value for one in setup.devices for value in one.values.values())
 
 
 @rule("pacemaker").error(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.node_options import settings_of_nodes
+from strakes.failover.rules.node_row import SYSCTL, ZFS, SettingsOf
 from strakes.failover.rules.rule import OWN, QDEVICE, rule
 from strakes.failover.setup import Setup
 
@@ -45,33 +45,26 @@ _CLUSTER_UNITS = ("pacemaker", "corosync", "sbd", "corosync-qdevice", "drbd")
 _SYSTEMD = "https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html"
 _MODULES_THAT_SERVE = ("drbd", "zfs", "lustre", "lnet", "softdog", "gfs2", "dlm", "nfsd", "dm_multipath")
 _NOTHING_PROVED = re.compile(r"(/usr)?(/bin/)?(true|false)\b")
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """One option of a module or one setting of the kernel with the values that do harm, as a regular expression."""
-
-    name: str
-    bad: str
-    because: str
-
-
 _MODULE_SETTINGS = (
-    _Setting("softdog soft_noboot", "[1yY].*", "the watchdog bites and the node lives"),
-    _Setting("softdog soft_panic", "[1yY].*", "the node panics in place of a reset, and stands still"),
-    _Setting("zfs zfs_multihost_fail_intervals", "0", "a node that cannot write to the pool does not give it up"),
-    _Setting("zfs zfs_multihost_interval", r"\d{1,2}", "the least is 100 ms"),
-    _Setting("spl spl_hostid", "0|0x0+", "multihost does not work without a host id"),
-    _Setting("drbd usermode_helper", r"(?!.*drbdadm).*", "no handler is called, fence-peer neither"),
-    _Setting("drbd fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
-    _Setting("lnet accept", "none", "the node takes no connection over TCP: no client reaches it"),
-    _Setting("libcfs libcfs_panic_on_lbug", "0", "after an error of Lustre's own its threads hang, and nobody fences"),
-    _Setting("bonding miimon", "0", "the bond does not see that a link is gone"),
+    SettingsOf("module softdog").error("soft_noboot", "[1yY].*", "the watchdog bites and the node lives"),
+    SettingsOf("module softdog").error(
+        "soft_panic", "[1yY].*", "the node panics in place of a reset, and stands still"
+    ),
+    ZFS.error("zfs_multihost_fail_intervals", "0", "a node that cannot write to the pool does not give it up"),
+    ZFS.error("zfs_multihost_interval", r"\d{1,2}", "the least is 100 ms"),
+    SettingsOf("module spl").error("spl_hostid", "0|0x0+", "multihost does not work without a host id"),
+    SettingsOf("module drbd").error("usermode_helper", r"(?!.*drbdadm).*", "no handler is called, fence-peer neither"),
+    SettingsOf("module drbd").error("fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
+    SettingsOf("module lnet").error("accept", "none", "the node takes no connection over TCP: no client reaches it"),
+    SettingsOf("module libcfs").error(
+        "libcfs_panic_on_lbug", "0", "after an error of Lustre's own its threads hang, and nobody fences"
+    ),
+    SettingsOf("module bonding").error("miimon", "0", "the bond does not see that a link is gone"),
 )
 _KERNEL_SETTINGS = (
-    _Setting(r"net\.ipv4\.conf\..*\.arp_ignore", "8", "nobody is told where an address of the cluster is"),
-    _Setting(r"vm\.min_free_kbytes", r"\d{9,}", "so many KiB that no memory is left for programs"),
-    _Setting(r"kernel\.sched_rt_runtime_us", "0", "Corosync and sbd get no time of a processor"),
+    SYSCTL.error(r"net\.ipv4\.conf\..*\.arp_ignore", "8", "nobody is told where an address of the cluster is"),
+    SYSCTL.error(r"vm\.min_free_kbytes", r"\d{9,}", "so many KiB that no memory is left for programs"),
+    SYSCTL.error(r"kernel\.sched_rt_runtime_us", "0", "Corosync and sbd get no time of a processor"),
 )
 
 
@@ -132,8 +125,8 @@ def module_setting_harmful(setup: Setup) -> Iterator[str]:
     """Find options of modules that take away what the cluster counts on, and modules that cannot be loaded."""
     for given in settings_of_nodes(setup):
         for row in _MODULE_SETTINGS:
-            if f"module {row.name}" == f"{given.table} {given.name}" and re.fullmatch(row.bad, given.value):
-                yield f"{given.file}: {row.name}={given.value}: {row.because}"
+            if given.fits(row.table, row.names, row.bad):
+                yield f"{given.file}: {row.table.removeprefix('module ')} {row.names}={given.value}: {row.because}"
     for module, command in re.findall(r"(?m)^\s*install\s+(\S+)[ \t]+(.*)$", setup.modules):
         if module.replace("-", "_") in _MODULES_THAT_SERVE and _NOTHING_PROVED.match(command.strip()):
             yield f"modprobe.d: {module} is never loaded"
@@ -147,8 +140,8 @@ def module_setting_harmful(setup: Setup) -> Iterator[str]:
 def kernel_setting_harmful(setup: Setup) -> Iterator[str]:
     """Find settings of the kernel that work against the cluster."""
     for given in settings_of_nodes(setup):
-        for row in _KERNEL_SETTINGS if given.table == "sysctl" else ():
-            if re.fullmatch(row.name, given.name) and re.fullmatch(row.bad, given.value):
+        for row in _KERNEL_SETTINGS:
+            if given.fits(row.table, row.names, row.bad):
                 yield f"{given.file}: {given.name}={given.value}: {row.because}"
     if setup.drbd and setup.sysctl.get("kernel.hung_task_panic") == "1":
         yield "sysctl: kernel.hung_task_panic=1: a write that waits for fencing makes the survivor panic"
@@ -172,7 +165,7 @@ def probe_that_proves_nothing(setup: Setup) -> Iterator[str]:
         for key, value in node.settings
         if re.fullmatch(r"ring\d_addr|name", key)
     }
-    moving = {one.values.get("ip", "") for one in setup.cib.services} - {""} if setup.cib else set()
+    moving = {one.values.get("ip", "") for one in setup.services} - {""}
     for device in setup.membership.one("quorum").all("device"):
         for key, command in device.one("heuristics").settings:
             words = command.split()

@@ -40,6 +40,10 @@ class Given:
     name: str
     value: str
 
+    def fits(self, table: str, name: str, value: str) -> bool:
+        """Tell whether the table, the name and the value are as these regular expressions say."""
+        return all(map(re.fullmatch, (table, name, value), (self.table, self.name, self.value)))
+
 
 def _ini(text: str) -> Iterator[tuple[str, str, str]]:
     section = ""
@@ -90,7 +94,7 @@ def _of_all_cards(name: str) -> str:
 
 def _mounts(setup: Setup) -> Iterator[Given]:
     """Yield the mount options of file systems whose options are known."""
-    for one in setup.cib.services if setup.cib else ():
+    for one in setup.services:
         options = one.values.get("options", "") if one.agent == "Filesystem" else ""
         kind = one.values.get("fstype", "")
         if options_of(f"mount options {kind}") or kind == "lustre":
@@ -166,11 +170,7 @@ def _harm(setup: Setup, severity: Severity) -> Iterator[str]:
         if row.severity != severity or not uses(setup, row.only_with):
             continue
         for given in settings:
-            if (
-                re.fullmatch(row.table, given.table)
-                and re.fullmatch(row.names, given.name)
-                and re.fullmatch(row.bad, given.value)
-            ):
+            if given.fits(row.table, row.names, row.bad):
                 yield f"{given.file}: {given.name}={given.value}: {row.because}"
 
 
@@ -192,20 +192,16 @@ def node_setting_doubtful(setup: Setup) -> Iterator[str]:
 def node_setting_harmful(setup: Setup) -> Iterator[str]:
     """Find settings of a node that work against the cluster."""
     yield from _harm(setup, "error")
-    managed = (
-        {one.agent.removesuffix(".service") for one in setup.cib.services if one.standard == "systemd"}
-        if setup.cib
-        else set()
-    )
+    managed = {one.agent.removesuffix(".service") for one in setup.services if one.standard == "systemd"}
     for given in settings_of_nodes(setup):
         unit = given.file.rpartition("system/")[2].partition(".service")[0]
         restarts = given.name == "Restart" and given.value in ("always", "on-failure", "on-abnormal")
         if given.table == "unit Service" and restarts and unit in managed:
             yield f"{given.file}: {given.name}={given.value}: systemd restarts what Pacemaker stopped or fenced"
     yield from _bound_to_one(setup)
-    text = re.sub(r"(?m)[#!].*$", "", setup.texts.get("etc/multipath.conf", ""))
+    text = setup.bare("etc/multipath.conf", "#!")
     all_of_them = re.search(r'\bblacklist\s*\{[^}]*\b(devnode|wwid)\s+"?(\.\*|\*|\^?\.\*\$?)"?\s*$', text, re.M)
-    used = [one for one in setup.cib.services if one.device.startswith("/dev/mapper/")] if setup.cib else []
+    used = [one for one in setup.services if one.device.startswith("/dev/mapper/")]
     if all_of_them and used and "blacklist_exceptions" not in text:
         yield f"multipath.conf: blacklist has all disks, and {used[0].id} needs {used[0].device}"
 

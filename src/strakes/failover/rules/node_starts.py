@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from strakes.failover.rules.commands import commands_run, enabled_units
 from strakes.failover.rules.lustre import made_targets, options_given
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import AGENTS, MKFS, MULTIPATH, OWN, rule
 from strakes.failover.setup import Setup
 
-_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 _ALWAYS_NEEDED = ("pacemaker", "corosync", "sbd", "corosync-qdevice", "multipathd", "iscsid", "resource-agents-deps")
 # What agents start by systemctl.
 _NEEDED_BY = {"nfsserver": ("nfs-server", "rpc-statd", "rpcbind", "nfs-mountd", "nfs-idmapd"), "controld": ("dlm",)}
 _OTHER_MANAGERS = ("heartbeat", "cman", "rgmanager", "openais", "keepalived", "pacemaker_remote")
+_SYSTEM_ID_SOURCES = ("none", "uname", "lvmlocal", "machineid", "appmachineid", "file")
 _LOCAL = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|vd[a-z]+|hd[a-z])p?\d*")
 # Options of zpool import that take what another node has written, or what is not there.
 _IMPORT = {
@@ -35,7 +35,7 @@ _IMPORT = {
 )
 def unit_masked(setup: Setup) -> Iterator[str]:
     """Find masked units that the cluster needs."""
-    services = setup.cib.services if setup.cib else ()
+    services = setup.services
     needed = set(_ALWAYS_NEEDED)
     for one in services:
         needed |= {one.agent.removesuffix(".service")} if one.standard in ("systemd", "service") else set()
@@ -92,30 +92,21 @@ def start_waits_for_the_cluster(setup: Setup) -> Iterator[str]:
     reason="vg_access_mode is kept by lvm.conf alone: without it, or with the other node's name allowed, both nodes "
     "may activate the group.",
     remedy='system_id: system_id_source = "uname", no extra_system_ids. tagging: volume_list with the own groups.',
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def volumes_owned_by_both(setup: Setup) -> Iterator[str]:
     """Find files of LVM that do not keep what LVM-activate counts on."""
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvm.conf", ""))
-    own = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvmlocal.conf", ""))
+    text = setup.bare("etc/lvm/lvm.conf")
+    own = setup.bare("etc/lvm/lvmlocal.conf")
     for one in setup.pacemaker.services if text else ():
         mode = one.values.get("vg_access_mode", "") if one.agent == "LVM-activate" else ""
-        source = re.search(r"\bsystem_id_source\s*=\s*\"?(\w+)", text)
+        found = re.search(r"\bsystem_id_source\s*=\s*\"?(\w+)", text)
+        source = found[1] if found else ""
         if mode == "system_id" and not source:
             yield f"lvm.conf: no system_id_source, and {one.id} has vg_access_mode=system_id"
-        elif (
-            mode == "system_id"
-            and source
-            and source[1] not in ("none", "uname", "lvmlocal", "machineid", "appmachineid", "file")
-        ):
-            yield f"lvm.conf: system_id_source is {source[1]}"
-        elif (
-            mode == "system_id"
-            and source
-            and source[1] == "lvmlocal"
-            and own
-            and not re.search(r"\bsystem_id\s*=", own)
-        ):
+        elif mode == "system_id" and source not in _SYSTEM_ID_SOURCES:
+            yield f"lvm.conf: system_id_source is {source}"
+        elif mode == "system_id" and source == "lvmlocal" and own and not re.search(r"\bsystem_id\s*=", own):
             yield f"lvmlocal.conf: no system_id, and {one.id} has vg_access_mode=system_id"
         if mode == "lvmlockd" and not re.search(r"\buse_lvmlockd\s*=\s*1", text):
             yield f"lvm.conf: no use_lvmlockd = 1, and {one.id} has vg_access_mode=lvmlockd"
@@ -171,7 +162,7 @@ def part_of_a_target_on_one_node(setup: Setup) -> Iterator[str]:
     reason="mkfs.lustre refuses the combination, or makes a target that lacks what Lustre needs.",
     remedy="One of --mdt and --ost; --mgsnode where there is no --mgs; the features that mkfs.lustre chooses by "
     "itself.",
-    source=_MKFS,
+    source=MKFS,
 )
 def target_made_as_it_cannot_be(setup: Setup) -> Iterator[str]:
     """Find options that exclude each other, kinds of disks that are none, and features that are taken away."""
@@ -236,10 +227,10 @@ def dump_that_nobody_announces(setup: Setup) -> Iterator[str]:
     """Find fencing by kdump without its nodes, or without memory for it."""
     if not any(device.agent == "fence_kdump" for device in setup.pacemaker.devices):
         return
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/kdump.conf", ""))
+    text = setup.bare("etc/kdump.conf")
     if text.strip() and not re.search(r"(?m)^\s*fence_kdump_nodes\s+\S", text):
         yield "kdump.conf: no fence_kdump_nodes"
-    grub = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/default/grub", ""))
+    grub = setup.bare("etc/default/grub")
     if grub and "crashkernel=" not in grub:
         yield "default/grub: no crashkernel"
     enabled = enabled_units(setup)
@@ -251,7 +242,7 @@ def dump_that_nobody_announces(setup: Setup) -> Iterator[str]:
     reason="The number before the features says how many words follow: with another one the kernel refuses the table, "
     "and the disk does not appear.",
     remedy='no_path_retry in place of features; or features "1 queue_if_no_path".',
-    source="https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html",
+    source=MULTIPATH,
 )
 def features_miscounted(setup: Setup) -> Iterator[str]:
     """Find features and handlers of multipath with the wrong number before them."""

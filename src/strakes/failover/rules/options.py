@@ -55,6 +55,13 @@ def _parameters(primitive: Primitive) -> Mapping[str, Option]:
     return options_of(name, "ocf") if options_of(name) else {}
 
 
+def _of_known_agents(setup: Setup) -> Iterator[tuple[_Pairs, Mapping[str, Option], str]]:
+    """Yield the parameters of each resource whose agent is known, those that the agent has, and where that is."""
+    for primitive in setup.pacemaker.primitives:
+        if known := _parameters(primitive):
+            yield primitive.values.items(), known, f"cib: {primitive.id} ({primitive.agent})"
+
+
 @rule("pacemaker").error(
     reason="There is no agent of that name: the resource is not started anywhere, the device powers off nobody.",
     remedy="Write it as crm_resource --list-agents ocf:PROVIDER, or stonith_admin --list-installed, do.",
@@ -88,11 +95,8 @@ def agent_unknown(setup: Setup) -> Iterator[str]:
 )
 def parameter_misspelt(setup: Setup) -> Iterator[str]:
     """Find parameters that are similar to one that the agent knows."""
-    for primitive in setup.pacemaker.primitives:
-        known = _parameters(primitive)
-        if known:
-            where = f"cib: {primitive.id} ({primitive.agent})"
-            yield from _unknown(primitive.values.items(), known, where, similar=True)
+    for given, known, where in _of_known_agents(setup):
+        yield from _unknown(given, known, where, similar=True)
 
 
 @rule("pacemaker").warning(
@@ -102,11 +106,8 @@ def parameter_misspelt(setup: Setup) -> Iterator[str]:
 )
 def parameter_of_another_agent(setup: Setup) -> Iterator[str]:
     """Find parameters that the agent does not know, and that are similar to none it knows."""
-    for primitive in setup.pacemaker.primitives:
-        known = _parameters(primitive)
-        if known:
-            where = f"cib: {primitive.id} ({primitive.agent})"
-            yield from _unknown(primitive.values.items(), known, where, similar=False)
+    for given, known, where in _of_known_agents(setup):
+        yield from _unknown(given, known, where, similar=False)
 
 
 @rule("pacemaker").error(

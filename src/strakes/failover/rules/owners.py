@@ -10,10 +10,9 @@ from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.heartbeat import is_address
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, PACEMAKER, PING, rule
 from strakes.failover.setup import Setup
 
-_AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
 _OCF = "https://github.com/ClusterLabs/OCF-spec/blob/main/ra/1.1/resource-agent-api.md"
 # What agents without a table call that of which there can be one only.
 _UNIQUE = ("pool", "iqn", "dataset", "mountpoint")
@@ -57,7 +56,7 @@ def one_thing_for_two_resources(setup: Setup) -> Iterator[str]:
     reason="A volume group belongs to one node at a time: two resources that may be on two nodes take it from each "
     "other.",
     remedy="One LVM-activate for each volume group; what uses it in one group with that.",
-    source=f"{_AGENTS}/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
 def volume_group_activated_twice(setup: Setup) -> Iterator[str]:
     """Find volume groups that several resources activate, and that are not shared by a lock manager."""
@@ -77,7 +76,7 @@ def volume_group_activated_twice(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="A target listens, or a port is blocked, on an address that no resource has: clients find nothing there.",
     remedy="The address of the service (IPaddr2), or leave portals out.",
-    source=f"{_AGENTS}/iSCSITarget",
+    source=f"{AGENTS}/iSCSITarget",
 )
 def address_that_nobody_brings_up(setup: Setup) -> Iterator[str]:
     """Find addresses of iSCSI targets and of blocked ports that no address resource has."""
@@ -101,7 +100,7 @@ def address_that_nobody_brings_up(setup: Setup) -> Iterator[str]:
     reason="What one portblock blocks before the service starts another one has to open after it: clients wait for "
     "ever, or are refused.",
     remedy="Last in the group: portblock with action=unblock, and the same ip, portno and protocol.",
-    source=f"{_AGENTS}/portblock",
+    source=f"{AGENTS}/portblock",
 )
 def port_stays_blocked(setup: Setup) -> Iterator[str]:
     """Find ports that are blocked and never opened, or opened before the service listens."""
@@ -125,7 +124,7 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
     reason="A logical unit is added to a target by its name and a number: where there is no such target, or the number "
     "is taken, it cannot start.",
     remedy="target_iqn as the iqn of the iSCSITarget, and a lun of its own for each unit.",
-    source=f"{_AGENTS}/iSCSILogicalUnit",
+    source=f"{AGENTS}/iSCSILogicalUnit",
 )
 def lun_of_no_target(setup: Setup) -> Iterator[str]:
     """Find logical units of a target that no resource or another implementation makes, and two with one number."""
@@ -150,7 +149,7 @@ def lun_of_no_target(setup: Setup) -> Iterator[str]:
     reason="Watchers set a number above 0 where the network is reached: a rule that bans nodes above 0 bans the good "
     "ones.",
     remedy="attribute lt 1, or not_defined.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
 def network_rule_turned_round(setup: Setup) -> Iterator[str]:
     """Find rules that ban the nodes on which a watcher reaches the network."""

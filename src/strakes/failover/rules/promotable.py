@@ -11,7 +11,7 @@ from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _AGENTS = "https://github.com/ClusterLabs/resource-agents/tree/main/heartbeat"
@@ -150,7 +150,7 @@ def _copies(cib: Cib, one: Primitive) -> str:
 @rule("pacemaker").error(
     reason="The copies look for the promoted one at an address that no resource brings up and no node has.",
     remedy="The ip of the IPaddr2 that is kept with the promoted copy.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/pgsql",
+    source=f"{AGENTS}/pgsql",
 )
 def address_held_by_nobody(setup: Setup) -> Iterator[str]:
     """Find addresses in parameters that no resource has."""
@@ -192,7 +192,7 @@ def _is_no_port(word: str) -> bool:
     reason="A copy of DRBD is promoted for what uses its device. Nothing is kept with the promoted copy, or waits for "
     "it: what uses the device may be on the other node, or come too early.",
     remedy="A colocation with the role Promoted, and an order: promote the clone, then start.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def promoted_for_nobody(setup: Setup) -> Iterator[str]:
     """Find promotable clones of DRBD with which nothing is kept, or for which nothing waits."""

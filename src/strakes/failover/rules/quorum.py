@@ -27,7 +27,7 @@ def no_quorum_provider(setup: Setup) -> Iterator[str]:
 @rule("corosync").error(
     reason="One of two is no majority: when a node dies the survivor loses quorum and stops everything.",
     remedy="quorum: two_node: 1 (with fencing), or a quorum device on a third machine.",
-    source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
+    source=VOTEQUORUM,
 )
 def two_nodes_without_tie_breaker(setup: Setup) -> Iterator[str]:
     """Find two nodes with nothing that decides between them."""
@@ -54,7 +54,7 @@ def two_node_with_quorum_device(setup: Setup) -> Iterator[str]:
     reason="two_node sets the quorum to 1 and is switched off when a third node joins: until then every node alone "
     "has quorum.",
     remedy="Remove two_node, and expected_votes, where there are more than two nodes.",
-    source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
+    source=VOTEQUORUM,
 )
 def two_node_with_more_nodes(setup: Setup) -> Iterator[str]:
     """Find ``two_node`` with more than two nodes, and expected votes other than the number of nodes."""
@@ -73,7 +73,7 @@ def two_node_with_more_nodes(setup: Setup) -> Iterator[str]:
 @rule("corosync").error(
     reason="A node that starts while it cannot see the other has quorum at once, and powers the other one off.",
     remedy="Remove wait_for_all: 0; two_node switches it on by itself.",
-    source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
+    source=VOTEQUORUM,
 )
 def wait_for_all_off(setup: Setup) -> Iterator[str]:
     """Find two nodes of which one may start without having seen the other."""

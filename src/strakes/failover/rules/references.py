@@ -12,7 +12,7 @@ from strakes.failover.pacemaker_resources import WATCHERS
 from strakes.failover.replication import Resource
 from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets, nids_of
-from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
+from strakes.failover.rules.rule import DRBD_CONF, DRBD_PACEMAKER, OWN, PACEMAKER, PING, QDEVICE, rule
 from strakes.failover.setup import Setup
 
 # Watchers that ask others whether they are there.
@@ -68,7 +68,7 @@ def _asked_attributes(element: Xml.Element) -> Iterator[str]:
     reason="A rule about an attribute that no agent sets never does what was meant: the service stays, or may run "
     "nowhere.",
     remedy="Use the name that the agent sets: its parameter name (ping: pingd; ethmonitor: ethmonitor-INTERFACE).",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
 def attribute_that_nobody_sets(setup: Setup) -> Iterator[str]:
     """Find location constraints on attributes that nothing sets."""
@@ -122,7 +122,7 @@ def fencing_device_tied(setup: Setup) -> Iterator[str]:
     reason="The copy is promoted where the service was placed, not the service placed where there is a good copy: "
     "an old one may be chosen.",
     remedy="rsc=SERVICE with-rsc=DRBD-CLONE with-rsc-role=Promoted",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def colocation_turned_round(setup: Setup) -> Iterator[str]:
     """Find colocations that place DRBD where its user is, not the user where DRBD is promoted."""
@@ -162,7 +162,7 @@ def _own_addresses(setup: Setup) -> dict[str, str]:
     reason="A node always reaches its own address, and loses the other's only when that is off: neither says that "
     "clients are reached.",
     remedy="host_list of machines that are always there: the gateway, several clients.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
 def watches_itself(setup: Setup) -> Iterator[str]:
     """Find watchers that ask an address of the cluster itself."""
@@ -174,9 +174,7 @@ def watches_itself(setup: Setup) -> Iterator[str]:
         for text in links_of(node).values()
         if text in names
     }
-    moving = (
-        {primitive.values.get("ip", ""): primitive.id for primitive in setup.pacemaker.services} if setup.cib else {}
-    )
+    moving = {primitive.values.get("ip", ""): primitive.id for primitive in setup.pacemaker.services}
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()
         if primitive.agent not in _ASKING or not hosts:
@@ -192,7 +190,7 @@ def watches_itself(setup: Setup) -> Iterator[str]:
     reason="The attribute is the number of hosts that answer times the multiplier: with 0 it never differs between "
     "the nodes.",
     remedy="multiplier above resource-stickiness, such as 20000.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
 def watched_for_nothing(setup: Setup) -> Iterator[str]:
     """Find watchers whose answer counts for nothing."""
@@ -299,7 +297,7 @@ def _devices_that_differ(resource: Resource) -> Iterator[list[str]]:
 )
 def replication_sides_differ(setup: Setup) -> Iterator[str]:
     """Find DRBD resources with different ports or devices on their two sides."""
-    used = {one.device for one in setup.cib.services} if setup.cib else set()
+    used = {one.device for one in setup.services}
     for resource in setup.drbd:
         for devices in _devices_that_differ(resource):
             if not used & set(devices):

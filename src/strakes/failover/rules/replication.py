@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
-from strakes.failover.rules.rule import DRBD_CONF, OWN, rule
+from strakes.failover.rules.rule import DRBD_CONF, DRBD_PACEMAKER, OWN, rule
 from strakes.failover.setup import Setup
 
 _AUTOMATIC = (
@@ -65,7 +65,7 @@ def replication_not_synchronous(setup: Setup) -> Iterator[str]:
     reason="When only the replication is cut, both nodes may be promoted, one with old data, and the copies grow "
     "apart.",
     remedy="fencing resource-and-stonith; (8.4: in disk {}, 9: in net {})",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def no_replication_fencing(setup: Setup) -> Iterator[str]:
     """Find resources without fencing that no quorum protects either."""
@@ -145,7 +145,7 @@ def no_fence_peer_handler(setup: Setup) -> Iterator[str]:
     reason="crm-fence-peer.sh is for DRBD 8.4, crm-fence-peer.9.sh for 9; a wrong one shows only when the peer is "
     "gone.",
     remedy="Use the handlers of the installed version.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def handler_of_the_other_version(setup: Setup) -> Iterator[str]:
     """Find handlers that were made for another version of DRBD."""

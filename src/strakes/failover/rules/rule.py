@@ -21,6 +21,14 @@ VOTEQUORUM = "https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html
 QDEVICE = "https://manpages.debian.org/bookworm/corosync-qdevice/corosync-qdevice.8.en.html"
 DRBD_CONF = "https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html"
 SBD = "https://manpages.debian.org/bookworm/sbd/sbd.8.en.html"
+AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
+PING = "https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in"
+DRBD_PACEMAKER = "https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc"
+MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
+MOUNT_LUSTRE = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8"
+LUSTRE_MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
+MULTIPATH = "https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html"
+BOOTH = "https://github.com/ClusterLabs/booth/blob/main/docs/boothd.8.txt"
 # One module for each thing that rules are about; findings are told in this order.
 _MODULES = (
     "heartbeat",
@@ -29,7 +37,7 @@ _MODULES = (
     "fencing_levels",
     "watchdog",
     "timing",
-    "times",
+    "time_rows",
     "replication",
     "services",
     "lustre",

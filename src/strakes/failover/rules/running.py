@@ -67,7 +67,7 @@ def clock_without_a_source(setup: Setup) -> Iterator[str]:
     owned = possessions_of(setup)
     own = {address for node in nodes_of(setup) for address in links_of(node).values() if is_address(address)}
     for name in ("chrony.conf", "chrony/chrony.conf", "ntp.conf", "ntpsec/ntp.conf"):
-        text = re.sub(r"(?m)[#!;%].*$", "", setup.texts.get(f"etc/{name}", ""))
+        text = setup.bare(f"etc/{name}", "#!;%")
         if not text.strip():
             continue
         asked = re.findall(r"(?m)^\s*(?:server|pool|peer|refclock)\s+(\S+)", text)

@@ -9,7 +9,7 @@ from strakes.failover.cib_values import score
 from strakes.failover.pacemaker_resources import Order, Primitive
 from strakes.failover.rules.layers import bases
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _STORAGE = ("LVM-activate", "LVM", "ZFS", "zpool", "mdraid", "Raid1", "crypt", "iscsi", "lvmlockd", "controld", "clvm")
@@ -100,7 +100,7 @@ def _tied_by_any(orders: Iterable[Order], element: Mapping[str, str]) -> bool:
     reason="When nfs-server.service starts it runs exportfs -r, which forgets every export that is not in "
     "/etc/exports: clients get stale handles until the next monitor.",
     remedy="nfsserver before exportfs in the group, and in orders.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+    source=f"{AGENTS}/nfsserver",
 )
 def exported_before_its_server(setup: Setup) -> Iterator[str]:
     """Find NFS servers that start after what they export."""
@@ -115,7 +115,7 @@ def exported_before_its_server(setup: Setup) -> Iterator[str]:
     reason="Clients that are told of a restart ask for their locks at once, and only once: while the server or its "
     "address is not there they are lost.",
     remedy="nfsnotify last in the group.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsnotify",
+    source=f"{AGENTS}/nfsnotify",
 )
 def clients_told_too_early(setup: Setup) -> Iterator[str]:
     """Find notifications of NFS clients that are sent before the server and its address are up."""

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, score, seconds
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
-_LINBIT = "https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc"
 
 
 def clone_of(setup: Setup, device: str) -> str:
@@ -31,7 +30,7 @@ def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
     reason="What is mounted is a device that no DRBD resource of Pacemaker makes, and that does not promote itself "
     "as DRBD 9 can.",
     remedy="Correct the device, or add the ocf:linbit:drbd resource; with DRBD 9 also auto-promote yes.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
 def device_not_managed(setup: Setup) -> Iterator[str]:
     """Find mounts of a DRBD device that nothing promotes."""
@@ -49,7 +48,7 @@ def device_not_managed(setup: Setup) -> Iterator[str]:
 @rule("pacemaker", "drbd").error(
     reason="What is written to the disk below DRBD is not replicated, and DRBD does not know of it: the copies differ.",
     remedy="Mount the DRBD device.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
 def disk_below_drbd_mounted(setup: Setup) -> Iterator[str]:
     """Find mounts of a disk below DRBD."""
@@ -62,7 +61,7 @@ def disk_below_drbd_mounted(setup: Setup) -> Iterator[str]:
 @rule("pacemaker", "drbd").error(
     reason="The agent brings up a resource that the files do not have: it fails on both nodes.",
     remedy="drbd_resource=NAME as in drbd.d.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
 def resource_of_drbd_unknown(setup: Setup) -> Iterator[str]:
     """Find DRBD resources that do not exist, or that are managed twice."""
@@ -80,7 +79,7 @@ def resource_of_drbd_unknown(setup: Setup) -> Iterator[str]:
 @rule("pacemaker", "drbd").error(
     reason="Without the colocation the mount is started on the node that has only the secondary, and fails there.",
     remedy="Colocation of the group with the Promoted role of its DRBD clone, score INFINITY.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
 def mount_not_with_the_primary(setup: Setup) -> Iterator[str]:
     """Find mounts that are not kept with the promoted copy."""
@@ -93,7 +92,7 @@ def mount_not_with_the_primary(setup: Setup) -> Iterator[str]:
     reason="Without the order the mount is tried before the device can be written to, fails, and is banned from "
     "the node.",
     remedy="Order: promote the DRBD clone, then start the group.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
 def mount_before_promotion(setup: Setup) -> Iterator[str]:
     """Find mounts that do not wait for the promotion."""
@@ -119,7 +118,7 @@ def demotion_before_unmount(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="DRBD needs one promoted instance, two in all, and to be told what happens to its peer (notify=true).",
     remedy="promoted-max=1 clone-max=2 clone-node-max=1 notify=true",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
 def drbd_clone_wrong(setup: Setup) -> Iterator[str]:
     """Find DRBD resources whose clone lacks what DRBD needs."""
@@ -162,7 +161,7 @@ def left_over_move(setup: Setup) -> Iterator[str]:
     reason="DRBD's handler has found the other copy outdated; until it is up to date again, that node cannot take "
     "over.",
     remedy="Repair the replication: the handler removes the constraint when the copy has caught up.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
 def copy_locked_out(setup: Setup) -> Iterator[str]:
     """Find copies that the DRBD handler keeps from being promoted."""

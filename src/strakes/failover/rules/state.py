@@ -65,7 +65,7 @@ def service_not_running(setup: Setup) -> Iterator[str]:
 )
 def fencing_device_does_not_answer(setup: Setup) -> Iterator[str]:
     """Find fencing devices that have failed."""
-    devices = {device.id for device in setup.cib.devices} if setup.cib else set()
+    devices = {device.id for device in setup.devices}
     for failure in _status(setup).iterfind("./failures/failure"):
         name = re.sub(r"_(monitor|start|stop)_\d+$", "", failure.get("op_key", ""))
         if name in devices:
@@ -80,7 +80,7 @@ def fencing_device_does_not_answer(setup: Setup) -> Iterator[str]:
 def failures_not_cleaned_up(setup: Setup) -> Iterator[str]:
     """Find failed operations of services, and fencing that failed."""
     status = _status(setup)
-    devices = {device.id for device in setup.cib.devices} if setup.cib else set()
+    devices = {device.id for device in setup.devices}
     for failure in status.iterfind("./failures/failure"):
         name = re.sub(r"_(\w+?)_\d+$", "", failure.get("op_key", ""))
         if name not in devices:

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from strakes.failover.booth import booths
 from strakes.failover.known_options import meant, options_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import BOOTH, OWN, rule
 from strakes.failover.setup import Setup
-
-_BOOTH = "https://github.com/ClusterLabs/booth/blob/main/docs/boothd.8.txt"
 
 
 @rule("pacemaker").warning(
@@ -31,7 +29,7 @@ def placed_by_a_ticket(setup: Setup) -> Iterator[str]:
     reason="Booth grants the tickets that its file names, to the sites that it names: another ticket is never granted, "
     "and at another address no site is found.",
     remedy="One name for the ticket in booth's file and in rsc_ticket; site= the address that moves with booth-site.",
-    source=_BOOTH,
+    source=BOOTH,
 )
 def ticket_of_no_site(setup: Setup) -> Iterator[str]:
     """Find tickets, addresses and files of booth that one side names and the other one does not."""
@@ -58,7 +56,7 @@ def ticket_of_no_site(setup: Setup) -> Iterator[str]:
     reason="A ticket is granted by more than half of sites and arbitrators: of two, both are needed, and when one site "
     "is lost the other never gets it.",
     remedy="arbitrator = an address at a third place; an odd number of members, each given once.",
-    source=_BOOTH,
+    source=BOOTH,
 )
 def sites_cannot_agree(setup: Setup) -> Iterator[str]:
     """Find an even number of members of booth, and members that are given twice."""
@@ -74,7 +72,7 @@ def sites_cannot_agree(setup: Setup) -> Iterator[str]:
 @rule("booth").warning(
     reason="Whoever can send to the port of booth takes the ticket from the site that serves.",
     remedy="authfile = /etc/booth/booth.key, made by booth-keygen, the same on all members.",
-    source=_BOOTH,
+    source=BOOTH,
 )
 def sites_not_authenticated(setup: Setup) -> Iterator[str]:
     """Find files of booth without a key."""
@@ -86,7 +84,7 @@ def sites_not_authenticated(setup: Setup) -> Iterator[str]:
 @rule("booth").error(
     reason="Booth refuses its file, or takes its default in place of what was meant.",
     remedy="Write it as boothd(8) does.",
-    source=_BOOTH,
+    source=BOOTH,
 )
 def booth_option_misspelt(setup: Setup) -> Iterator[str]:
     """Find settings that booth does not know, and values that it does not take."""

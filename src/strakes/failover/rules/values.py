@@ -9,7 +9,7 @@ from strakes.failover.replication import kib
 from strakes.failover.rules.fencing_devices import is_bmc, is_outlet
 from strakes.failover.rules.heartbeat import links_of, nodes_of, read_address
 from strakes.failover.rules.node_options import settings_of_nodes
-from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, COROSYNC_CONF, DRBD_CONF, DRBD_PACEMAKER, OWN, PACEMAKER, PING, rule
 from strakes.failover.setup import Setup
 from strakes.units import counted as count_of
 
@@ -110,7 +110,7 @@ def fencing_monitor_looks_at_nothing(setup: Setup) -> Iterator[str]:
     reason="A fencing device with an empty user or password does not log in, and an agent without "
     "hosts watches nothing.",
     remedy="username=USER of the BMC; host_list=ADDRESSES that always answer.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
 def nothing_given_to_do_it_with(setup: Setup) -> Iterator[str]:
     """Find users and lists of hosts that are empty."""
@@ -178,7 +178,7 @@ def alert_without_a_program(setup: Setup) -> Iterator[str]:
     reason="What is mounted read-only cannot be written, an option of another file system is refused, and an address "
     "on the loopback device is reached by nobody.",
     remedy="Remove ro from the options; leave nic out: it follows from the address.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
 def served_as_nobody_can_use_it(setup: Setup) -> Iterator[str]:
     """Find mounts that cannot be written to, options of other file systems, and addresses on the loopback."""
@@ -198,7 +198,7 @@ def served_as_nobody_can_use_it(setup: Setup) -> Iterator[str]:
     reason="DRBD's agent wants as many anonymous instances as there are copies: more are started where there is "
     "none, numbered ones move.",
     remedy="clone-max=2 (as many as the resource has hosts), no globally-unique.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
 def copies_not_counted_right(setup: Setup) -> Iterator[str]:
     """Find DRBD clones with more or fewer copies than hosts, or whose copies are not interchangeable."""
@@ -247,7 +247,7 @@ def replication_option_dangerous(setup: Setup) -> Iterator[str]:
 @rule("pacemaker").error(
     reason="A node that was powered off has not exported its pool: without force nobody can import it.",
     remedy="importforce=true; multihost=on keeps two nodes apart.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ZFS",
+    source=f"{AGENTS}/ZFS",
 )
 def pool_cannot_move(setup: Setup) -> Iterator[str]:
     """Find pools that are not imported after a crash."""

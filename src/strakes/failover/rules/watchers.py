@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import score
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import PACEMAKER, PING, rule
 from strakes.failover.rules.services import homes_of
 from strakes.failover.setup import Setup
-
-_PING = "https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in"
 
 
 def _weight(watcher: Primitive) -> float:
@@ -23,7 +21,7 @@ def _weight(watcher: Primitive) -> float:
     reason="A service leaves its node when another one is better by more than the stickiness, which of a group is the "
     "sum of its members: what the watcher counts never is, so the service stays where its network is dead.",
     remedy="multiplier of the watcher far above the stickiness, such as 20000; or a rule with -INFINITY for lt 1.",
-    source=_PING,
+    source=PING,
 )
 def network_watched_in_vain(setup: Setup) -> Iterator[str]:
     """Find watchers that count less, with all their hosts, than the stickiness of what shall move."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.prediction import io500, made_up, real, recovery, series, small
+from bench.prediction import bounds, io500, made_up, real, recovery, series, small
 from bench.prediction.ideal import find_bound
 from bench.prediction.model import Judged, judge_made_up, judge_series, judge_small, learn_io500
 from bench.prediction.simple import RULES
@@ -32,11 +31,24 @@ submission by what all other institutions' systems taught: of one size, only wha
 | rule | median factor of error | inside the 80 % interval |
 |---|---|---|"""
 
-_HINDSIGHT = """
-The aim was 1.25. A submission does not tell enough for that: even a rule that knows in hindsight by how much a system's
-*other* phases grew, which no forecast can know, has {best:.2f} on these phases. How a system grows is a matter of how
-many of its
-servers were there to begin with, and of what the submitter chose; neither is told.
+_BOUNDS = """
+The aim was 1.25. The best that can be reached on these phases, and what one would have to know for it
+(`bench/prediction/bounds.py`; all but the first and the last row are chosen or known in hindsight):
+
+| the rate grows with a power of the size | by nodes | by ranks |
+|---|---|---|
+| by the rule that is best on all other institutions' pairs, of some thirty | {chosen:.2f} | |
+| with the one power that is best for all | {all[0]:.2f} | {all[1]:.2f} |
+| with the power that is best for each phase | {phase[0]:.2f} | {phase[1]:.2f} |
+| with that of the system's *other* phases, and what is typical of the phase | {others[0]:.2f} | {others[1]:.2f} |
+| with the power that is best for each system | {system[0]:.2f} | {system[1]:.2f} |
+| with that of the system and what is typical of the phase | {both[0]:.2f} | {both[1]:.2f} |
+| the same system submitted twice with as many nodes and ranks | {repeated:.2f} | |
+
+So 1.25 can be had only by who knows how this one system grew: no power that is the same for all systems comes below
+{least:.2f}, even when it is chosen in hindsight. That two submissions of one size differ ({count} phases of {systems}
+systems) is not the reason. How a system grows is a matter of how many of its servers were there to begin with, and of
+what the submitter chose; neither is told.
 """
 
 _SERIES = """## Published series, the outermost value left out
@@ -111,20 +123,29 @@ def make_page(data: Path, systems: int) -> str:
 
 
 def _io500(data: Path) -> Iterator[str]:
-    pairs = io500.find_pairs(io500.read_submissions(data / "io500" / "submissions.json"))
+    submissions = io500.read_submissions(data / "io500" / "submissions.json")
+    pairs = io500.find_pairs(submissions)
     yield _IO500.format(pairs=len(pairs), phases=sum(len(pair.phases) for pair in pairs))
     for name, rule in (("strakes", learn_io500), *RULES.items()):
         factor, covered = io500.summarise(io500.judge(pairs, rule))
         yield f"| {name} | {factor:.2f} | {covered:.0%} |"
-    yield _HINDSIGHT.format(best=median(_hindsight(pairs)))
-
-
-def _hindsight(pairs: Sequence[io500.Pair]) -> Iterator[float]:
-    for pair in pairs:
-        grown = {name: math.log(pair.large.rates[name] / pair.small.rates[name]) for name in pair.phases}
-        for name, growth in grown.items():
-            others = [value for other, value in grown.items() if other != name]
-            yield math.exp(abs((median(others) if others else 0.0) - growth))
+    sizes = [bounds.growths(pairs, size) for size in bounds.SIZES]
+    best = [bounds.one_for_all(rows) for rows in sizes]
+    of_phases = [bounds.one_for_each(rows, lambda row: row.phase) for rows in sizes]
+    both, others = zip(*map(bounds.of_system_and_phase, sizes), strict=True)
+    twice = bounds.repeated(submissions)
+    yield _BOUNDS.format(
+        chosen=bounds.chosen_by_others(pairs),
+        all=best,
+        phase=of_phases,
+        system=[bounds.one_for_each(rows, lambda row: row.pair) for rows in sizes],
+        both=both,
+        others=others,
+        repeated=median(map(median, twice)),
+        count=sum(map(len, twice)),
+        systems=len(twice),
+        least=min(*best, *of_phases),
+    )
 
 
 def _series(data: Path) -> Iterator[str]:

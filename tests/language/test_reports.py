@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from html import unescape
 from pathlib import Path
 
@@ -47,6 +48,7 @@ def both(render: Callable[[], str]) -> tuple[str, str]:
     return english, render()
 
 
+@cache
 def portrait_of(path: Path) -> Portrait:
     return build_portrait(PublishedRun(path))
 

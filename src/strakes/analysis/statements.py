@@ -29,6 +29,8 @@ _SHARE = (1 - LEVELS_SHARE) / 2
 _CHOOSING_BLOCKS = 1
 # So many blocks of a level tell what was better there.
 _TELLING = 3
+# Settings that are slow so much more often than the other one are unlike in that.
+_UNLIKE = 0.05
 _LEAST = 1e-9
 # Of the error of a setting, what may confirm it wrongly; the rest may refute it wrongly.
 _CONFIRMING = 0.8
@@ -79,10 +81,12 @@ def state(
     results: Results,
     changed: Mapping[str, str],
     moments: Mapping[str, Sequence[float]] | None = None,
+    slow: Mapping[str, tuple[int, int]] | None = None,
 ) -> Statements:
     """Judge everything that the studies look at.
 
-    ``changed`` says in which kind of work a measure changed its level during the run, ``moments`` when.
+    ``changed`` says in which kind of work a measure changed its level during the run, ``moments`` when, ``slow`` how
+    many of its runs were on the slow one of levels that take turns, of how many.
     """
     by_study = [(study, _of_file_system(study, results)) for study in studies]
     looked_at = sum(finding.verdict != "unknown" for study, own in by_study for finding in study.findings(own))
@@ -98,7 +102,11 @@ def state(
         if isinstance(judged, Finding):
             refuted = judged.verdict == "does-not"
             findings.append(_since_then(judged, results, changed) if refuted else _unless_changed(judged, changed))
-        elif _across_levels(judged.claims, changed) or not _at_all_levels(judged.claims, results, moments or {}):
+        elif (
+            _across_levels(judged.claims, changed)
+            or not _at_all_levels(judged.claims, results, moments or {})
+            or _unlike_turns(judged.claims, slow or {})
+        ):
             text = f"Whether {judged.setting} = {judged.value} is the best choice depends on what was done before."
             identifier = f"{advice.chosen}-changed"
             findings.append(
@@ -161,6 +169,26 @@ def _at_all_levels(claims: Sequence[Claim], results: Results, moments: Mapping[s
         if ends and any(len(part) >= _TELLING and median(part) < enough for part in logs.values()):
             return False
     return True
+
+
+def _unlike_turns(claims: Sequence[Claim], slow: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether levels that take turns are those of one setting more than of the other, and not of both."""
+    return any(
+        _fewer(*slow[one], *slow[other]) <= _UNLIKE
+        for claim in claims
+        if {claim.of, claim.to} <= slow.keys()
+        for one, other in ((claim.of, claim.to), (claim.to, claim.of))
+    )
+
+
+def _fewer(some: int, of: int, others: int, of_others: int) -> float:
+    """Return the chance of so few of some, or fewer, where both have the same share (Fisher's exact test).
+
+    >>> round(_fewer(0, 10, 5, 10), 3)
+    0.016
+    """
+    every = math.comb(of + of_others, some + others)
+    return sum(math.comb(of, few) * math.comb(of_others, some + others - few) for few in range(some + 1)) / every
 
 
 def _across_levels(claims: Sequence[Claim], changed: Mapping[str, str]) -> bool:

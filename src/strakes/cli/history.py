@@ -18,7 +18,7 @@ FAILED_STATUS = 1
 @click.option(
     "--cell", "cells", multiple=True, metavar="PATTERN", help="Use only cells whose id matches, such as '*:write'."
 )
-@click.option("--since", type=SECONDS, metavar="TIME", help="Judge only changes of the last TIME, such as 14d.")
+@click.option("--since", type=SECONDS, help="Judge only changes in the last TIME, such as 14d.")
 @click.option(
     "--fail-on", metavar="LIST", help="Exit with status 1 on any of these results, such as slower:5%,inconclusive."
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -103,12 +103,18 @@ def _tables() -> Mapping[str, str]:
     return found
 
 
+def _words(section: str) -> Iterator[str]:
+    """Yield the words of a section; of one that it names, such as @ssh, the words in its place."""
+    for word in _tables().get(section, "").split():
+        yield from _words(word) if word.startswith("@") else (word,)
+
+
 @cache
 def options_of(*sections: str) -> Mapping[str, Option]:
     """Return the options of all these sections by their names; empty where none of them is known."""
     found = {}
     for section in sections:
-        for word in _tables().get(section, "").split():
+        for word in _words(section):
             head, _, kind = word.partition(":")
             name = head.rstrip("!*")
             marks = head[len(name) :]
@@ -129,7 +135,7 @@ def advised_times(agent: str) -> Mapping[str, float]:
 
 
 @cache
-def deprecated() -> Mapping[str, str]:
+def newer_names() -> Mapping[str, str]:
     """Return what newer releases no longer have, each with what stands in its place."""
     return {name: newer for name, _, newer in (word.partition("=") for word in _tables()["deprecated"].split())}
 

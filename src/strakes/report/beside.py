@@ -35,7 +35,7 @@ def render_beside(portrait: Portrait, systems: Sequence[System], source: str) ->
     )
     lines = [head]
     if not any(nodes / _LIKE <= system.nodes <= nodes * _LIKE for system in alike):
-        lines.append(f"  none of about {counted(nodes, 'client node')}: these are the nearest")
+        lines.append(f"  none with about {counted(nodes, 'client node')}: these are the nearest")
     for phase, labels in _PHASES:
         cell = _cell(portrait, labels)
         if cell is None:

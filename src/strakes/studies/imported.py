@@ -37,17 +37,7 @@ class ImportedResults(Study):
                 points = tuple(Point(cell.id.rsplit(":", 1)[0], cell.id) for cell in measured)
                 title = f"{self.title}: {label}"
                 figures.append(
-                    Figure(
-                        self.name,
-                        title,
-                        self.question,
-                        "operation",
-                        "",
-                        "category",
-                        label,
-                        unit,
-                        (Series(label, points),),
-                    )
+                    self.figure((Series(label, points),), ("operation", "", "category"), (label, unit), title=title)
                 )
         return figures
 

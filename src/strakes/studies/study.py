@@ -5,9 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, SkippedCell
+from strakes.findings.portrait import (
+    Figure,
+    Finding,
+    Headline,
+    IntervalOf,
+    Reference,
+    Series,
+    Setting,
+    SkippedCell,
+)
 from strakes.findings.results import Results
 from strakes.plan import Stop
 from strakes.targets.description import Description, Striping
@@ -19,6 +29,14 @@ LASTING_S = 0.5
 # Runs of what nothing is compared with: an interval needs one less.
 FEW_VISITS = 6
 _LONGER_MAKING = 2.0
+# Of an axis: what is on it, its unit and how it is drawn; y axes fit what is drawn.
+XAxis = tuple[str, str, Literal["log", "linear", "category"]]
+YAxis = tuple[str, str]
+Verdict = Literal["measured", "holds", "does-not", "inconclusive", "unknown"]
+# What it takes where a figure is not exact enough.
+NARROWER = "a narrower interval: give a larger --budget"
+BANDWIDTH: YAxis = ("bandwidth", "B/s")
+OPERATIONS: YAxis = ("operations a second", "op/s")
 
 
 @dataclass(frozen=True)
@@ -228,3 +246,26 @@ class Study(ABC):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the one or two figures of the summary screen."""
         return ()
+
+    def skipped(self, reason: str, **settings: Setting) -> SkippedCell:
+        """Return a cell of this study that cannot be measured here."""
+        return SkippedCell(self.name, settings, reason)
+
+    def figure(
+        self, lines: Sequence[Series], x: XAxis, y: YAxis, *references: Reference, title: str = "", question: str = ""
+    ) -> Figure:
+        """Return a figure of this study, with its title and question where no others are given."""
+        return Figure(self.name, title or self.title, question or self.question, *x, *y, tuple(lines), references)
+
+    def finding(
+        self,
+        name: str,
+        statement: str,
+        verdict: Verdict,
+        evidence: tuple[str, ...],
+        interval: IntervalOf | None = None,
+        needs: str = "",
+        tone: Literal["good", "bad", "neutral"] = "neutral",
+    ) -> Finding:
+        """Return a finding of this study, whose id is the study's name and ``name``."""
+        return Finding(f"{self.name}-{name}", self.name, statement, verdict, evidence, interval, needs, tone)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.cell import Cell, Measure
+from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.plan import Plan, TransferPhase
+from strakes.plan import Plan
 from strakes.studies.compose import (
+    WRITE_AND_READ,
     from_own_cache,
     ratio_finding,
     read_from,
     saturation_advice,
     saturation_finding,
     series,
+    write_and_read,
 )
-from strakes.studies.study import Advice, Context, Study
+from strakes.studies.study import BANDWIDTH, Advice, Context, Study
 from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes, typed_bytes
@@ -53,22 +55,17 @@ class TransferSize(Study):
         for direct in (False, True):
             io = "direct" if direct else "buffered"
             if direct and not context.direct_io:
-                cells.append(
-                    SkippedCell(
-                        self.name, {"io": io}, f"O_DIRECT is refused by this file system ({context.file_system})"
-                    )
-                )
+                cells.append(self.skipped(f"O_DIRECT is refused by this file system ({context.file_system})", io=io))
                 continue
             for transfer in _FULL_LEVELS if context.full else SURVEY_LEVELS:
                 settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": ranks}
                 if FEWEST_CALLS * transfer > amount:
                     cells.append(
-                        SkippedCell(
-                            self.name,
-                            settings,
+                        self.skipped(
                             f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space: "
                             f"fewer than {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} "
                             "measures it",
+                            **settings,
                         )
                     )
                 else:
@@ -101,38 +98,13 @@ class TransferSize(Study):
             assert layout.stripe_size_bytes is not None and layout.stripe_count is not None
             settings |= {"stripe_bytes": layout.stripe_size_bytes, "stripe_count": layout.stripe_count}
             key += f"/{layout.stripe_count}x{layout.stripe_size_bytes}"
-        write = TransferPhase(
-            "write",
-            "write",
-            "file-per-process",
-            "segmented",
-            transfer,
-            amount,
-            direct=direct,
-            sync="fsync",
-            stop=context.stonewall(),
-        )
-        read = TransferPhase(
-            "read",
-            "read",
-            "file-per-process",
-            "segmented",
-            transfer,
-            amount,
-            direct=direct,
-            cache="drop",
-            rank_shift=context.shift,
-            stop=context.stonewall(),
-        )
+        phases = write_and_read(transfer, amount, context.stonewall(), direct=direct, rank_shift=context.shift)
         return Cell(
             self.name,
             key,
             settings,
-            Plan(context.team, (write, read), context.seed, context.shift or None),
-            (
-                Measure("write", "bytes_per_s", {"operation": "write"}),
-                Measure("read", "bytes_per_s", {"operation": "read"}),
-            ),
+            Plan(context.team, phases, context.seed, context.shift or None),
+            WRITE_AND_READ,
             priority=2 if layout is not None else _priority(context, io, transfer, amount),
             layout=layout,
         )
@@ -168,9 +140,7 @@ class TransferSize(Study):
             64 * KIB,
             8 * MIB,
         )
-        return Figure(
-            self.name, title, self.question, "transfer size", "B", "log", "bandwidth", "B/s", tuple(lines), (theirs,)
-        )
+        return self.figure(lines, ("transfer size", "B", "log"), BANDWIDTH, theirs, title=title)
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where larger calls bring no more, and how buffered calls and stripe sizes compare."""

@@ -186,8 +186,8 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
     if request.libcephfs and cells and not any(cell.plan.inside_ceph() for cell in cells):
         names = ", ".join(dict.fromkeys(cell.study for cell in cells))
         raise BadInputError(
-            f"--libcephfs would change nothing of {names}",
-            why="it is for metadata operations alone; all that is measured here moves data, through the mount",
+            f"--libcephfs would change nothing in {names}",
+            why="it concerns only metadata operations; all that is measured here moves data, through the mount",
             remedy="Leave out --libcephfs, or measure metadata: strakes study metadata-ops DIR --libcephfs.",
         )
     return cells, skipped

@@ -237,6 +237,9 @@ def _finding(finding: Finding, cells: dict[str, CellEstimate], world: World) -> 
         chosen = _level_of(found[1], evidence, cells)
         good, reason = _at_least(chosen, ids, float(found[2]) / 100, world, since_s, hedged=hedged)
         say("reaches", good, reason)
+    elif "is enough, and whether less is, too" in text and (chosen := _chosen(text, evidence, cells)):
+        good, reason = _at_least(chosen, ids, 0.9, world, since_s, hedged=hedged)
+        say("is enough", good, reason)
     if finding.interval is not None and finding.interval.unit == "times":
         _ratio_of(finding, cells, world, say)
     if finding.id.endswith("-mean"):

@@ -190,12 +190,12 @@ def _level_of(text: str, evidence: Sequence[str], cells: dict[str, CellEstimate]
     return next((one for one in evidence if one in cells and cells[one].settings.get(factor) == wanted), "")
 
 
+Say = Callable[..., None]
 _LEVEL = r"(\d+ (?:ranks?|[KMG]iB transfers))"
 
 
 def _finding(finding: Finding, cells: dict[str, CellEstimate], world: World) -> list[Statement]:
     text, evidence = finding.statement, finding.evidence
-    hedged, since_s = _hedged(text, world)
     told: list[Statement] = []
 
     def say(kind: str, good: bool, reason: str = "", *, severe: bool = True) -> None:
@@ -207,12 +207,26 @@ def _finding(finding: Finding, cells: dict[str, CellEstimate], world: World) -> 
     if text.startswith(_DEPENDS) or "best choice depends on what was done before" in text:
         changed = [_changes(one, world) for one in evidence if world.runs(one)]
         say("depends on what was done", max(changed, default=1.0) > 1.1, f"spread {changed}", severe=False)
-    if found := re.search(r"looked best in the blocks, but fresh runs refute it", text):
+    if "looked best in the blocks, but fresh runs refute it" in text:
         chosen = _chosen(text, evidence, cells)
         good, _ = _at_least(chosen, evidence, 0.95, world, 0.0, hedged=True) if chosen else (False, "")
         say("refuted", not good, "it truly is as good as any", severe=False)
     if finding.verdict in ("unknown", "inconclusive"):
         return told or [Statement("not known", text, "cannot be judged")]
+    ids = [one for one in evidence if world.runs(one)]
+    _levels(finding, cells, world, say)
+    if finding.interval is not None and finding.interval.unit == "times":
+        _ratio_of(finding, cells, world, say)
+    if finding.id.endswith("-mean"):
+        rates = [world.values(one, "op/s", measured=False) for one in ids]
+        _mean(finding, rates, say)
+    return told or [Statement("other", text, "cannot be judged")]
+
+
+def _levels(finding: Finding, cells: dict[str, CellEstimate], world: World, say: Say) -> None:
+    """Judge what is said of the levels of one factor."""
+    text, evidence = finding.statement, finding.evidence
+    hedged, since_s = _hedged(text, world)
     ids = [one for one in evidence if world.runs(one)]
     found = re.search(rf"saturate at {_LEVEL} \(", text) or re.search(rf"{_LEVEL} suffices? for", text)
     if found:
@@ -240,15 +254,6 @@ def _finding(finding: Finding, cells: dict[str, CellEstimate], world: World) -> 
     elif "is enough, and whether less is, too" in text and (chosen := _chosen(text, evidence, cells)):
         good, reason = _at_least(chosen, ids, 0.9, world, since_s, hedged=hedged)
         say("is enough", good, reason)
-    if finding.interval is not None and finding.interval.unit == "times":
-        _ratio_of(finding, cells, world, say)
-    if finding.id.endswith("-mean"):
-        rates = [world.values(one, "op/s", measured=False) for one in ids]
-        _mean(finding, rates, say)
-    return told or [Statement("other", text, "cannot be judged")]
-
-
-Say = Callable[..., None]
 
 
 def _ratio_of(finding: Finding, cells: dict[str, CellEstimate], world: World, say: Say) -> None:

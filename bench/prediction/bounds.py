@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from statistics import median
 
@@ -112,10 +113,20 @@ def chosen_by_others(pairs: Sequence[Pair]) -> float:
 def _rules(told: Sequence[Growth]) -> Iterator[Callable[[Growth], float]]:
     every = median(row.exponent for row in told)
     own = {phase: median(row.exponent for row in told if row.phase == phase) for phase in {row.phase for row in told}}
-    for exponent in (*_FIXED, every):
-        yield lambda _row, exponent=exponent: exponent
-    for share in (0.5, 1.0):
-        yield lambda row, share=share: every + share * (own.get(row.phase, every) - every)
+
+    def typical(row: Growth, share: float) -> float:
+        return every + share * (own.get(row.phase, every) - every)
+
+    def fixed(_row: Growth, exponent: float) -> float:
+        return exponent
+
+    yield from (partial(fixed, exponent=exponent) for exponent in _FIXED)
+    yield from (partial(typical, share=share) for share in (0.0, 0.5, 1.0))
+
+
+def usual_factor(twice: Sequence[Sequence[float]]) -> float:
+    """Return the median over systems of what two submissions of one differ by."""
+    return median(map(median, twice))
 
 
 def repeated(submissions: Sequence[Submission]) -> list[list[float]]:

@@ -105,7 +105,8 @@ def one_in_bursts(kind: str) -> Portrait:
     good = next(finding for finding in portrait.findings if finding.tone == "good")
     marked = good if kind == "findings" else getattr(portrait, kind)[0]
     told = tuple(replace(one, in_bursts=one == marked) for one in getattr(portrait, kind))
-    return replace(portrait, **{kind: told})
+    changed: dict[str, Any] = {kind: told}
+    return replace(portrait, **changed)
 
 
 @pytest.mark.parametrize("kind", ["headlines", "findings", "recommendations"])

@@ -74,7 +74,7 @@ def test_every_command_of_the_registry_loads(command: str, capsys: pytest.Captur
 def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 0
     shown = capsys.readouterr().out
-    assert all(f"  {name} " in shown and entry.summary in shown for name, entry in COMMANDS.items())
+    assert all(f"  {name} " in shown and summary in shown for name, summary in COMMANDS.items())
 
 
 def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

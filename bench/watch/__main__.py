@@ -15,7 +15,8 @@ from bench.watch.changes import Finder, find_changes, remember_calibrations
 from bench.watch.crossed import OURS, halves, judge, ours, tune
 from bench.watch.kept import Kept, keep, read_kept
 from bench.watch.known import GRIDS, of_targets
-from bench.watch.page import render, write_section
+from bench.watch.page import render
+from bench.watch.sections import write_section
 from bench.watch.yardstick import TARGETS, Detector, as_they_are, plants, read_series, score_targets
 from bench.watch.year import alarms_of
 from strakes.watch.values import WatchedSeries

@@ -12,36 +12,22 @@ from importlib import resources
 
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "lvm", "by_hand")
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f")
-_SCORE = re.compile(r"[+-]?(\d+|INFINITY)", re.IGNORECASE)
 _TIME = re.compile(r"\+?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)
-_PATTERNS = {
-    "bool": re.compile("|".join(_BOOLEANS), re.IGNORECASE),
+# What values of a kind look like, and what is asked for where one does not.
+_KINDS = {
+    "bool": (re.compile("|".join(_BOOLEANS), re.IGNORECASE), "true or false"),
     # Pacemaker reads INFINITY, and agents a unit, where the metadata say integer.
-    "int": re.compile(r"[+-]?(\d+[a-z]*|INFINITY)", re.IGNORECASE),
-    "count": re.compile(r"\+?\d+[a-z]*", re.IGNORECASE),
-    "seconds": re.compile(r"\d+"),
-    "score": _SCORE,
-    "time": _TIME,
-    "signed-time": re.compile(rf"-\d+|{_TIME.pattern}", re.IGNORECASE),
-    "limit": re.compile(r"\+?(\d+|INFINITY)", re.IGNORECASE),
-    "percentage": re.compile(r"\d+%?"),
-    "card": re.compile(r"[\w.@-]+"),
-    "path": re.compile(r"/.*|[^/]*"),
-    "uri": re.compile(r"/.*|[\w+.-]+://.*"),
-}
-_WANTED = {
-    "bool": "true or false",
-    "int": "a whole number",
-    "count": "a whole number that is not negative",
-    "seconds": "a whole number of seconds without a unit",
-    "score": "a score",
-    "time": "a time such as 60s",
-    "signed-time": "a time such as 60s, or -1",
-    "limit": "a whole number that is not negative",
-    "percentage": "a percentage",
-    "card": "the name of a network card, without an alias",
-    "path": "a path that begins with /",
-    "uri": "a path that begins with /, or a URL",
+    "int": (re.compile(r"[+-]?(\d+[a-z]*|INFINITY)", re.IGNORECASE), "a whole number"),
+    "count": (re.compile(r"\+?\d+[a-z]*", re.IGNORECASE), "a whole number that is not negative"),
+    "seconds": (re.compile(r"\d+"), "a whole number of seconds without a unit"),
+    "score": (re.compile(r"[+-]?(\d+|INFINITY)", re.IGNORECASE), "a score"),
+    "time": (_TIME, "a time such as 60s"),
+    "signed-time": (re.compile(rf"-\d+|{_TIME.pattern}", re.IGNORECASE), "a time such as 60s, or -1"),
+    "limit": (re.compile(r"\+?(\d+|INFINITY)", re.IGNORECASE), "a whole number that is not negative"),
+    "percentage": (re.compile(r"\d+%?"), "a percentage"),
+    "card": (re.compile(r"[\w.@-]+"), "the name of a network card, without an alias"),
+    "path": (re.compile(r"/.*|[^/]*"), "a path that begins with /"),
+    "uri": (re.compile(r"/.*|[\w+.-]+://.*"), "a path that begins with /, or a URL"),
 }
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # So similar is a name that was meant to be the other one.
@@ -72,9 +58,10 @@ class Option:
             return "" if value.lower() in map(str.lower, words) else f"one of {', '.join(words)}"
         if ".." in self.kind:
             return _out_of_range(self.kind, value)
-        if self.kind not in _PATTERNS:
+        if self.kind not in _KINDS:
             return "" if value == self.kind else self.kind
-        return "" if _PATTERNS[self.kind].fullmatch(value.strip()) else _WANTED[self.kind]
+        pattern, wanted = _KINDS[self.kind]
+        return "" if pattern.fullmatch(value.strip()) else wanted
 
 
 def _out_of_range(kind: str, value: str) -> str:

@@ -8,6 +8,7 @@ from itertools import pairwise, takewhile
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import meant, options_of
+from strakes.failover.pacemaker_resources import PINGING
 from strakes.failover.rules.commands import commands_run
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
@@ -19,21 +20,6 @@ _MOUNTED = re.compile(r"(?:[^\s:]+(?::[^\s:]+)*):/[\w.-]{1,8}(/\S*)?")
 # Names of disks that change with the order in which the kernel finds them.
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+)(p?\d+)?")
 _TIMEOUT_ACTION = re.compile(r"((no)?flush|off|reboot|crashdump)(,((no)?flush|off|reboot|crashdump))*")
-_SBD_SETTINGS = (
-    "SBD_DEVICE",
-    "SBD_PACEMAKER",
-    "SBD_STARTMODE",
-    "SBD_DELAY_START",
-    "SBD_WATCHDOG",
-    "SBD_WATCHDOG_DEV",
-    "SBD_WATCHDOG_TIMEOUT",
-    "SBD_TIMEOUT_ACTION",
-    "SBD_MOVE_TO_ROOT_CGROUP",
-    "SBD_SYNC_RESOURCE_STARTUP",
-    "SBD_OPTS",
-    "SBD_PIDFILE",
-    "SBD_TRACE_LEVEL",
-)
 # The last one means any.
 _MOST_INDEX = 0xFFFF
 _HARMFUL_MKFS = {
@@ -278,8 +264,8 @@ def sbd_setting_wrong(setup: Setup) -> Iterator[str]:
     """Find settings of sbd that are misspelt or out of range."""
     values, known = setup.sbd, options_of("sbd settings")
     for name, value in values.items():
-        if name not in _SBD_SETTINGS and meant(name, _SBD_SETTINGS):
-            yield f"sbd: {name} may mean {meant(name, _SBD_SETTINGS)}"
+        if name not in known and meant(name, known):
+            yield f"sbd: {name} may mean {meant(name, known)}"
         if name == "SBD_STARTMODE" and value not in ("always", "clean"):
             yield f"sbd: SBD_STARTMODE={value}"
         if name == "SBD_WATCHDOG_TIMEOUT" and not (value.isdecimal() and 2 <= int(value) <= 300):
@@ -309,8 +295,6 @@ def watched_by_another_kind_of_name(setup: Setup) -> Iterator[str]:
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()
         with_nids = primitive.agent == "healthLNET" and is_true(primitive.values.get("lctl", "true"))
-        if primitive.agent not in ("ping", "pingd", "healthLNET"):
-            continue
-        for host in hosts:
+        for host in hosts if primitive.agent in PINGING else ():
             if ("@" in host) != with_nids:
                 yield f"cib: {primitive.id} watches {host}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator
+from itertools import combinations
 
 from strakes.failover.lnet_networks import read_networks
 from strakes.failover.node_cards import Card, cards_of
@@ -105,10 +106,9 @@ def card_contradicts_the_cluster(setup: Setup) -> Iterator[str]:
             for address in _addresses(card):
                 if address not in moving and ipaddress.ip_address(address) in ipaddress.ip_network(network):
                     yield f"{card.file}: {card.name} has {address}, the cluster has {', '.join(sorted(here))}"
-    for number, card in enumerate(cards):
-        for other in cards[number + 1 :]:
-            if card.name.partition(":")[0] != other.name.partition(":")[0]:
-                yield from _overlapping(card, other, own)
+    for card, other in combinations(cards, 2):
+        if card.name.partition(":")[0] != other.name.partition(":")[0]:
+            yield from _overlapping(card, other, own)
 
 
 def _overlapping(card: Card, other: Card, own: dict[str, str]) -> Iterator[str]:

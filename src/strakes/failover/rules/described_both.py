@@ -6,9 +6,9 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from strakes.failover.pacemaker_resources import PINGING
 from strakes.failover.rules.beside import commands
 from strakes.failover.rules.described import REMEDY
-from strakes.failover.rules.described_words import WATCHERS
 from strakes.failover.rules.heartbeat import links_of, nodes_of
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import OWN, rule
@@ -33,7 +33,7 @@ def described_and_not_there(setup: Setup) -> Iterator[str]:
     if cluster.quorum_host and not device:
         yield f"corosync.conf: there is no quorum device, cluster.toml has quorum_host={cluster.quorum_host}"
     services = setup.services
-    watchers = [one for one in services if one.agent in WATCHERS]
+    watchers = [one for one in services if one.agent in PINGING]
     if cluster.file_system.watch and services and not watchers:
         yield f"cib: nobody watches {', '.join(cluster.file_system.watch)}"
     # A card may be watched by what is reached over it.

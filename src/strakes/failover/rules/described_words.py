@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cluster import Network
 from strakes.failover.lnet_networks import numbered, read_networks
+from strakes.failover.pacemaker_resources import PINGING
 from strakes.failover.rules.described import REMEDY
 from strakes.failover.rules.heartbeat import is_address
 from strakes.failover.rules.lnet import options_of_lnet
@@ -16,7 +17,6 @@ from strakes.failover.setup import Setup
 
 _HANDLER_84 = re.compile(r"crm-fence-peer\.sh")
 _STARTERS = ("systemd", "service", "lsb", "upstart")
-WATCHERS = ("ping", "pingd", "healthLNET")
 
 
 @rule("description", "pacemaker").error(
@@ -59,14 +59,14 @@ def watch_differs_from_the_description(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} has nic={card}, cluster.toml says {network.interface} ({network.name})"
     described = {_normal(host) for host in setup.described.file_system.watch}
     for one in services if described else ():
-        hosts = {_normal(host) for host in one.values.get("host_list", "").split()} if one.agent in WATCHERS else set()
+        hosts = {_normal(host) for host in one.values.get("host_list", "").split()} if one.agent in PINGING else set()
         strangers = hosts - described
         if strangers and all(map(_is_number, strangers)):
             yield f"cib: {one.id} watches {', '.join(sorted(strangers))}, cluster.toml has no such host in watch"
 
 
 def _is_in(ip: str, network: Network) -> bool:
-    return _is_number(ip) and ipaddress.ip_address(ip) in ipaddress.ip_network(network.subnet)
+    return is_address(ip) and ipaddress.ip_address(ip) in ipaddress.ip_network(network.subnet)
 
 
 def _normal(host: str) -> str:

@@ -12,6 +12,7 @@ from strakes.failover.rules.fencing_devices import (
     address_of,
     delays_of,
     devices_for,
+    fencing_enabled,
     is_bmc,
     is_outlet,
     plug_of,
@@ -33,7 +34,7 @@ _IPMI = ("fence_ipmilan", "fence_idrac", "fence_ilo3", "fence_ilo4", "fence_ilo5
 )
 def fencing_switched_off(setup: Setup) -> Iterator[str]:
     """Find a cluster in which fencing is switched off."""
-    if setup.pacemaker.properties.get("stonith-enabled", "true").lower() in ("false", "no", "off", "0"):
+    if not fencing_enabled(setup.pacemaker):
         yield "cib: stonith-enabled=false"
 
 

@@ -6,9 +6,9 @@ import ipaddress
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import combinations
 
 from strakes.failover.cib import Cib
-from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.fencing_devices import address_of
 from strakes.failover.rules.rule import AGENTS, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
@@ -22,12 +22,6 @@ _OF_THE_NETWORK = {"nfs": r"\S+:/\S*", "nfs4": r"\S+:/\S*", "cifs": r"//\S+", "c
 _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
 
 
-def _together(cib_group: tuple[Primitive, ...]) -> Iterator[tuple[Primitive, Primitive]]:
-    for number, earlier in enumerate(cib_group):
-        for later in cib_group[number + 1 :]:
-            yield earlier, later
-
-
 @rule("pacemaker").error(
     reason="What is exported or started before the file system is mounted is the empty directory below the mount "
     "point.",
@@ -37,7 +31,7 @@ def _together(cib_group: tuple[Primitive, ...]) -> Iterator[tuple[Primitive, Pri
 def exported_before_mounted(setup: Setup) -> Iterator[str]:
     """Find exports and services that start before their group's file system is mounted."""
     for group in setup.pacemaker.groups.values():
-        for earlier, later in _together(group):
+        for earlier, later in combinations(group, 2):
             if (earlier.agent in _EXPORTS or earlier.standard in ("systemd", "lsb", "service")) and later.is_mount:
                 yield f"cib: {earlier.id} starts before {later.id} is mounted"
 
@@ -51,7 +45,7 @@ def exported_before_mounted(setup: Setup) -> Iterator[str]:
 def address_before_mount(setup: Setup) -> Iterator[str]:
     """Find addresses that are up before their group's file system is mounted."""
     for group in setup.pacemaker.groups.values():
-        for earlier, later in _together(group):
+        for earlier, later in combinations(group, 2):
             if earlier.agent in ADDRESSES and later.is_mount:
                 yield f"cib: {earlier.id} is up before {later.id} is mounted"
 

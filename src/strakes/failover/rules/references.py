@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import combinations
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block
@@ -260,10 +261,9 @@ def _unconnected(name: str, sides: list[str], connections: list[Block]) -> Itera
         listed = [text.split() for key, text in connection.settings if key == "hosts"]
         joined.append({text.split()[0] for part in parts for key, text in part.settings if key == "host" and text})
         joined += [set(names) for names in listed]
-    for number, one in enumerate(sides):
-        for other in sides[number + 1 :]:
-            if not any({one, other} <= names for names in joined):
-                yield f"drbd: {name} has no connection between {one} and {other}"
+    for one, other in combinations(sides, 2):
+        if not any({one, other} <= names for names in joined):
+            yield f"drbd: {name} has no connection between {one} and {other}"
 
 
 @rule("drbd", "pacemaker").error(

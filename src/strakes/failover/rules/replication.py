@@ -28,7 +28,6 @@ _NO_HANDLERS = (
     "drbd-peer-outdater",
     "outdate-peer.sh",
 )
-_CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2")
 # Of ssh, rpcbind, LNet, NFS, pcsd, Pacemaker's remote nodes, the quorum device, Corosync, booth and dlm.
 _PORTS_OF_OTHERS = (
     "22",
@@ -167,13 +166,15 @@ def handler_of_the_other_version(setup: Setup) -> Iterator[str]:
 def two_primaries(setup: Setup) -> Iterator[str]:
     """Find resources that both nodes may write to, without a file system that allows it."""
     for resource in setup.drbd:
-        if any(value != "no" for value in resource.all_values("net", "allow-two-primaries")) and not _shared(setup):
+        if any(value != "no" for value in resource.all_values("net", "allow-two-primaries")) and not mounts_on_both(
+            setup
+        ):
             yield f"drbd: {resource.name} has allow-two-primaries"
 
 
-def _shared(setup: Setup) -> bool:
-    """Tell whether a cluster file system is mounted on both nodes."""
-    return any(one.values.get("fstype") in _CLUSTER_FILE_SYSTEMS for one in (setup.cib.primitives if setup.cib else ()))
+def mounts_on_both(setup: Setup) -> bool:
+    """Tell whether a cluster file system is mounted, which may be on both nodes."""
+    return any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in setup.services)
 
 
 @rule("drbd").error(
@@ -185,7 +186,7 @@ def promoted_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find resources that DRBD promotes without Pacemaker."""
     for resource in setup.drbd:
         chosen = resource.option("startup", "become-primary-on")
-        if chosen and not (chosen == "both" and _shared(setup)):
+        if chosen and not (chosen == "both" and mounts_on_both(setup)):
             yield f"drbd: {resource.name} has become-primary-on {chosen}"
 
 

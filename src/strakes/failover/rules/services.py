@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, score, seconds
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.replication import mounts_on_both
 from strakes.failover.rules.rule import DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
@@ -132,9 +133,8 @@ def drbd_clone_wrong(setup: Setup) -> Iterator[str]:
         meta = cib.clones[primitive.clone]
         if not is_true(meta.get("notify", "false")):
             yield f"cib: {primitive.clone} has no notify=true"
-        shared = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in cib.services)
         for keys, good in (
-            (("promoted-max", "master-max"), ("1", "2") if shared else ("1",)),
+            (("promoted-max", "master-max"), ("1", "2") if mounts_on_both(setup) else ("1",)),
             (("promoted-node-max", "master-node-max"), ("1",)),
             (("clone-node-max",), ("1",)),
         ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.pacemaker_resources import PINGING
 from strakes.failover.replication import kib
 from strakes.failover.rules.fencing_devices import is_bmc, is_outlet
 from strakes.failover.rules.heartbeat import links_of, nodes_of, read_address
@@ -119,7 +120,7 @@ def nothing_given_to_do_it_with(setup: Setup) -> Iterator[str]:
             if not value.strip():
                 yield f"cib: {device.id} has an empty {key}"
     for service in setup.pacemaker.primitives:
-        if service.agent in ("ping", "pingd", "healthLNET") and not service.values.get("host_list", "").strip():
+        if service.agent in PINGING and not service.values.get("host_list", "").strip():
             yield f"cib: {service.id} has no host_list"
 
 

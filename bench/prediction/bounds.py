@@ -6,7 +6,7 @@ A rule here says that a rate grows with a power of the number of nodes, or of ra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -113,14 +113,20 @@ def chosen_by_others(pairs: Sequence[Pair]) -> float:
 def _rules(told: Sequence[Growth]) -> Iterator[Callable[[Growth], float]]:
     every = median(row.exponent for row in told)
     own = {phase: median(row.exponent for row in told if row.phase == phase) for phase in {row.phase for row in told}}
-    for exponent in (*_FIXED, every):
-        yield partial(_exponent, {}, exponent)
-    for share in (0.5, 1.0):
-        yield partial(_exponent, {phase: every + share * (other - every) for phase, other in own.items()}, every)
+
+    def typical(row: Growth, share: float) -> float:
+        return every + share * (own.get(row.phase, every) - every)
+
+    def fixed(_row: Growth, exponent: float) -> float:
+        return exponent
+
+    yield from (partial(fixed, exponent=exponent) for exponent in _FIXED)
+    yield from (partial(typical, share=share) for share in (0.0, 0.5, 1.0))
 
 
-def _exponent(of_phases: Mapping[str, float], usual: float, row: Growth) -> float:
-    return of_phases.get(row.phase, usual)
+def usual_factor(twice: Sequence[Sequence[float]]) -> float:
+    """Return the median over systems of what two submissions of one differ by."""
+    return median(map(median, twice))
 
 
 def repeated(submissions: Sequence[Submission]) -> list[list[float]]:

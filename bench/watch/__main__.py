@@ -15,7 +15,8 @@ from bench.watch.changes import Finder, find_changes, remember_calibrations
 from bench.watch.crossed import OURS, halves, judge, ours, tune
 from bench.watch.kept import Kept, keep, read_kept
 from bench.watch.known import GRIDS, of_targets
-from bench.watch.page import render, write_section
+from bench.watch.page import render
+from bench.watch.sections import write_section
 from bench.watch.yardstick import TARGETS, Detector, as_they_are, plants, read_series, score_targets
 from bench.watch.year import alarms_of
 from strakes.watch.values import WatchedSeries
@@ -62,7 +63,9 @@ class Contest:
         all_plants = [
             plant for ratio in _RATIOS for plant in plants(self.series, "target", ratio, _TARGET_SEED, _COUNT)
         ]
-        for number in sorted({plant.series for plant in all_plants} - self.kept.targets_done(name)):
+        left = {plant.series for plant in all_plants} - self.kept.targets_done(name)
+        # A run that is stopped has series of every kind.
+        for number in sorted(left, key=lambda number: (number % 5, number)):
             # The latest first: a finder goes once through what is alike.
             planted = sorted((each for each in all_plants if each.series == number), key=lambda each: -each.at)
             detector = of_targets(Finder(asked, confirm=True) if name == OURS else self._rival(name, number % 2))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from pathlib import Path
 from statistics import mean
 
 import numpy as np
@@ -18,15 +17,6 @@ from bench.watch.kept import Kept
 from bench.watch.known import GRIDS
 from bench.watch.yardstick import Score, explained_by_chance
 from strakes.watch.values import Numbers, WatchedSeries
-
-_PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
-
-
-def write_section(name: str, text: str) -> None:
-    """Put ``text`` between the marks of a section of docs/watch.md."""
-    before, rest = _PAGE.read_text().split(f"<!-- {name} -->\n")
-    _, after = rest.split(f"<!-- end of {name} -->\n")
-    _PAGE.write_text(f"{before}<!-- {name} -->\n{text}<!-- end of {name} -->\n{after}")
 
 
 @dataclass(frozen=True)
@@ -77,11 +67,10 @@ one alarm a month. Strakes has its defaults.
 Found share, median delay in days; alarms a month: those that no column explains, as they came out.
 """,
         _found(contest, series, None),
-        "\nDifference of strakes to the best rival, points of 100, with 90 % intervals by series:\n",
+        "\nDifference of strakes to the best rival, points of 100, with 90 % intervals by series:",
         *lines,
         "\nThe year as it was recorded, alone:\n",
         _found(contest, series, 0),
-        *_differences(contest, len(series), [(VARIANTS[0], 0, None)]),
         "\n## By noise\nShares of all variants found in thirds of the series, by their spread: strakes / best rival.\n",
         *_by_noise(contest, series),
         "\n## Precision",

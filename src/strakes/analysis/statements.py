@@ -114,7 +114,8 @@ def state(
             )
         else:
             recommendations.append(judged)
-    return Statements((*findings, *_cached(studies, results)), tuple(recommendations), len(proposed))
+    # First, since it says why there is nothing on reads.
+    return Statements((*_cached(studies, results), *findings), tuple(recommendations), len(proposed))
 
 
 _STEADY = "figures that do not change during the run: see the warning not-stationary"

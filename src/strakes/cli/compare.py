@@ -6,7 +6,7 @@ import click
 
 from strakes.cli.numbers import NumberRange
 from strakes.cli.options import OUTPUT, Output, confidence_option, json_option, write_json
-from strakes.cli.say import say
+from strakes.cli.say import say, say_sentences
 
 FAILED_STATUS = 1
 
@@ -82,7 +82,7 @@ def command(
 
         html.write(render_comparison_page(comparison))
     if write_json(json, {**to_document(comparison), "failures": list(met)}, html):
-        click.echo(render(comparison))
+        say_sentences(render(comparison))
         for text in met:
             say(f"failed: {text}", err=True)
     return FAILED_STATUS if met else 0

@@ -311,8 +311,8 @@ servers_option = click.option(
     "--servers",
     callback=_read_with(Servers),
     metavar="TEMPLATE",
-    help='Command that runs another command on the server {host}, such as "ssh {host} sudo"; for counters and '
-    "settings that only servers have.",
+    help='Command that runs another command on the server {host}, such as "ssh {host} sudo"; for counters, settings '
+    "and faults of servers.",
 )
 
 

@@ -143,34 +143,29 @@ def _overall(
     ratios = [between_runs(list(a.values()), list(b.values()))]
     (judgement,) = judge(ratios, confidence, margin, least=max(margin, ONE_PAIR))
     judgement = by_the_client(_of_one_pair(judgement), client, margin)
-    judgement = not_claimed(judgement) if disturbed else judgement
-    interval = judgement.ratio.interval
-    return Overall(
-        judgement.verdict,
-        judgement.ratio.median,
-        interval.low if interval else None,
-        interval.high if interval else None,
-        judgement.needs,
-    )
+    return overall_of(not_claimed(judgement) if disturbed else judgement)
 
 
 def _cell(cell: Measured, other: Measured, judgement: Judged) -> CellVerdict:
     assert cell.estimate is not None and other.estimate is not None
+    medians, runs = (cell.estimate.median, other.estimate.median), (cell.estimate.runs, other.estimate.runs)
+    return verdict_on(cell, judgement, medians, runs)
+
+
+def verdict_on(cell: Measured, judgement: Judged, medians: tuple[float, float], runs: tuple[int, int]) -> CellVerdict:
+    """Return what was judged of a cell, with the medians of A and B and how many runs each has."""
+    return CellVerdict(cell.id, cell.settings, cell.unit, *_told(judgement), *medians, *runs, judgement.needs)
+
+
+def overall_of(judgement: Judged) -> Overall:
+    """Return what was judged of all cells together."""
+    return Overall(*_told(judgement), judgement.needs)
+
+
+def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None]:
     interval = judgement.ratio.interval
-    return CellVerdict(
-        id=cell.id,
-        settings=cell.settings,
-        unit=cell.unit,
-        verdict=judgement.verdict,
-        ratio=judgement.ratio.median,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        median_a=cell.estimate.median,
-        median_b=other.estimate.median,
-        runs_a=cell.estimate.runs,
-        runs_b=other.estimate.runs,
-        needs=judgement.needs,
-    )
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return judgement.verdict, judgement.ratio.median, low, high
 
 
 def _of_one_pair(judgement: Judged) -> Judged:
@@ -220,9 +215,8 @@ def overloaded(name: str, run: Run) -> list[str]:
         return []
     return [
         (
-            f"The machine of run {name} was already overloaded before the run: a load average of "
-            f"{float(load[0]):.1f} on "
-            f"{counted(cpus, 'CPU')}."
+            f"The machine of run {name} was already overloaded before the run: a load average of {float(load[0]):.1f} "
+            f"on {counted(cpus, 'CPU')}."
         )
     ]
 

@@ -247,9 +247,9 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     """Return one line where it fits, else the gain on lines of its own: nothing of it is cut."""
     label = f"  {translate(for_terminal(recommendation.setting))} = "
     value = translate(for_terminal(recommendation.value))
-    proof = "confirmed" if recommendation.confirmed else "not confirmed"
+    proof = listed("confirmed" if recommendation.confirmed else "not confirmed", reserve(recommendation))
     told = show_interval_of(recommendation.interval, DASH, recommendation.median)
-    gain = listed(*map(translate, (told, reserve(recommendation), proof)))
+    gain = ", ".join(map(translate, (told, proof)))
     style = "bold green" if recommendation.confirmed else "bold"
     if columns(label + value + gain) + 2 <= width:
         return [((label, ""), (value, style), (f"  {gain}", "dim"))]

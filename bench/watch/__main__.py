@@ -63,7 +63,9 @@ class Contest:
         all_plants = [
             plant for ratio in _RATIOS for plant in plants(self.series, "target", ratio, _TARGET_SEED, _COUNT)
         ]
-        for number in sorted({plant.series for plant in all_plants} - self.kept.targets_done(name)):
+        left = {plant.series for plant in all_plants} - self.kept.targets_done(name)
+        # A run that is stopped has series of every kind.
+        for number in sorted(left, key=lambda number: (number % 5, number)):
             # The latest first: a finder goes once through what is alike.
             planted = sorted((each for each in all_plants if each.series == number), key=lambda each: -each.at)
             detector = of_targets(Finder(asked, confirm=True) if name == OURS else self._rival(name, number % 2))

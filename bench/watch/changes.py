@@ -79,7 +79,10 @@ def _changes(
 
 
 def remember_calibrations() -> None:
-    """Calibrate each past once: until its plant begins, a series is the same for all plants and numbers of alarms."""
+    """Calibrate each past once: until its plant begins, a series is the same for all plants and numbers of alarms.
+
+    What was remembered before is forgotten.
+    """
     known: dict[tuple[bytes, float, tuple[int, ...]], Calibration] = {}
 
     def remembered(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)) -> Calibration:

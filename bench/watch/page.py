@@ -67,11 +67,10 @@ one alarm a month. Strakes has its defaults.
 Found share, median delay in days; alarms a month: those that no column explains, as they came out.
 """,
         _found(contest, series, None),
-        "\nDifference of strakes to the best rival, points of 100, with 90 % intervals by series:\n",
+        "\nDifference of strakes to the best rival, points of 100, with 90 % intervals by series:",
         *lines,
         "\nThe year as it was recorded, alone:\n",
         _found(contest, series, 0),
-        *_differences(contest, len(series), [(VARIANTS[0], 0, None)]),
         "\n## By noise\nShares of all variants found in thirds of the series, by their spread: strakes / best rival.\n",
         *_by_noise(contest, series),
         "\n## Precision",

@@ -243,9 +243,8 @@ def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: 
     ids = evidence.results.ids(measured)
     assert asked.clients is not None
     limits = (
-        f"{counted(reached, 'rank')} of one node took part, but the need is for "
-        f"{counted(asked.clients, 'client')}: measure with "
-        "that many."
+        f"{counted(reached, 'rank')} of one node took part, but the need is for {counted(asked.clients, 'client')}: "
+        "measure with that many."
     )
     sizes = [_clients_of(cell, asked) for cell in measured]
     levels = [level for cell, size in zip(measured, sizes, strict=True) if (level := level_of(cell, size)) is not None]

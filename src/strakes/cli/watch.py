@@ -322,9 +322,8 @@ def replay_command(
         }
         rate = result.alarms / result.months if result.months else 0.0
         summary = (
-            f"{result.series} series over {result.months:.1f} months: "
-            f"{counted(result.alarms, 'alarm')} without a cause "
-            f"({rate:.2f} a month), {counted(sum(bool(event.cause) for event in events), 'change')} with one; "
+            f"{result.series} series over {result.months:.1f} months: {counted(result.alarms, 'alarm')} without a "
+            f"cause ({rate:.2f} a month), {counted(sum(bool(event.cause) for event in events), 'change')} with one; "
             f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"
         )
     if write_document(json, dumps(document, indent=1)):

@@ -215,9 +215,8 @@ def overloaded(name: str, run: Run) -> list[str]:
         return []
     return [
         (
-            f"The machine of run {name} was already overloaded before the run: a load average of "
-            f"{float(load[0]):.1f} on "
-            f"{counted(cpus, 'CPU')}."
+            f"The machine of run {name} was already overloaded before the run: a load average of {float(load[0]):.1f} "
+            f"on {counted(cpus, 'CPU')}."
         )
     ]
 

@@ -56,9 +56,8 @@ class ClientScaling(Study):
         references = [
             Reference(
                 "S3",
-                f"S3 needed {_NEEDED_EACH_PER_HOUR:,} files an hour from each of {_NEEDED_CLIENTS} clients: the "
-                "dotted line through the "
-                "origin; at 1 client 5.6 a second",
+                f"S3 needed {_NEEDED_EACH_PER_HOUR:,} files an hour from each of {_NEEDED_CLIENTS} clients: the dotted "
+                "line through the origin; at 1 client 5.6 a second",
                 label="S3, published: what its clients needed",
                 points=tuple(
                     (float(cell.settings["clients"]), float(cell.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S)

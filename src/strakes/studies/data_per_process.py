@@ -138,8 +138,7 @@ class DataPerProcess(Study):
             fits = format_bytes(float(before.settings["data_bytes"]))
             text = (
                 f"Reads leave the page cache between {fits} and {at} per rank: {share_before:.0%} of what had just "
-                "been written was still "
-                f"cached, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
+                f"been written was still cached, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
             )
         return self.finding(identifier, text, "measured", evidence)
 

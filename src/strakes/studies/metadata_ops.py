@@ -260,8 +260,7 @@ class MetadataOps(Study):
             return []
         text = (
             f"The {_which_device(results)} is {cell.median:.0f} % busy during {busiest.settings['operation']} with "
-            f"{counted(float(ranks), 'rank')} "
-            "(S2: about 20 % on SSDs, 100 % on disks)."
+            f"{counted(float(ranks), 'rank')} (S2: about 20 % on SSDs, 100 % on disks)."
         )
         if cell.low is None or cell.high is None:
             needs = f"at least {smallest_runs(results.confidence)} blocks"

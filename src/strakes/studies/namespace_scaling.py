@@ -248,9 +248,8 @@ class NamespaceScaling(Study):
         of = "efficiency of automatic placement, six operations"
         interval = interval_of(efficiency.interval, of, "share", per=most)
         reason = (
-            f"on {most} metadata targets it reaches {share:.0%} of linear scaling and {of_manual.median:.2f} times "
-            "the rate "
-            f"of placement by hand [{of_manual.interval.low:.2f} - {of_manual.interval.high:.2f}]"
+            f"on {most} metadata targets it reaches {share:.0%} of linear scaling and {of_manual.median:.2f} times the "
+            f"rate of placement by hand [{of_manual.interval.low:.2f} - {of_manual.interval.high:.2f}]"
         )
         if interval.low >= LEAST_EFFICIENCY and of_manual.interval.low >= LEAST_OF_MANUAL:
             text = f"Automatic placement is RECOMMENDED: {reason}."

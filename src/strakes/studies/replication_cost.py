@@ -155,8 +155,7 @@ class ReplicationCost(Study):
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = (
             f"{files:,} files at {CONFIGURED_MB_PER_S:.0f} MB/s: {own_s:.3f} s by the bytes of a batch counted here; "
-            "published, S2: "
-            f"{expected_s:.3f} s predicted, {measured_s} s measured. {' '.join(disagreements())}"
+            f"published, S2: {expected_s:.3f} s predicted, {measured_s} s measured. {' '.join(disagreements())}"
         )
         evidence = results.ids(results.where(operation=_BATCH))
         return [self.finding("arithmetic", text.strip(), "measured", evidence)]

@@ -63,8 +63,7 @@ class TransferSize(Study):
                     cells.append(
                         self.skipped(
                             f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space: "
-                            f"fewer than {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} "
-                            "measures it",
+                            f"fewer than {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} measures it",
                             **settings,
                         )
                     )

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from bench.prediction.page import make_page
+from bench.prediction.parts import Parts
 
 
 def main() -> None:
@@ -14,8 +15,9 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="The directory with the data of others.")
     parser.add_argument("--systems", type=int, default=300, help="How many made-up systems.")
     parser.add_argument("--page", type=Path, help="Write the page here instead of printing it.")
+    parser.add_argument("--parts", type=Path, help="Keep here what was computed, and go on with it when interrupted.")
     arguments = parser.parse_args()
-    text = make_page(arguments.data, arguments.systems)
+    text = make_page(arguments.data, arguments.systems, Parts(arguments.parts))
     if arguments.page is None:
         print(text)
     else:

@@ -32,9 +32,8 @@ class Bound:
     wrong: float
 
 
-def find_bound(tasks: Sequence[Task], most_wrong: float = 0.05) -> Bound:
+def find_bound(tasks: Sequence[Task], probabilities: Sequence[Mapping[Part, float]], most_wrong: float = 0.05) -> Bound:
     """Return what is named right by the best threshold of probability, chosen in hindsight."""
-    probabilities = [probable_parts(task, seed) for seed, task in enumerate(tasks)]
     likeliest = [max(told, key=told.__getitem__) for told in probabilities]
     right = np.array([part in task.scarce for part, task in zip(likeliest, tasks, strict=True)])
     sure = np.array([told[part] for told, part in zip(probabilities, likeliest, strict=True)])
@@ -77,11 +76,14 @@ def _rate(shape: Shape, draws: Array, size: Size) -> tuple[Array, Array]:
     if shape == "retrograde":
         demands[:, _LOCK] *= 1 + 10 ** (-3.5 + 2 * draws[:, 6]) * (size.ranks - 1)
     if shape == "queue":
-        queue = np.zeros_like(demands)
+        # Parts first: arithmetic goes over whole blocks of memory.
+        each = np.ascontiguousarray(demands.T)
+        queue, rate = np.zeros_like(each), np.zeros(len(draws))
         for customers in range(1, size.ranks + 1):
-            stay = demands * (1 + queue)
-            rate = customers / (latency_s + (units * stay).sum(axis=1))
-            queue = rate[:, None] * stay
+            queue += 1
+            queue *= each
+            rate = customers / (latency_s + units @ queue)
+            queue *= rate
     else:
         rate = np.minimum(size.ranks / (latency_s + demand_s.sum(axis=1)), (1 / demands).min(axis=1))
     return rate, np.minimum(1.0, rate[:, None] * demands)

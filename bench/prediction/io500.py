@@ -117,7 +117,7 @@ def find_pairs(submissions: Iterable[Submission]) -> tuple[Pair, ...]:
         for group in _years_together(entries):
             by_nodes = {entry.nodes: entry for entry in sorted(group, key=lambda entry: entry.year)}
             small, large = by_nodes[min(by_nodes)], by_nodes[max(by_nodes)]
-            phases = tuple(name for name in sorted(small.rates) if name in large.rates and _counts(name, small, large))
+            phases = tuple(name for name in sorted(small.rates) if name in large.rates and counts(name, small, large))
             if large.nodes >= LEAST_RATIO * small.nodes and phases:
                 pairs.append(Pair(small, large, phases))
     return tuple(pairs)
@@ -152,7 +152,8 @@ def _years_together(entries: Sequence[Submission]) -> list[list[Submission]]:
     return groups
 
 
-def _counts(phase: str, *submissions: Submission) -> bool:
+def counts(phase: str, *submissions: Submission) -> bool:
+    """Tell whether a phase of these submissions is judged."""
     if not phase.startswith(("ior", "mdtest")):
         return False
     creates = phase.startswith("mdtest") and any(word in phase for word in ("write", "create"))

@@ -22,6 +22,8 @@ the forecast's
 scale is named right (aim at least 80 %) and wrong (at most 5 %); where the forecast says that it is not known,
 neither. Right is the
 part with the largest busy share in truth, or any whose share is within 5 points of that.
+
+Seed 7311 judged the models before the fourth. 52018 was named before the fourth was tried on it.
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ def units_of(size: Size) -> dict[Part, float]:
     return {"clients": size.clients, "links": size.clients, "mdts": size.mdts, "osts": size.osts, "lock": 1}
 
 
-def make_tasks(number: int = 300, seed: int = 7311) -> list[Task]:
+def make_tasks(number: int = 300, seed: int = 52018) -> list[Task]:
     """Draw as many, of every shape alike."""
     generator = np.random.default_rng(seed)
     return [_task(SHAPES[index % len(SHAPES)], index, generator) for index in range(number)]

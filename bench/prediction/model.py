@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from bench.prediction import io500, made_up, series, small
 from strakes.predict.families import Typical
+from strakes.predict.gather import even_errors
 from strakes.predict.model import Forecast, Model
 from strakes.predict.scale import MeasuredLevel, Part, Scale
 
@@ -84,15 +85,19 @@ class Judged:
 
 def judge_made_up(task: made_up.Task) -> Judged:
     """Forecast a made-up system from what was measured of it."""
-    forecast = Model([_level(level) for level in task.levels]).forecast(_scale(task.asked))
-    right = {_PARTS[part] for part in task.scarce}
-    named = None if forecast.saturates is None else forecast.saturates in right
+    forecast = Model(_levels(task.levels)).forecast(_scale(task.asked))
+    named = None if forecast.saturates is None else forecast.saturates in parts_of(task.scarce)
     return Judged(task.system.shape, forecast, task.system.rate(task.asked), named)
+
+
+def parts_of(parts: Iterable[made_up.Part]) -> set[Part]:
+    """Return them as the model calls them."""
+    return {_PARTS[part] for part in parts}
 
 
 def judge_small(task: small.SmallTask) -> list[Judged]:
     """Forecast a made-up system of which very little was measured, at every size asked for."""
-    levels = [_level(level) for level in task.levels]
+    levels = _levels(task.levels)
     model = Model([replace(level, scale=replace(level.scale, undivided=True)) for level in levels])
     return [
         Judged(task.system.shape, model.forecast(replace(_scale(size), undivided=True)), truth)
@@ -124,6 +129,11 @@ def _along(scale: str, x: float) -> Scale:
 
 def _scale(size: made_up.Size) -> Scale:
     return Scale(clients=size.clients, ranks=size.ranks, mdts=round(size.mdts), osts=size.osts)
+
+
+def _levels(levels: Sequence[made_up.Level]) -> tuple[MeasuredLevel, ...]:
+    """Return them as runs would give them."""
+    return even_errors([_level(level) for level in levels])
 
 
 def _level(level: made_up.Level) -> MeasuredLevel:

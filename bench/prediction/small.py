@@ -28,11 +28,17 @@ RUNS = 7
 
 @dataclass(frozen=True)
 class SmallTask:
-    """A system, what was measured of it, and the true rates at the sizes asked for."""
+    """A system, what was measured of it with how much noise, and the true rates at the sizes asked for."""
 
     system: MadeUpSystem
     levels: tuple[Level, ...]
     asked: tuple[tuple[Size, float], ...]
+    noise: float
+
+    def measured(self, seed: int) -> list[float]:
+        """Return what would be measured at the sizes asked for: the median of as many runs with the same noise."""
+        generator = np.random.default_rng(seed)
+        return [rate * math.exp(float(np.median(generator.normal(0, self.noise, RUNS)))) for _, rate in self.asked]
 
 
 def make_small_tasks(number: int = 300, seed: int = 5119) -> list[SmallTask]:
@@ -63,7 +69,7 @@ def _task(index: int, generator: np.random.Generator) -> SmallTask:
         share = system.busy(as_shared(size))["mdts"] + generator.normal(0, COUNTER_ERROR)
         levels.append(Level(size, tuple(rates.tolist()), {"mdts": float(np.clip(share, 0, 1))} if told else {}))
     sizes = [Size(clients, ranks_each=1, mdts=mdts) for clients, mdts in ASKED]
-    return SmallTask(system, tuple(levels), tuple((size, system.rate(as_shared(size))) for size in sizes))
+    return SmallTask(system, tuple(levels), tuple((size, system.rate(as_shared(size))) for size in sizes), noise)
 
 
 def as_shared(size: Size) -> Size:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from strakes.analysis.servers import server_counts, slow_servers, told_of_servers
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import ServerCount
@@ -115,7 +117,13 @@ def test_reads_that_hardly_came_to_servers_are_of_a_cache_of_this_node() -> None
         seen = Observation(1, "measure", 1.0, 1, READ, servers)
         return Measured("a:read", "lasting-rates", {"operation": operation}, "B/s", (seen, seen), None)
 
-    assert from_own_cache(read(10.0))
-    assert not from_own_cache(read(90.0))
-    assert not from_own_cache(read(None))
-    assert not from_own_cache(read(0.0, "write"))
+    assert from_own_cache(read(10.0), {"file_system": "ceph"})
+    assert not from_own_cache(read(90.0), {"file_system": "fuse.ceph-fuse"})
+    assert not from_own_cache(read(0.0, "write"), {"file_system": "fuse.ceph-fuse"})
+    # Where nobody counts, a client that keeps what it writes may have answered; not what another node wrote.
+    assert from_own_cache(read(None), {"file_system": "fuse.ceph-fuse"})
+    assert not from_own_cache(replace(read(None), elsewhere=True), {"file_system": "fuse.ceph-fuse"})
+    assert not from_own_cache(
+        replace(read(None), settings={"operation": "read", "io": "direct"}), {"file_system": "gpfs"}
+    )
+    assert not from_own_cache(read(None), {"file_system": "lustre"})

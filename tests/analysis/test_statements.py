@@ -188,6 +188,13 @@ def test_a_setting_is_advised_where_it_was_better_at_all_levels_of_its_work(less
     assert len(stated.recommendations) == (less == 1.0)
 
 
+@pytest.mark.parametrize("slow_below", [0, 5])
+def test_a_setting_is_not_advised_where_levels_take_turns_that_its_rival_does_not_have(slow_below: int) -> None:
+    slow = {"a:x": (slow_below, 20), "b:x": (6, 20), "c:x": (6, 20)}
+    stated = state([Proposing()], results(0.5, 1.0, 1.0), dict.fromkeys(slow, "read"), {}, slow)
+    assert len(stated.recommendations) == (slow_below == 5)
+
+
 class Undecided(Proposing):
     """Holds bounds against a claim that they leave open."""
 

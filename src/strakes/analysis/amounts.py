@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from strakes.findings.portrait import Finding, Headline, Portrait, Recommendation, RunWarning
+from strakes.findings.portrait import Finding, Portrait, RunWarning
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample
 from strakes.statistics.interval import median
@@ -74,29 +74,20 @@ def told_of_bursts(portrait: Portrait, short: Collection[str]) -> Portrait:
 
     return replace(
         portrait,
-        headlines=tuple(_headline(line) if line.cell in short else line for line in portrait.headlines),
-        findings=tuple(_finding(finding) if stands_on(finding.evidence) else finding for finding in portrait.findings),
+        headlines=tuple(replace(line, in_bursts=line.cell in short) for line in portrait.headlines),
+        findings=tuple(
+            replace(finding, in_bursts=_says_how_fast(finding) and stands_on(finding.evidence))
+            for finding in portrait.findings
+        ),
         recommendations=tuple(
-            _advised(advised) if stands_on(advised.evidence) else advised for advised in portrait.recommendations
+            replace(advised, in_bursts=stands_on(advised.evidence)) for advised in portrait.recommendations
         ),
     )
 
 
-def _headline(line: Headline) -> Headline:
-    return replace(line, label=f"{line.label}, in bursts")
-
-
-def _finding(finding: Finding) -> Finding:
-    """Mark a finding that is decided and says how fast something is; what is not known needs no reserve."""
-    if finding.verdict in ("unknown", "inconclusive") or (finding.interval is None and not finding.claims):
-        return finding
-    return replace(finding, statement=f"In bursts: {finding.statement}")
-
-
-def _advised(advised: Recommendation) -> Recommendation:
-    interval = advised.interval
-    of = f"{interval.of}, in bursts"
-    return replace(advised, reason=f"in bursts, {advised.reason}", interval=replace(interval, of=of))
+def _says_how_fast(finding: Finding) -> bool:
+    """Tell whether a finding is decided and says how fast something is; what is not known needs no reserve."""
+    return finding.verdict not in ("unknown", "inconclusive") and bool(finding.interval or finding.claims)
 
 
 def amount_warnings(results: Results) -> list[RunWarning]:

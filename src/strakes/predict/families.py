@@ -82,10 +82,12 @@ class _Parts:
         self.deviations = np.array([deviation for _, deviation in parameters])
 
     def _demands(self, parameters: Array, scales: Scales) -> Array:
-        """Return what an operation takes of a unit of each part, by what a rank waits for besides (n, l, p)."""
-        demands = 10 ** parameters[:, None, : len(PARTS)] / scales.units[None]
+        """Return what an operation takes of a unit of each part, by what a rank waits for besides (p, n, l)."""
+        # Parts first: arithmetic goes over whole blocks of memory.
+        each, units = np.ascontiguousarray(parameters[:, : len(PARTS)].T), np.ascontiguousarray(scales.units.T)
+        demands = 10 ** each[:, :, None] / units[:, None, :]
         if self._dearer:
-            demands[:, :, _SHARED] *= 1 + 10 ** parameters[:, len(PARTS), None] * (scales.ranks - 1)
+            demands[_SHARED] *= 1 + 10 ** parameters[:, len(PARTS), None] * (scales.ranks - 1)
         return np.asarray(demands)
 
 
@@ -102,15 +104,15 @@ class StationNetwork(_Parts):
     def rates(self, parameters: Array, scales: Scales) -> tuple[Array, Array]:
         """Return the network's throughput, and its share of what each part carries."""
         demands = self._demands(parameters, scales)
-        ranks, others = scales.ranks[None, :], ((scales.ranks - 1) / scales.ranks)[None, :, None]
-        most = 1 / demands.max(axis=2)
-        queue = (0.5 * np.minimum(ranks, most))[:, :, None] * demands
+        units, ranks = np.ascontiguousarray(scales.units.T), scales.ranks[None, :]
+        met, most = demands * (ranks - 1) / ranks, 1 / demands.max(axis=0)
+        queue = 0.5 * np.minimum(ranks, most) * demands
         for _ in range(_ITERATIONS):
-            stay = demands * (1 + others * queue)
-            rate = ranks / (1 + (stay * scales.units[None]).sum(axis=2))
-            queue = 0.5 * (queue + rate[:, :, None] * stay)
+            stay = demands + met * queue
+            rate = ranks / (1 + np.einsum("pnl,pl->nl", stay, units))
+            queue = 0.5 * (queue + rate * stay)
         rate = np.minimum(rate, most)
-        return np.log(rate), rate[:, :, None] * demands
+        return np.log(rate), (rate * demands).transpose(1, 2, 0)
 
 
 class Caps(_Parts):
@@ -124,10 +126,11 @@ class Caps(_Parts):
         demands = self._demands(parameters, scales)
         alone = scales.ranks[None, :] / (1 + 10 ** parameters[:, None, : len(PARTS)].sum(axis=2))
         sharp = 10 ** np.clip(parameters[:, -1], 0, 2)[:, None]
-        logs = np.concatenate([np.log(demands), -np.log(alone)[:, :, None]], axis=2)
-        most = logs.max(axis=2)
-        log_rates = -most - np.log(np.exp(sharp[:, :, None] * (logs - most[:, :, None])).sum(axis=2)) / sharp
-        return log_rates, np.minimum(1.0, np.exp(log_rates)[:, :, None] * demands)
+        # By the largest of all, so that no power overflows.
+        most = np.maximum(demands.max(axis=0), 1 / alone)
+        powers = ((demands / most) ** sharp).sum(axis=0) + (1 / (alone * most)) ** sharp
+        rates = powers ** (-1 / sharp) / most
+        return np.log(rates), np.minimum(1.0, rates * demands).transpose(1, 2, 0)
 
 
 @dataclass(frozen=True)

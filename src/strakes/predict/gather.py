@@ -128,7 +128,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
         FigureLevels(
             *figure[:3],
             dict(figure[3]),
-            _even_errors([_together(same) for same in by_scale.values()]),
+            even_errors([_together(same) for same in by_scale.values()]),
             rank_is_client=figure in of_clients,
             local=figure in local,
         )
@@ -238,7 +238,7 @@ def _together(levels: Sequence[MeasuredLevel]) -> MeasuredLevel:
     return MeasuredLevel(levels[0].scale, median(values), error, busy)
 
 
-def _even_errors(levels: Sequence[MeasuredLevel]) -> tuple[MeasuredLevel, ...]:
+def even_errors(levels: Sequence[MeasuredLevel]) -> tuple[MeasuredLevel, ...]:
     """Return the levels with errors half their own: so few runs tell their scatter badly, others of the figure help."""
     usual = fmean(level.log_error**2 for level in levels)
     return tuple(replace(level, log_error=math.sqrt((level.log_error**2 + usual) / 2)) for level in levels)

@@ -12,8 +12,9 @@ from strakes.predict.posterior import BUSY_ERROR, Draws, learn
 from strakes.predict.scale import PARTS, MeasuredLevel, Part, Scale
 
 COVERAGE = 0.8
-# How much less is known with each doubling beyond what was measured, as a deviation of the logarithm.
-_PER_DOUBLING = 0.01
+# How much less is known with each doubling beyond what was measured, as a deviation of the logarithm, besides what the
+# families differ by.
+_PER_DOUBLING = 0.003
 # No family is wholly out of the question.
 _LEAST_WEIGHT = 0.01
 # No part carries more than this above what is stated of it, as a natural logarithm.

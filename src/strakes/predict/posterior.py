@@ -18,7 +18,8 @@ from strakes.predict.families import Array, Family, Scales
 from strakes.predict.scale import PARTS, MeasuredLevel, Part
 
 DRAWS = 500
-_MOVES = 3
+_MOVES = 4
+_FURTHER = 3
 # Natural logarithm of how far a family misses, and its deviation: 1.5 %, within a factor of 2.3.
 _MISFIT = (float(np.log(0.015)), 0.8)
 # Counters tell a busy share this well.
@@ -60,12 +61,8 @@ def learn(family: Family, levels: Sequence[MeasuredLevel], stated: Mapping[Part,
     data = _Data(family, levels, stated)
     draws = means + deviations * generator.standard_normal((DRAWS, len(means)))
     fits, taken, evidence = data.log_likelihood(draws), 0.0, 0.0
-    while taken < 1:
-        step = _step(fits, 1 - taken)
-        weights = np.exp(step * (fits - fits.max()))
-        evidence += float(np.log(weights.mean()) + step * fits.max())
-        picked = generator.choice(DRAWS, DRAWS, p=weights / weights.sum())
-        draws, fits, taken = draws[picked], fits[picked], taken + step
+
+    def walk() -> None:
         spread = np.linalg.cholesky(np.cov(draws.T) + 1e-6 * np.diag(deviations**2))
         for reach in np.geomspace(1.2, 0.25, _MOVES) / np.sqrt(len(means)) * 1.6:
             moved = draws + reach * generator.standard_normal(draws.shape) @ spread.T
@@ -74,7 +71,23 @@ def learn(family: Family, levels: Sequence[MeasuredLevel], stated: Mapping[Part,
             better = taken * (moved_fits - fits) + before.sum(axis=1)
             accepted = np.log(generator.random(DRAWS)) < better
             draws[accepted], fits[accepted] = moved[accepted], moved_fits[accepted]
-    return Draws(family, draws[:, :-1], data.factor(draws), np.exp(draws[:, -1]), evidence)
+
+    while taken < 1:
+        step = _step(fits, 1 - taken)
+        weights = np.exp(step * (fits - fits.max()))
+        evidence += float(np.log(weights.mean()) + step * fits.max())
+        # Systematic resampling: each draw as often as its weight says, but for less than one (Kitagawa 1996).
+        places = (np.arange(DRAWS) + generator.random()) / DRAWS
+        picked = np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), places), DRAWS - 1)
+        draws, fits, taken = draws[picked], fits[picked], taken + step
+        walk()
+    # Draws that walk on are further ones.
+    kept = [draws.copy()]
+    for _ in range(_FURTHER):
+        walk()
+        kept.append(draws.copy())
+    every = np.concatenate(kept)
+    return Draws(family, every[:, :-1], data.factor(every), np.exp(every[:, -1]), evidence)
 
 
 def _step(fits: Array, most: float) -> float:

@@ -49,6 +49,11 @@ class Planted(Truth):
         self.seen.extend(visited)
         return self.states
 
+    @property
+    def wears(self) -> bool:
+        """Whether what is done makes it slow for a while."""
+        return self.remember is not Truth.remember
+
     def typical(self, phase: Phase, ranks: int, state: State) -> float:
         """Return the median over all lots."""
         if not self.by_luck:

@@ -49,6 +49,8 @@ def warned(warning: RunWarning, cells: dict[str, CellEstimate], world: World) ->
         return [_server(warning, text, world)]
     if warning.code == "bimodal":
         return [_groups(warning, text, cells, world)]
+    if warning.code == "dependent-runs" and "may resemble" in text:
+        return [Statement("dependent runs", text, "cannot be judged")]
     if warning.code == "dependent-runs":
         good = world.remembers
         return [Statement("dependent runs", text, "true" if good else "false", "" if good else "nothing has a memory")]

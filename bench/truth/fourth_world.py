@@ -104,6 +104,16 @@ class World:
         scale = b.ranks / a.ranks if times else 1.0
         return [scale * typical(a.phase, a.ranks, now) / typical(b.phase, b.ranks, now) for now in moments]
 
+    def readings(self, of: str, to: str, since_s: float = 0.0) -> list[list[float]]:
+        """The same, and where the work itself makes a file system slow, what runs next to each other truly had."""
+        readings = [self.ratios(of, to, since_s)]
+        first, second = ([one for one in self.runs(measure) if one.at_s >= since_s] for measure in (of, to))
+        if self.truth.wears and first and second:
+            nearest = [min(second, key=lambda two, one=one: abs(two.at_s - one.at_s)) for one in first]  # type: ignore[misc]
+            scale = second[0].ranks / first[0].ranks if self._is_time(of) else 1.0
+            readings.append([scale * one.rate / two.rate for one, two in zip(first, nearest, strict=True)])
+        return [reading for reading in readings if reading]
+
     def _is_time(self, measure: str) -> bool:
         cell, phase = self._measures[measure]
         found = [one.metric for one in self._cells[cell].measures if one.phase == phase]

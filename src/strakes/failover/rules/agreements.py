@@ -53,7 +53,7 @@ def path_like_a_mount(setup: Setup) -> Iterator[str]:
         for name, value in one.values.items() if not one.is_mount else ():
             if not value.startswith("/") or value.startswith(("/dev/", "/usr/", "/bin/", "/sbin/", "/opt/", "/run/")):
                 continue
-            for mount in mounts:
+            for mount in sorted(mounts):
                 begin = "/".join(value.split("/")[: mount.count("/") + 1])
                 if begin not in mounts and begin != mount and _meant_the_same(begin, mount, mounts):
                     yield f"cib: {one.id} has {name}={value}, and {mount} is mounted"

@@ -61,7 +61,7 @@ def one_address_for_two_nodes(setup: Setup) -> Iterator[str]:
     owners: dict[str, str] = {}
     for line in setup.texts.get("etc/hosts", "").splitlines():
         words = line.partition("#")[0].split()
-        for name in {word.partition(".")[0] for word in words[1:]} & set(setup.node_names):
+        for name in sorted({word.partition(".")[0] for word in words[1:]} & set(setup.node_names)):
             other = owners.setdefault(words[0], name)
             if other != name and not words[0].startswith("127."):
                 yield f"hosts: {words[0]} is {other} and {name}"
@@ -78,7 +78,7 @@ def name_of_another_address(setup: Setup) -> Iterator[str]:
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     for line in setup.texts.get("etc/hosts", "").splitlines():
         words = line.partition("#")[0].split()
-        for name in set(words[1:]) & set(links):
+        for name in sorted(set(words[1:]) & set(links)):
             near = {address.rpartition(".")[0] for address in links[name] if "." in address}
             if words[0] not in links[name] and words[0].rpartition(".")[0] in near:
                 yield f"hosts: {name} is {words[0]}, corosync.conf has {', '.join(sorted(links[name]))}"

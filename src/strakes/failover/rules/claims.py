@@ -153,7 +153,8 @@ def taken_beside_pacemaker(setup: Setup) -> Iterator[str]:
             for place in re.findall(r"(?m)^\s*(/[^\s#]+)\s+\S", text):
                 if place != "/-" and (found := owned.place_around(place) or owned.place_below(place)):
                     yield f"{file.removeprefix('etc/')}: autofs has {place}, Pacemaker {found}"
-    for pool in set(re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))) & owned.pools:
+    imported = re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))
+    for pool in sorted(owned.pools & set(imported)):
         yield f"default/zfs: ZFS_POOL_IMPORT={pool}"
     yield from _dumps(setup, owned)
 

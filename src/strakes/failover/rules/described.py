@@ -32,7 +32,7 @@ def nodes_differ_from_the_description(setup: Setup) -> Iterator[str]:
     for name in setup.node_names:
         if name not in known:
             yield f"node {name} is not in cluster.toml"
-    for name in known if setup.node_names else ():
+    for name in sorted(known) if setup.node_names else ():
         if name not in setup.node_names:
             yield f"node {name} of cluster.toml is in no file"
     if setup.corosync and setup.corosync.one("totem").get("cluster_name", setup.described.name) != setup.described.name:
@@ -194,7 +194,7 @@ def replication_differs_from_the_description(setup: Setup) -> Iterator[str]:
         }
         if len(own) > 1:
             yield f"drbd: {resource.name} connects {' with '.join(sorted(own))}"
-    for name in targets.keys() - {resource.name for resource in setup.drbd}:
+    for name in sorted(targets.keys() - {resource.name for resource in setup.drbd}):
         if targets[name].devices:
             yield f"drbd: there is no resource {name}"
 
@@ -228,7 +228,7 @@ def service_differs_from_the_description(setup: Setup) -> Iterator[str]:
         likes = _likes(cib, mount) if mount else ""
         if likes and likes != target.prefers:
             yield f"cib: {target.name} prefers {likes}, cluster.toml says {target.prefers}"
-        for node in _homes(cib, mount) - set(target.nodes) if mount and len(cib.nodes) > 2 else ():
+        for node in sorted(_homes(cib, mount) - set(target.nodes)) if mount and len(cib.nodes) > 2 else ():
             yield f"cib: {target.name} may start on {node}, which does not reach its disks"
         ip = target.address.partition("/")[0]
         if ip and ip not in addresses:

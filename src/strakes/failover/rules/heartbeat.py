@@ -209,7 +209,7 @@ def node_ids(setup: Setup) -> Iterator[str]:
         yield "corosync.conf: a node has no nodeid"
     if "0" in ids:
         yield "corosync.conf: nodeid 0 is reserved"
-    for identity in {identity for identity in ids if identity and ids.count(identity) > 1}:
+    for identity in sorted({identity for identity in ids if identity and ids.count(identity) > 1}):
         yield f"corosync.conf: nodeid {identity} is given to {ids.count(identity)} nodes"
 
 

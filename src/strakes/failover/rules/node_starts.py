@@ -208,7 +208,7 @@ def list_of_targets_contradicts(setup: Setup) -> Iterator[str]:
         local, foreign, label, device = words[:4]
         if local == foreign:
             yield f"ldev.conf: {label} has {local} twice"
-        for name in {local, foreign} - {"-"}:
+        for name in sorted({local, foreign} - {"-"}):
             if known and name not in known:
                 yield f"ldev.conf: {label} is on {name}, which is no node"
         for thing in (label, re.sub(r"^(zfs|md|lustre):", "", device)):

@@ -110,10 +110,10 @@ def fencing_device_tied(setup: Setup) -> Iterator[str]:
     """Find orders and colocations of fencing devices."""
     devices = {primitive.id for primitive in setup.pacemaker.primitives if primitive.standard == "stonith"}
     for order in setup.pacemaker.orders:
-        for name in {order.first, order.then} & devices:
+        for name in sorted({order.first, order.then} & devices):
             yield f"cib: {order.id} orders {name}"
     for colocation in setup.pacemaker.colocations:
-        for name in {part[0] for part in colocation.resources} & devices:
+        for name in sorted({part[0] for part in colocation.resources} & devices):
             # That the two devices are not on one node does no harm.
             if colocation.score > 0:
                 yield f"cib: {colocation.id} places {name}"

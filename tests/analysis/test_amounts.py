@@ -150,6 +150,8 @@ def test_bandwidths_that_caches_of_servers_can_give_are_flagged(remote: bool, me
 def test_figures_of_bursts_are_said_to_be_of_bursts(data: float, told: bool) -> None:
     results = measured(TransferSize(), rates(1, 1, data))
     figures = len(results.measured)
-    sentence = f"; {figures} of {figures} figures are of bursts below 500 ms, not of what lasts"
+    sentence = (
+        f"; {figures} of {figures} figures come from phases shorter than 500 ms, which show bursts, not sustained rates"
+    )
     assert amounts_of(results).endswith(sentence) == told
     assert ("bursts" in amounts_of(results)) == told

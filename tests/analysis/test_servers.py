@@ -96,14 +96,14 @@ def test_the_scope_tells_how_much_came_to_servers_and_to_their_devices() -> None
         Visit(cell="b", servers={"mds.0": {"md.requests": 2500.0}}, samples=(MADE,)),
     ]
     assert told_of_servers(visits, remote=True) == (
-        "; servers got 100 % of the 100 MiB written, sent 25 % of the 100 MiB read, their devices 5 %, "
-        "had 2.5 requests for each of 1,000 operations on names"
+        "; the servers received 100 % of the 100 MiB that was written, sent 25 % of the 100 MiB that was read (their "
+        "devices read 5 %), had 2.5 requests for each of the 1,000 metadata operations"
     )
 
 
 def test_of_a_local_file_system_the_device_counts() -> None:
     visits = [Visit(cell="a", servers={"vda": {"data.write_bytes": 50.0 * MIB}}, samples=(WROTE, READ))]
-    assert told_of_servers(visits, remote=False) == "; the device got 50 % of the 100 MiB written"
+    assert told_of_servers(visits, remote=False) == "; the device received 50 % of the 100 MiB that was written"
 
 
 def test_where_no_server_counts_nothing_is_told_of_any() -> None:

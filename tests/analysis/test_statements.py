@@ -213,7 +213,8 @@ def test_what_is_inconclusive_and_what_compares_nothing_are_not_counted_as_decid
     assert [bool(finding.claims) for finding in stated.findings] == [True, False, False]
     told = stated.told_with(0.9)
     assert told.startswith(
-        "1 decided comparison (findings in all: 3) and 1 confirmed setting (proposed: 1) hold all together"
+        "3 findings (decided comparisons: 1) and 1 proposed setting (confirmed: 1): the decided comparisons and "
+        "confirmed settings are all true together"
     )
 
 

@@ -119,8 +119,8 @@ FIGURES = st.one_of(
     st.sampled_from(["/scratch/a b", "64 KiB", "node1", "file-create", "1.20 ms"]),
 )
 MESSAGES = [
-    "After {0} runs the interval is ±{1}, not ±{2} (stopped by {3}){4}.",
-    "{0} of {1} cells were not measured: by an estimate, what was left of the budget of {2} was too short for them.",
+    "After {0} runs the interval is ±{1}, wider than the ±{2} wanted (stopped by {3}){4}.",
+    "{0} of {1} cells were not measured: the rest of the budget of {2} was estimated to be too short.",
     "the budget was too short for {0} runs",
     "{0} ranks need {1}, and strakes uses at most {2}",
     "Reads of newly written data ({0} per rank) are {1} times as fast as after dropping the cache.",

@@ -223,5 +223,5 @@ def test_a_survey_of_two_minutes_prints_on_eight_pages_with_the_answer_on_the_fi
     first = visit.page.locator("main > section").first
     titles = first.locator("h3").all_inner_texts()
     assert titles[0] == "How to use it"
-    assert "How sure, and on what amounts" in titles
+    assert "Confidence, and how much was measured" in titles
     visit.context.close()

@@ -160,7 +160,7 @@ def test_the_head_of_the_report_tells_how_many_cells_wait_for_a_larger_budget(tm
     waiting = sum("a larger --budget measures it, too" in event.reason for event in run.events_of(CellSkipped))
     assert waiting
     measured, all_cells = len(run.cells) - len(dropped_cells(run)), len(run.cells) + waiting
-    told = f"; {measured} of {all_cells} cells measured, more need a larger --budget; "
+    told = f"; {measured} of {all_cells} cells measured, the others need a larger --budget; "
     assert told in study_portrait(run).scope
 
 

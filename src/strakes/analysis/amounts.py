@@ -30,7 +30,7 @@ def amounts_of(results: Results) -> str:
         return "nothing was measured"
     seconds = sorted(sample.elapsed_s for sample in samples)
     short, long = format_seconds(seconds[len(seconds) // 20]), format_seconds(seconds[-1 - len(seconds) // 20])
-    parts = [f"phases took {short} to {long} (9 of 10)"]
+    parts = [f"9 of 10 phases took {short} to {long}"]
     data = sorted(sample.bytes / len(sample.ranks) for sample in samples if _moves_data(sample))
     files = sorted(sample.operations / len(sample.ranks) for sample in samples if sample.kind == "metadata")
     if data:
@@ -48,8 +48,8 @@ def _of_bursts(results: Results) -> str:
     if not short:
         return ""
     return (
-        f"; {short} of {_figures(results)} figures {'is' if short == 1 else 'are'} of bursts below "
-        f"{format_seconds(_BURST_S)}, not of what lasts"
+        f"; {short} of {_figures(results)} figures {'comes' if short == 1 else 'come'} from phases shorter than "
+        f"{format_seconds(_BURST_S)}, which show bursts, not sustained rates"
     )
 
 
@@ -115,12 +115,12 @@ def _cached_names(results: Results) -> list[RunWarning]:
     quick = max(cells, key=lambda cell: cell.estimate.median if cell.estimate and cell.unit == "op/s" else 0.0)
     at_rate = f" at {quick.estimate.median:,.0f}/s" if quick.estimate and quick.unit == "op/s" else ""
     text = (
-        f"{quick.settings.get('operation', quick.id)}{at_rate} was answered by the names and attributes that this "
-        "node's kernel keeps in its memory since it made the files, not by the file system."
+        f"{quick.settings.get('operation', quick.id)}{at_rate} was answered from the names and attributes that this "
+        "node's kernel has kept in memory since it created the files, not by the file system."
     )
     remedy = (
-        "Read it as what a process finds that uses its own new files again. It says nothing of servers or devices; "
-        "rates of creating and removing do."
+        "Read it as the rate for a process that uses its own new files again. It says nothing about servers or "
+        "devices; for those, see the rates of creating and removing files."
     )
     return [RunWarning("names-from-memory", text, remedy, tuple(cell.id for cell in cells))]
 
@@ -130,8 +130,9 @@ def _short(results: Results) -> list[RunWarning]:
     if not short:
         return []
     text = (
-        f"Phases of {len(short)} of {counted(_figures(results), 'figure')} took less than {format_seconds(_BURST_S)} "
-        f"({format_seconds(min(short.values()))} at least): so short they show how work begins, not what lasts."
+        f"For {len(short)} of {counted(_figures(results), 'figure')} the phases took less than "
+        f"{format_seconds(_BURST_S)} (the shortest: {format_seconds(min(short.values()))}). Phases so short show how "
+        "work begins, not a sustained rate."
     )
     remedy = (
         "Give --phase 1s with a larger --budget, or measure one study by itself: strakes study NAME DIR --phase 1s. "
@@ -163,12 +164,13 @@ def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]
     if most >= _TIMES_MEMORY * memory:
         return []
     text = (
-        f"Phases moved at most {format_bytes(most)} of data: caches of servers can hold that, and may have taken "
-        "writes, fsync included, and answered reads of what was written just before."
+        f"No phase moved more than {format_bytes(most)} of data. Server caches can hold that much: they may have "
+        "absorbed the writes, fsync included, and answered reads of data that had just been written."
     )
     remedy = (
-        f"strakes study data-per-process DIR --data-per-rank {typed_bytes(_TIMES_MEMORY * memory // ranks)} measures "
-        "twice the memory of this node; give more where servers have more, and the budget that it then asks for."
+        f"strakes study data-per-process DIR --data-per-rank {typed_bytes(_TIMES_MEMORY * memory // ranks)} moves "
+        "twice as much data as this node has memory. Give more where servers have more memory, and give the budget "
+        "that it then asks for."
     )
     return [RunWarning("fits-servers-memory", text, remedy, tuple(moved))]
 

@@ -167,7 +167,7 @@ def _left_out(run: Run) -> str:
     return (
         ""
         if measured == planned
-        else f"; {measured} of {counted(planned, 'cell')} measured, more need a larger --budget"
+        else f"; {measured} of {counted(planned, 'cell')} measured, the others need a larger --budget"
     )
 
 

@@ -69,9 +69,9 @@ class Statements:
         """In words: how sure all of it is. Findings of a single figure are no comparisons, and are not counted here."""
         decided = sum(1 for finding in self.findings if finding.claims)
         return (
-            f"{counted(decided, 'decided comparison')} (findings in all: {len(self.findings)}) and "
-            f"{counted(len(self.recommendations), 'confirmed setting')} (proposed: {self.settings}) "
-            f"hold all together with {100 * confidence:.0f} % confidence; "
+            f"{counted(len(self.findings), 'finding')} (decided comparisons: {decided}) and "
+            f"{counted(self.settings, 'proposed setting')} (confirmed: {len(self.recommendations)}): the decided "
+            f"comparisons and confirmed settings are all true together with {100 * confidence:.0f} % confidence; "
             f"each figure's interval holds by itself with {100 * confidence:.0f} %"
         )
 
@@ -216,8 +216,8 @@ def _cached(studies: Sequence[Study], results: Results) -> list[Finding]:
     if not cells:
         return []
     text = (
-        "Nothing is stated of reads that a cache of this node's client answered, or may have answered, since it had "
-        "just written the data: they say nothing of the file system."
+        "There are no statements about reads that a cache of this node's client answered, or may have answered, "
+        "because the client had just written the data: such reads say nothing about the file system."
     )
     needs = "reads by other nodes (--hosts), or of more data than that cache holds (--data-per-rank)"
     return [Finding("reads-from-own-cache", results.get(cells[0]).study, text, "unknown", cells, needs=needs)]
@@ -287,7 +287,7 @@ def _judge(
             f"{advice.chosen}-enough", study.name, text, "measured", advice.evidence, interval, claims=claims[:1]
         )
     text = f"Whether {what} is the best choice is not known"
-    needs = "a larger --budget: more fresh runs" if told else "a larger --budget: no fresh runs were made of it"
+    needs = "a larger --budget: more fresh runs" if told else "a larger --budget: no fresh runs of it were made"
     text = f"{text}: {told}." if told else f"{text}."
     return Finding(f"{advice.chosen}-open", study.name, text, "inconclusive", advice.evidence, interval, needs)
 

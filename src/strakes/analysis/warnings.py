@@ -44,9 +44,9 @@ _SURE_OF_SERVERS = 0.98
 _MANY = 10
 _STOPPED_BY = {
     "budget-spent": "the end of the budget",
-    "max-runs": "the most runs allowed",
+    "max-runs": "the largest number of runs allowed",
     # Wider since all runs are known: for runs that resemble each other, or steps of the clock.
-    "interval-reached": "an interval that was narrow enough without what dependent runs and steps of the clock add",
+    "interval-reached": "an interval that was narrow enough before dependent runs and clock steps widened it",
 }
 
 

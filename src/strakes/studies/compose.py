@@ -134,9 +134,8 @@ def ratio_finding(
     ratio = better_ratio(a, b, results.confidence)
     if ratio is None or ratio.interval is None:
         needs = f"at least {smallest_runs(results.confidence)} blocks that measure both cells: give a larger --budget"
-        return Finding(
-            finding_id, a.study, statement.format(ratio="an unknown number of"), "inconclusive", evidence, needs=needs
-        )
+        text = f"N is not known: {statement.format(ratio='N')}"
+        return Finding(finding_id, a.study, text, "inconclusive", evidence, needs=needs)
     low, high = ratio.interval.low, ratio.interval.high
     interval = interval_of(ratio.interval, f"ratio of {describe(a)} to {describe(b)}")
     text = statement.format(ratio=f"{ratio.median:.2f}")

@@ -23,7 +23,7 @@ from bench.work import Work
 from strakes.errors import StrakesError
 from strakes.launch.local import LocalEngine
 from strakes.plan import MetadataPhase, Plan, TransferPhase
-from strakes.plan.metadata import MetadataOperation
+from strakes.plan.phases import MetadataOperation
 from strakes.statistics.contrast import paired_ratio
 from strakes.units import KIB, MIB
 

@@ -184,7 +184,7 @@ engine_checks() { # quick | more | all
 
 run_tests() { # quick | more | all
     local options=(--numprocesses 4)
-    case $1 in quick) options=(--numprocesses 3 --quick) ;; all) options+=(--all) ;; esac
+    case $1 in quick) options+=(--quick) ;; all) options+=(--all) ;; esac
     # The tests of real servers mostly wait, builds mostly compute: beside each other they take two thirds of the time.
     # Builds and checks of the engine are nice, since servers that get no processor are taken for dead ones.
     # In a process group of their own, so that Ctrl-C leaves nothing running: the shell ends at once, tests take down

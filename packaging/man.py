@@ -22,7 +22,7 @@ def whole(group: click.Group, context: click.Context) -> click.Group:
         command = group.get_command(context, name)
         assert command is not None
         if group is cli:
-            command.short_help = COMMANDS[name].summary
+            command.short_help = COMMANDS[name]
         commands[name] = whole(command, context) if isinstance(command, click.Group) else command
     return click.Group(group.name, commands=commands, params=group.params, help=group.help, short_help=group.short_help)
 

@@ -81,7 +81,8 @@ def knob_messages(source: str) -> Iterator[str]:
     >>> list(knob_messages('[[knob]]\\nname = "x"\\nmeaning = "Number of threads."'))
     ['Number of threads.']
     """
-    for knob in tomllib.loads(source)["knob"]:
+    catalogue = tomllib.loads(source)
+    for knob in (catalogue, *catalogue["knob"]):
         yield from (knob[key] for key in ("meaning", "adjusts", "restart") if key in knob)
         if _TOLD.search(knob.get("by_hand", "")):
             yield knob["by_hand"]

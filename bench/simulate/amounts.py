@@ -1,4 +1,4 @@
-"""What surveys of two minutes make of their time: ``python -m bench.simulate.amounts`` prints a table."""
+"""What short surveys make of their time: ``python -m bench.simulate.amounts`` prints a table."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Made:
     false: bool
 
 
-def make(case: Case, seed: int) -> Made:
+def make(case: Case, seed: int, budget_s: float) -> Made:
     """Make a survey and look at it."""
     noise = noise_named(case.noise)
     with tempfile.TemporaryDirectory() as place:
-        run, met = survey(truth_named(case.truth), noise, seed, SURVEY, Path(place))
+        run, met = survey(truth_named(case.truth), noise, seed, SURVEY, Path(place), budget_s)
         portrait, short = portrait_of(run), bursts(results_of(run))
         verdict = judge(run, portrait, met, noise)
         visits = [visit for visit in run.visits if visit.is_measurement]
@@ -92,10 +92,11 @@ def row(name: str, made: list[Made]) -> str:
 
 def main() -> None:
     """Make the surveys, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.simulate.amounts", description="What is in two minutes?")
+    parser = argparse.ArgumentParser(prog="python -m bench.simulate.amounts", description="What is in a budget?")
     parser.add_argument("--seed", type=int, default=88000, help="the first one")
     parser.add_argument("--equal", type=int, default=2, help="surveys of each noise, with all cells equal")
     parser.add_argument("--planted", type=int, default=3, help="surveys for each third planted truth")
+    parser.add_argument("--budget", type=float, default=120.0, help="of each survey, in seconds")
     arguments = parser.parse_args()
     equal, planted = cases()
     groups: dict[str, Iterator[tuple[Case, int]]] = {
@@ -106,7 +107,7 @@ def main() -> None:
             for case in planted[number % _EVERY :: _EVERY]
         ),
     }
-    made = {name: [make(case, seed) for case, seed in wanted] for name, wanted in groups.items()}
+    made = {name: [make(case, seed, arguments.budget) for case, seed in wanted] for name, wanted in groups.items()}
     rows = [row(name, of_group) for name, of_group in made.items() if of_group]
     sys.stdout.write("\n".join([HEAD, *rows, ""]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.simulate.contrasts import CONFIDENCE
@@ -18,10 +19,27 @@ HISTORY_ERROR = 0.05
 _CALLED = (Verdict.FASTER, Verdict.SLOWER)
 
 
+@dataclass(frozen=True)
+class Called:
+    """Shares of comparisons in which any cell is called FASTER or SLOWER, in which all together are, and of cells."""
+
+    any_cell: float
+    overall: float
+    of_cells: float
+
+
 def called(
-    cells: int, runs: int, correlation: float, scatter: float, tries: int, seed: int, *, pairs: bool
-) -> tuple[float, float]:
-    """Shares of comparisons of like runs in which any cell is called FASTER or SLOWER, and in which all together are.
+    cells: int,
+    runs: int,
+    correlation: float,
+    scatter: float,
+    tries: int,
+    seed: int,
+    *,
+    pairs: bool,
+    apart: float = 0.0,
+) -> Called:
+    """Return how often runs are told apart that differ by so many times their scatter.
 
     ``runs`` of each cell, of both sides, each an autoregression of its own. ``pairs``: blocks of --against, or runs
     made in turn; otherwise one run against another.
@@ -29,16 +47,23 @@ def called(
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    any_cell = overall = 0
+    any_cell = overall = of_all = 0
     for _ in range(tries):
         sides = [
-            [dict(enumerate(autoregression(generator, runs, correlation, scatter))) for _ in range(cells)]
-            for _ in range(2)
+            [
+                {
+                    block: value * math.exp(off)
+                    for block, value in enumerate(autoregression(generator, runs, correlation, scatter))
+                }
+                for _ in range(cells)
+            ]
+            for off in (0.0, apart * scatter)
         ]
         of_cells, together = _verdicts(sides[0], sides[1], pairs=pairs)
+        of_all += sum(verdict in _CALLED for verdict in of_cells)
         any_cell += any(verdict in _CALLED for verdict in of_cells)
         overall += together in _CALLED
-    return any_cell / tries, overall / tries
+    return Called(any_cell / tries, overall / tries, of_all / tries / cells)
 
 
 def _verdicts(a: list[dict[int, float]], b: list[dict[int, float]], *, pairs: bool) -> tuple[list[Verdict], Verdict]:

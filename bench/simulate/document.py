@@ -11,6 +11,7 @@ from bench.simulate.claims import CURVES, drift_claims, group_claims, pooled_dri
 from bench.simulate.comparisons import CELLS, Design, told
 from bench.simulate.contrasts import Pair, ratio_coverage, ratio_pairs, stopped_ratio_coverage, verdicts
 from bench.simulate.dependent import called, changes_told
+from bench.simulate.resemblance import resemblance
 from bench.simulate.shapes import bimodal, coverage_shapes, heavy_tailed, log_normal, normal, slowed_down
 from bench.simulate.stopping import Stop, coverage_under, ever_missed
 from strakes.analysis.remedies import REMEDIES
@@ -20,7 +21,8 @@ from strakes.statistics.contrast import Verdict
 STOPS: tuple[Stop, ...] = ("width", "runs", "time")
 DESIGNS: tuple[Design, ...] = ("apart", "apart, shifted", "apart, wandering", "in turn")
 MARGIN = 0.05
-CORRELATIONS = (0.0, 0.5, 0.8)
+UNDERRATED = (0.5, 0.2, 0.05)
+CORRELATIONS = (0.0, 0.5, 0.8, 0.9)
 
 
 def coverage_table(tries: int) -> str:
@@ -187,22 +189,55 @@ def dependent_table(tries: int) -> str:
     for scatter in (0.1, 0.3):
         for name, pairs, designs in (
             ("`compare A B`", False, ((1, 12), (4, 12), (4, 40), (20, 12))),
-            ("in pairs: `--against`, runs made in turn", True, ((1, 8), (1, 20), (4, 8), (4, 12), (4, 40), (20, 12))),
+            (
+                "in pairs: `--against`, runs made in turn",
+                True,
+                ((1, 8), (1, 20), (4, 8), (6, 8), (4, 12), (4, 40), (20, 12)),
+            ),
         ):
             for cells, runs in designs:
                 shares = [
                     called(cells, runs, alike, scatter, tries, _seed(name, cells, runs, alike, scatter), pairs=pairs)
                     for alike in CORRELATIONS
                 ]
+                found = called(
+                    cells, runs, 0.0, scatter, few, _seed(name, cells, runs, "found", scatter), pairs=pairs, apart=2.0
+                ).of_cells
                 of = f"{cells} cell{'s' if cells > 1 else ''} of {runs} runs"
-                both = [f"{_percent(any_cell)} / {_percent(overall)}" for any_cell, overall in shares]
-                rows.append([name, of, f"{100 * scatter:.0f} %", *both])
+                both = [f"{_percent(share.any_cell)} / {_percent(share.overall)}" for share in shares]
+                rows.append([name, of, f"{100 * scatter:.0f} %", *both, _percent(found)])
     for runs in (10, 14, 30, 100):
         told_of = [changes_told(runs, alike, 0.1, few, _seed("history", runs, alike)) for alike in CORRELATIONS]
-        rows.append(["`history`", f"{runs} runs", "10 %", *map(_percent, told_of)])
-    heads = ["what", "of", "scatter", *(f"correlation {alike:g}" for alike in CORRELATIONS)]
-    nominal = "any cell called / overall called, nominal error 10 % each; a change told by `history`, nominal 5 %"
+        rows.append(["`history`", f"{runs} runs", "10 %", *map(_percent, told_of), ""])
+    heads = ["what", "of", "scatter", *(f"correlation {alike:g}" for alike in CORRELATIONS), "found"]
+    nominal = (
+        "any cell called / overall called, nominal error 10 % each; a change told by `history`, nominal 5 %; "
+        f"found: of independent runs that differ by twice their scatter, so many cells ({few:,} tries)"
+    )
     return f"{tries:,} tries a figure ({few:,} of `history`): {nominal}.\n\n{_table(heads, rows)}"
+
+
+def resemblance_table(tries: int) -> str:
+    """Return how wide ratios are whose blocks resemble each other, by how surely that is to be enough."""
+    rows = []
+    for runs in (12, 20, 30):
+        for alike in CORRELATIONS:
+            seed = _seed("resemblance", runs, alike)
+            without = resemblance(runs, alike, None, tries, seed)
+            rules = [resemblance(runs, alike, underrated, tries, seed) for underrated in UNDERRATED]
+            told = [
+                f"{_percent(one.missed)} / {_percent(one.missed_called)} / {one.times_as_wide:.1f}" for one in rules
+            ]
+            rows.append([f"{runs}", f"{alike:g}", _percent(rules[0].called), _percent(without.missed), *told])
+    heads = [
+        "blocks",
+        "correlation",
+        "called",
+        "missed, if nothing counts",
+        *(f"too small in {one:g}" for one in UNDERRATED),
+    ]
+    nominal = "missed / of the called missed / how many times as wide the called are"
+    return f"{tries:,} tries a figure, confidence 99.8 %: {nominal}.\n\n{_table(heads, rows)}"
 
 
 def warning_table(_: int) -> str:
@@ -219,6 +254,7 @@ TABLES: Mapping[str, tuple[Callable[[int], str], int]] = {
     "drift": (drift_table, 2),
     "groups": (group_table, 2),
     "dependent": (dependent_table, 10),
+    "resemblance": (resemblance_table, 10),
     "warnings": (warning_table, 1),
 }
 

@@ -11,10 +11,11 @@ from itertools import chain
 from pathlib import Path
 
 from bench.simulate.document import placed
+from bench.truth.hard import hard
 from bench.truth.judge import Verdict, judge
 from bench.truth.newest import every_truth, newest_truths, truth_named
 from bench.truth.noise import Noise, five, later_noises, log_normal, more_noises, noise_named
-from bench.truth.planted import Truth
+from bench.truth.planted import Truth, truths
 from bench.truth.results import Case, Results
 from bench.truth.second import second
 from bench.truth.simulated import portrait_of, survey
@@ -49,6 +50,12 @@ def cases() -> tuple[list[Case], list[Case]]:
     return equal, planted
 
 
+def core_cases() -> tuple[list[Case], list[Case]]:
+    """Return all cells equal under five noises, and ten truths with 5 % of noise: what the rates are promised for."""
+    planted = [Case(truth.name, USUAL) for truth in truths() if truth.name != EQUAL]
+    return [Case(EQUAL, noise.name) for noise in five()], planted
+
+
 def newest_cases() -> tuple[list[Case], list[Case]]:
     """Return the newest truths under the five noises, and those that come and go in surveys of ten minutes."""
     pairs = [Case(truth.name, noise.name) for truth in newest_truths() for noise in five()]
@@ -69,6 +76,11 @@ def second_cases() -> tuple[list[Case], list[Case]]:
 def _cases_of(pairs: Sequence[tuple[Truth, Noise]]) -> tuple[list[Case], list[Case]]:
     every = [Case(truth.name, noise.name) for truth, noise in pairs]
     return [case for case in every if case.truth == EQUAL], [case for case in every if case.truth != EQUAL]
+
+
+def hard_cases() -> tuple[list[Case], list[Case]]:
+    """Return all cells equal, and planted truths, of :mod:`bench.truth.hard`."""
+    return _cases_of(hard())
 
 
 def line(case: Case, verdicts: Sequence[Verdict]) -> str:
@@ -101,10 +113,14 @@ def main() -> None:
     )
     parser.add_argument("--unforeseen", action="store_true", help="make the table of what was once unseen")
     parser.add_argument("--second", action="store_true", help="make the table of the second set of unseen truths")
+    parser.add_argument("--hard", action="store_true", help="make the table of what was made with the rules in view")
+    parser.add_argument("--core", action="store_true", help="make the table of five noises and of ten truths")
     parser.add_argument("--tell", action="store_true", help="name the false sentences")
     arguments = parser.parse_args()
     table = partial(_table, arguments)
-    block = next((name for name in ("unforeseen", "second", "newest") if getattr(arguments, name)), "truth")
+    block = next(
+        (name for name in ("core", "unforeseen", "second", "hard", "newest") if getattr(arguments, name)), "truth"
+    )
     if arguments.document is None:
         sys.stdout.write(f"{table()}\n")
     else:
@@ -114,7 +130,13 @@ def main() -> None:
 
 def _table(arguments: argparse.Namespace) -> str:
     results = Results(arguments.results)
-    sets = {"unforeseen": unforeseen_cases, "second": second_cases, "newest": newest_cases}
+    sets = {
+        "core": core_cases,
+        "unforeseen": unforeseen_cases,
+        "second": second_cases,
+        "hard": hard_cases,
+        "newest": newest_cases,
+    }
     equal, planted = next((made for name, made in sets.items() if getattr(arguments, name)), cases)()
     wanted = [
         (case, count)

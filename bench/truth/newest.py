@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from bench.truth.hard import hard
 from bench.truth.planted import REFILL, State, Truth, equal, known_truths
 from bench.truth.second import second
 from bench.truth.unforeseen import unforeseen
@@ -89,7 +90,7 @@ def every_truth() -> tuple[Truth, ...]:
 
 def truth_named(name: str) -> Truth:
     """Raises StopIteration for a name that none has."""
-    later = (truth for truth, _ in (*unforeseen(), *second()))
+    later = (truth for truth, _ in (*unforeseen(), *second(), *hard()))
     return next(truth for truth in (*every_truth(), *later) if truth.name == name)
 
 

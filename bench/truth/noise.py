@@ -275,9 +275,10 @@ def later_noises() -> tuple[Noise, ...]:
 def noise_named(name: str) -> Noise:
     """Raises StopIteration for a name that none has."""
     # Not above: what was made later is made of these.
+    from bench.truth.hard import hard
     from bench.truth.second import second
     from bench.truth.unforeseen import unforeseen
 
-    later = (noise for _, noise in (*unforeseen(), *second()))
+    later = (noise for _, noise in (*unforeseen(), *second(), *hard()))
     every = (*later, *five(), *more_noises(), *later_noises(), log_normal(0.05), stalls(0.3), drifting(0.1))
     return next(noise for noise in every if noise.name == name)

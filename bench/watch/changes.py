@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from strakes.watch import level
 from strakes.watch.calibration import Calibration, calibrate
@@ -15,26 +15,39 @@ from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 _APART = 8
 
 
-class Finder:
-    """A detector of changes for series of which many begin alike, as plants do: what is alike is gone through once."""
+@dataclass
+class _State:
+    """A detector, and the change that it told last, until it is confirmed."""
 
-    def __init__(self, alarms_a_month: float) -> None:
+    detector: LevelDetector
+    open_change: ShiftedLevel | None = None
+
+
+class Finder:
+    """A detector of changes for series of which many begin alike, as plants do: what is alike is gone through once.
+
+    ``confirm``: as of ``find_changes``.
+    """
+
+    def __init__(self, alarms_a_month: float, *, confirm: bool = False) -> None:
         self._alarms_a_month = alarms_a_month
-        self._first: dict[str, tuple[WatchedSeries, list[LevelDetector], list[ShiftedLevel]]] = {}
+        self._confirm = confirm
+        self._first: dict[str, tuple[WatchedSeries, list[_State], list[ShiftedLevel]]] = {}
 
     def __call__(self, series: WatchedSeries) -> Iterator[ShiftedLevel]:
         """Yield the changes of a series, as they would have been told one value after the other."""
         if series.name not in self._first:
-            states: list[LevelDetector] = []
+            states: list[_State] = []
             self._first[series.name] = series, states, []
-            self._first[series.name][2].extend(_changes(series, LevelDetector(self._alarms_a_month), 0, states))
+            begun = _State(LevelDetector(self._alarms_a_month))
+            self._first[series.name][2].extend(_changes(series, begun, 0, states, confirm=self._confirm))
         first, states, changes = self._first[series.name]
         count = min(len(first.times), len(series.times))
         unlike = (first.times[:count] != series.times[:count]) | (first.values[:count] != series.values[:count])
         alike = int(unlike.argmax()) if unlike.any() else count
         begin = min(alike // _APART, len(states) - 1) * _APART
         yield from (change for change in changes if change.told < begin)
-        yield from _changes(series, copy.deepcopy(states[begin // _APART]), begin)
+        yield from _changes(series, copy.deepcopy(states[begin // _APART]), begin, confirm=self._confirm)
 
 
 def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool = False) -> list[ShiftedLevel]:
@@ -42,37 +55,34 @@ def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool 
 
     ``confirm``: those that later values confirm, as told then.
     """
-    return list(_changes(series, LevelDetector(alarms_a_month), confirm=confirm))
+    return list(_changes(series, _State(LevelDetector(alarms_a_month)), confirm=confirm))
 
 
 def _changes(
-    series: WatchedSeries,
-    detector: LevelDetector,
-    begin: int = 0,
-    states: list[LevelDetector] | None = None,
-    *,
-    confirm: bool = False,
+    series: WatchedSeries, state: _State, begin: int = 0, states: list[_State] | None = None, *, confirm: bool = False
 ) -> Iterator[ShiftedLevel]:
-    """``states``: takes the states of the detector before every eighth value."""
+    """``states``: takes the states before every eighth value."""
     places = {float(time): index for index, time in enumerate(series.times)}
-    open_change: ShiftedLevel | None = None
     for index in range(begin, len(series.times)):
         if states is not None and index % _APART == 0:
-            states.append(copy.deepcopy(detector))
-        told = detector.add(float(series.times[index]), float(series.values[index]))
+            states.append(copy.deepcopy(state))
+        told = state.detector.add(float(series.times[index]), float(series.values[index]))
         if isinstance(told, LevelChange):
-            open_change = ShiftedLevel(
+            state.open_change = ShiftedLevel(
                 places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure
             )
             if not confirm:
-                yield open_change
-        elif isinstance(told, LevelStays) and confirm and open_change is not None:
-            yield replace(open_change, told=places[told.confirmed_s])
-            open_change = None
+                yield state.open_change
+        elif isinstance(told, LevelStays) and confirm and state.open_change is not None:
+            yield replace(state.open_change, told=places[told.confirmed_s])
+            state.open_change = None
 
 
 def remember_calibrations() -> None:
-    """Calibrate each past once: until its plant begins, a series is the same for all plants and numbers of alarms."""
+    """Calibrate each past once: until its plant begins, a series is the same for all plants and numbers of alarms.
+
+    What was remembered before is forgotten.
+    """
     known: dict[tuple[bytes, float, tuple[int, ...]], Calibration] = {}
 
     def remembered(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)) -> Calibration:

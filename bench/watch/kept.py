@@ -1,46 +1,70 @@
-"""Results of detectors, kept so that a long contest can be run in parts."""
+"""Results that are kept, so that a long contest can be run in parts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from bench.watch.contest import Contestant
-from bench.watch.yardstick import AsItIs, Score
-
-
-def keep(path: Path | None, contestants: Iterable[Contestant]) -> None:
-    """Write all of them to ``path``; nothing where there is none."""
-    if path is None:
-        return
-    rows = [
-        {
-            "name": each.name,
-            "settings": each.settings,
-            "as_it_is": asdict(each.as_it_is),
-            "scores": [[kind, ratio, asdict(score)] for (kind, ratio), score in each.scores.items()],
-        }
-        for each in contestants
-    ]
-    path.write_text(json.dumps({"contestants": rows}, indent=1))
+from bench.watch.crossed import Judged
+from bench.watch.yardstick import Score
 
 
-def read_kept(path: Path | None) -> dict[str, Contestant]:
-    """Return by name what ``path`` holds."""
-    if path is None or not path.exists():
-        return {}
-    document = json.loads(path.read_text())
-    return {
-        row["name"]: Contestant(
-            row["name"],
-            row["settings"],
-            AsItIs(**row["as_it_is"]),
-            {
-                (kind, ratio): Score(**{**score, "delays_s": tuple(score["delays_s"])})
-                for kind, ratio, score in row["scores"]
-            },
-        )
-        for row in document["contestants"]
+@dataclass
+class Kept:
+    """``tuned``: by half, settings of each rival. ``targets``: by name, series and ratio. ``year``: a row for each alarm."""
+
+    tuned: dict[int, dict[str, str]] = field(default_factory=dict)
+    judged: dict[tuple[str, int], Judged] = field(default_factory=dict)
+    targets: dict[tuple[str, int, float], Score] = field(default_factory=dict)
+    year: list[tuple[str, ...]] = field(default_factory=list)
+    year_a_month: float = 0.0
+
+    def targets_done(self, name: str) -> set[int]:
+        """Return the series whose equals a detector was held to."""
+        return {series for owner, series, _ in self.targets if owner == name}
+
+
+def keep(path: Path, kept: Kept) -> None:
+    """Write everything to ``path``."""
+    document = {
+        "tuned": kept.tuned,
+        "judged": [
+            [one.name, one.half, one.settings, one.a_month, one.explained, _rows(one.scores)]
+            for one in kept.judged.values()
+        ],
+        "targets": _rows(kept.targets),
+        "year": kept.year,
+        "year_a_month": kept.year_a_month,
     }
+    path.write_text(json.dumps(document))
+
+
+def read_kept(path: Path) -> Kept:
+    """Return what ``path`` holds; nothing where there is no such file."""
+    if not path.exists():
+        return Kept()
+    document = json.loads(path.read_text())
+    judged = {}
+    for name, half, settings, a_month, explained, rows in document["judged"]:
+        scores = {(variant, number, kind, ratio): score for (variant, number, kind, ratio), score in _scores(rows)}
+        judged[name, half] = Judged(name, half, settings, tuple(a_month), tuple(explained), scores)
+    return Kept(
+        {int(half): settings for half, settings in document["tuned"].items()},
+        judged,
+        {(name, series, ratio): score for (name, series, ratio), score in _scores(document["targets"])},
+        [tuple(row) for row in document["year"]],
+        document["year_a_month"],
+    )
+
+
+def _rows(scores: Mapping[Any, Score]) -> list[Any]:
+    return [[key, each.planted, each.delays_s, each.false, each.own, each.late] for key, each in scores.items()]
+
+
+def _scores(rows: list[Any]) -> list[tuple[Any, Score]]:
+    return [
+        (tuple(key), Score(planted, tuple(after), false, own, late)) for key, planted, after, false, own, late in rows
+    ]

@@ -16,6 +16,7 @@ from bench.watch.yardstick import Detector, TargetChange, TargetDetector
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 _LEARN, _LEARN_AGAIN = 60, 30
+_REMEMBERED = 20_000
 
 
 def cusum(reference: float, bound: float) -> Detector:
@@ -30,8 +31,8 @@ def cusum(reference: float, bound: float) -> Detector:
             told = since = -1
             sums = [0.0, 0.0]
             starts = [begin + learn, begin + learn]
-            for index in range(begin + learn, len(logs)):
-                value = float(np.clip((logs[index] - centre) / spread, -4, 4))
+            values = np.clip((logs[begin + learn :] - centre) / spread, -4, 4).tolist()
+            for index, value in enumerate(values, begin + learn):
                 for side, signed in enumerate((value, -value)):
                     sums[side] = max(0.0, sums[side] + signed - reference)
                     if sums[side] == 0.0:
@@ -89,6 +90,8 @@ def ruptures_kernel(penalty: float, least: int) -> Detector:
     def cuts(window: Numbers, learn: int) -> list[int]:
         key = (window.tobytes(), learn)
         if key not in known:
+            if len(known) > _REMEMBERED:
+                known.clear()
             centre, spread = _centre(window[:learn])
             scaled = np.clip((window - centre) / spread, -4, 4)
             fitted = ruptures.KernelCPD(kernel="linear", min_size=least).fit(scaled[:, None])

@@ -2,22 +2,25 @@
 
 Strakes is asked for several numbers of alarms a month, shared by 18 series; rivals have the settings that find most on
 the recorded year at no more than one alarm a month. Falls are counted, one value a day, for 18 series together.
+``--page`` writes the table into docs/watch.md.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from bench.watch.changes import find_changes
+from bench.watch.changes import find_changes, remember_calibrations
 from bench.watch.known import GRIDS
+from bench.watch.sections import write_section
 from bench.watch.yardstick import DAY_S, MONTH_S, Detector
 from strakes.watch.values import Numbers, WatchedSeries
 from strakes.watch.watch import FOR_CHANCE
 
-_SERIES, _DAYS, _YEARS, _SEED = 18, 365, 60, 2002
-_ASKED = (0.25, 0.5, 1.0, 2.0)
+_SERIES, _DAYS = 18, 365
+_ASKED = (0.5, 1.0, 2.0)
 _RIVALS = (("CUSUM", "k=1.0 h=12"), ("Page-Hinkley", "δ=0.5 λ=10"), ("ruptures", "pen=40 min=7"))
 
 
@@ -46,28 +49,49 @@ _SHAPES: Mapping[str, Callable[[np.random.Generator], Numbers]] = {
 }
 
 
-def falls_a_month(detector: Detector, make: Callable[[np.random.Generator], Numbers]) -> float:
-    """Return how many falls are told a month, of all series together."""
-    generator = np.random.default_rng(_SEED)
+def falls_a_month(
+    detectors: Mapping[str, Detector], make: Callable[[np.random.Generator], Numbers], years: int, seed: int
+) -> dict[str, float]:
+    """Return how many falls each tells a month, of all series together."""
+    generator = np.random.default_rng(seed)
     times = np.asarray(1.5e9 + DAY_S * np.arange(_DAYS), dtype=np.float64)
-    falls = 0
-    for _ in range(_YEARS):
+    falls = dict.fromkeys(detectors, 0)
+    for _ in range(years):
+        # Until its first alarm a series is calibrated alike for all numbers of alarms.
+        remember_calibrations()
         series = WatchedSeries("", times, np.asarray(np.exp(0.15 * make(generator)), dtype=np.float64))
-        falls += sum(change.ratio < 1 for change in detector(series))
-    return falls * _SERIES / (_YEARS * _DAYS * DAY_S / MONTH_S)
+        for name, detector in detectors.items():
+            falls[name] += sum(change.ratio < 1 for change in detector(series))
+    return {name: count * _SERIES / (years * _DAYS * DAY_S / MONTH_S) for name, count in falls.items()}
 
 
 def main() -> None:
     """Print a row for each detector."""
+    parser = argparse.ArgumentParser(prog="python -m bench.watch.quiet", description=__doc__)
+    parser.add_argument("--years", type=int, default=60, help="of each kind of series")
+    parser.add_argument("--seed", type=int, default=2002)
+    parser.add_argument("--page", action="store_true", help="write it into docs/watch.md")
+    chosen = parser.parse_args()
     detectors: dict[str, Detector] = {
         f"strakes, {asked:g} asked": lambda one, each=FOR_CHANCE * asked / _SERIES: find_changes(one, each)  # type: ignore[misc]
         for asked in _ASKED
     }
     detectors |= {f"{name}, {settings}": GRIDS[name][settings] for name, settings in _RIVALS}
-    print(f"| alarms a month | {' | '.join(_SHAPES)} |\n| --- |{' --- |' * len(_SHAPES)}")
-    for name, detector in detectors.items():
-        cells = [f"{falls_a_month(detector, make):.2f}" for make in _SHAPES.values()]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    columns = {}
+    for shape, make in _SHAPES.items():
+        columns[shape] = falls_a_month(detectors, make, chosen.years, chosen.seed)
+        print(shape, {name: round(falls, 2) for name, falls in columns[shape].items()}, flush=True)
+    rows = [f"| {name} | {' | '.join(f'{falls[name]:.2f}' for falls in columns.values())} |" for name in detectors]
+    text = f"""Falls a month of {_SERIES} made-up series of one value a day in which nothing changes; of each kind {chosen.years} years, seed
+{chosen.seed}. Rivals have settings that find most on the recorded year at no more than one alarm a month there. Made by
+`python -m bench.watch.quiet --page`.
+
+| alarms a month | {" | ".join(_SHAPES)} |
+| --- |{" --- |" * len(_SHAPES)}
+""" + "\n".join(rows)
+    print(text)
+    if chosen.page:
+        write_section("quiet", text + "\n")
 
 
 if __name__ == "__main__":

@@ -122,11 +122,11 @@ std::string S3Access::wrong() {
     std::smatch parts;
     if (access.endpoint.size() > kMostAddress || !std::regex_match(access.endpoint, parts, kAddress) ||
         (parts[2].matched && std::stoul(parts[2].str().substr(1)) > kMostPort))
-        return "AWS_ENDPOINT_URL is no address such as https://s3.example.org:8443";
+        return "AWS_ENDPOINT_URL is not an address such as https://s3.example.org:8443";
     const std::string& bucket = access.bucket;
     if (bucket.size() < kLeastBucket || bucket.size() > kMostBucket || !std::regex_match(bucket, kBucket) ||
         bucket.find("..") != std::string::npos)
-        return "STRAKES_S3_BUCKET is no name of a bucket: 3 to 63 letters, digits, dots and hyphens";
+        return "STRAKES_S3_BUCKET is not the name of a bucket: 3 to 63 letters, digits, dots and hyphens";
     return {};
 }
 

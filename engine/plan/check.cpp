@@ -150,7 +150,7 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
                   "has no effect where every rank reads in the whole file", "Leave it out.");
     check.require(!phase.direct || phase.transfer_bytes % kDirectAlignment == 0,
                   phase.stream ? "block_bytes" : "transfer_bytes", "is not a multiple of 512, which direct needs",
-                  "Use a multiple of 512, better of 4096.");
+                  "Use a multiple of 512, or better of 4096.");
     check.require((phase.operation == mixed) == phase.read_percent.has_value(), "read_percent",
                   phase.operation == mixed ? "is missing" : "is only for the operation mixed",
                   phase.operation == mixed ? "Give the share of reads, 1 to 99." : "Leave it out.");
@@ -221,7 +221,7 @@ void check_stage(const StagePhase& phase, std::uint32_t ranks, const std::map<st
     check.require(set.written->layout == Layout::shared_file, "files",
                   "is not a shared-file, which all ranks could need", "Write it with the layout shared-file.");
     check.require(row_of(set.written->backend).format == row_of(phase.backend).format, "files",
-                  "is of a format that only the backend reads which wrote it", "Write it by another backend.");
+                  "is in a format that only the backend that wrote it can read", "Write it by another backend.");
     check.require(!set.partial, "files", "is a set that not all ranks wrote", "Let all ranks write it.");
     check.require(!phase.verify || set.stamped, "verify", "needs files that were written with the pattern stamped",
                   "Use the pattern stamped in every phase that writes these files.");
@@ -292,7 +292,7 @@ void check_library_calls(const MetadataPhase& phase, const PhaseCheck& check) {
                   "is only for the operation file-truncate", "Leave it out.");
     check.require(phase.operation != file_truncate || phase.truncate_bytes != phase.file_bytes, "truncate_bytes",
                   "is what the files have, so nothing would change",
-                  "Say how many bytes each file has in file_bytes, and other ones in truncate_bytes.");
+                  "Give the size of each file as file_bytes, and a different size as truncate_bytes.");
     const bool attributes = phase.operation == file_setxattr || phase.operation == file_getxattr;
     check.require(attributes || phase.xattr_bytes == MetadataPhase{}.xattr_bytes, "xattr_bytes",
                   "is only for extended attributes", "Leave it out.");
@@ -391,15 +391,16 @@ void check_placement(const Placement& placement) {
         std::ranges::find_if(wanted, [](std::uint32_t one) { return !Processors::of({&one, 1}).keep_to(); });
     if (!wanted.empty()) before.keep_to();
     require(denied == wanted.end(), "processors",
-            "names a processor that this node has not, or that these processes may not use" +
+            "names a processor that this node does not have, or that these processes may not use" +
                 (denied == wanted.end() ? "" : ": " + std::to_string(*denied)),
             "nproc and lscpu --extended show which there are; batch systems give a job some of them only.");
     for (const std::uint32_t node : placement.numa_nodes) {
         const std::string number = std::to_string(node);
-        require(processors_of_numa_node(node).count() > 0, "numa_nodes",
-                "names a NUMA node that this machine has not, or none of whose processors these processes may use: " +
-                    number,
-                "lscpu shows the NUMA nodes and their processors.");
+        require(
+            processors_of_numa_node(node).count() > 0, "numa_nodes",
+            "names a NUMA node that this machine does not have, or none of whose processors these processes may use: " +
+                number,
+            "lscpu shows the NUMA nodes and their processors.");
         const int error = memory_error(node);
         require(error == 0, "numa_nodes",
                 "cannot be: no memory may be chosen on NUMA node " + number + " (" + errno_name(error) + ")",
@@ -412,8 +413,8 @@ void check_placement(const Placement& placement) {
             huge ? "Use normal."
                  : "Use normal, or write madvise into /sys/kernel/mm/transparent_hugepage/enabled as root.");
     require(!huge || free_huge_pages() > 0, "buffer_pages",
-            "huge is not there: no huge pages are set aside, or all are taken",
-            "Set some aside as root, such as: sysctl vm.nr_hugepages=512");
+            "huge is not there: no huge pages are reserved, or all are taken",
+            "Reserve some as root, such as: sysctl vm.nr_hugepages=512");
 }
 
 }  // namespace

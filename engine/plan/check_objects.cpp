@@ -45,7 +45,7 @@ void check_objects(const MetadataPhase& phase, const PhaseCheck& check) {
     if (row_of(phase.backend).format != Format::objects) return;
     const bool can = phase.operation == file_create || phase.operation == file_stat || phase.operation == file_read ||
                      phase.operation == file_remove;
-    check.require(can, "operation", "is nothing that an object store can do",
+    check.require(can, "operation", "is something that an object store cannot do",
                   "Use file-create, file-stat, file-read or file-remove, or the backend posix.");
     check.require(phase.file_bytes <= kMostItemBytes, "file_bytes", "is more than the 1 MiB of one item",
                   "Use a transfer phase for larger objects.");

@@ -37,9 +37,9 @@ std::string against_several(const Plan& plan, std::uint32_t directories) {
                     // Whose directory is that of another rank, if the ranks were counted round.
                     const bool stays = body.rank_shift % plan.ranks == 0 ||
                                        (plan.ranks % directories == 0 && body.rank_shift % directories == 0);
-                    if (!stays) return "works on what ranks made that have another directory";
+                    if (!stays) return "works on what ranks of another directory made";
                     if (row_of(body.backend).unmounted || row_of(body.backend).format == Format::objects)
-                        return "has a backend that knows one place only";
+                        return "has a backend that works in one directory only";
                     return lack_of(body);
                 } else {
                     return "is of the kind " + std::string(phase_kind(phase));

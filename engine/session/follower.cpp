@@ -72,7 +72,7 @@ void Follower::wait() {
 void Follower::begin() {
     Request request = parse_followed(crew_.take_call());
     if (const auto* refused = std::get_if<RefusedRequest>(&request)) {
-        crew_.fail("this engine is another one than rank 0's: it does not take the plan: " + refused->what);
+        crew_.fail("this engine is not the same as that of rank 0: it refuses the plan: " + refused->what);
         return crew_.attend(nullptr);
     }
     auto& plan = std::get<PlanRequest>(request);

@@ -73,7 +73,7 @@ std::optional<PlanSetup::Fault> PlanSetup::memory_fault() const {
              .why = std::to_string(ranks) + " ranks x " + std::to_string(largest) +
                     " bytes; free: " + std::to_string(free) + " bytes",
              .error_name = {},
-             .remedy = "Set more of them aside as root (vm.nr_hugepages), or leave buffer_pages out."},
+             .remedy = "Reserve more of them as root (vm.nr_hugepages), or leave buffer_pages out."},
             "team.buffer_pages"};
     }
     if (largest > left / 10 * 8 / ranks) {

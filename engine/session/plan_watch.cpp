@@ -153,7 +153,7 @@ void PlanWatch::report_rank(const Standing& standing, std::string what, std::str
         phase);
     std::string why = "rank " + std::to_string(rank);
     if (standing.silent)
-        why += " does not answer; last heard of, it was at '";
+        why += " does not answer; when last heard from, it was at '";
     else
         why += " is at '";
     why += standing.stage;

@@ -43,7 +43,7 @@ std::optional<Failure> PhaseSetting::make(Buffer& buffer, std::uint64_t bytes) c
     failure.what = "there is no memory for a buffer of " + std::to_string(bytes) + " bytes";
     if (pages == Pages::normal) return failure;
     failure.what += ", of " + std::string(name_in(kPages, pages)) + " pages";
-    failure.remedy = pages == Pages::huge ? "Set more huge pages aside (vm.nr_hugepages), or leave buffer_pages out."
+    failure.remedy = pages == Pages::huge ? "Reserve more huge pages (vm.nr_hugepages), or leave buffer_pages out."
                                           : "Free memory, or leave buffer_pages out.";
     return failure;
 }

@@ -43,7 +43,7 @@ def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
         state, user = os.fstat(descriptor), os.geteuid()
         others = [owner for owner in (state.st_uid, os.stat(path.parent).st_uid) if owner != user]
         if others or state.st_nlink > 1 or not stat.S_ISREG(state.st_mode):
-            raise _others(what, path, f"user {others[0]}" if others else "it is a link, or no file", remedy)
+            raise _others(what, path, f"user {others[0]}" if others else "it is a link, or not a file", remedy)
     except BaseException:
         os.close(descriptor)
         raise

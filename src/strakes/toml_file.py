@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,31 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
             f"this file is {found.name}, not {wanted}", where=str(path), remedy=f"Use: {found.commands}"
         )
     return file
+
+
+def text_value(value: object) -> str:
+    """Return a value that is a text. Raises ValueError for any other."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("it is not a text")
+    return value
+
+
+def flag_value(value: object) -> bool:
+    """Return a value that is true or false. Raises ValueError for any other."""
+    if not isinstance(value, bool):
+        raise ValueError("it must be true or false")
+    return value
+
+
+def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
+    """Return what takes one of the words, and raises ValueError for any other."""
+
+    def check(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"it must be one of: {', '.join(choices)}")
+        return str(value)
+
+    return check
 
 
 def parse_toml(text: str, name: str, what: str) -> TomlFile:

@@ -108,7 +108,7 @@ def test_the_newest_run_that_answers_something_is_taken_and_none_is_said(
     assert run_to_advise_from(None, lambda _run: False).manifest["name"] == "open-close"
     assert run_to_advise_from(None).manifest["name"] == "open-close"
     nothing = strakes("advise", "--app", APP, "--from", "latest")
-    assert nothing.returncode == 0 and "answers nothing about this application" in nothing.stdout
+    assert nothing.returncode == 0 and "answers nothing about the application" in nothing.stdout
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 
 from report.example import example_portrait
 from strakes.analysis.amounts import amount_warnings, amounts_of, bursts, told_of_bursts
-from strakes.findings.portrait import Finding
+from strakes.findings.portrait import Finding, Portrait
+from strakes.language import choose
 from strakes.plan import MetadataPhase, Phase
+from strakes.report.findings import to_document, validate
+from strakes.report.guide import render_guide
 from strakes.report.html import render_html
 from strakes.report.summary import render_summary
 from strakes.studies.metadata_ops import MetadataOps
@@ -76,13 +80,12 @@ def test_what_stands_on_bursts_says_so_where_it_stands() -> None:
     cell = portrait.headlines[0].cell
     told = told_of_bursts(portrait, {cell})
     for before, after in zip(portrait.headlines, told.headlines, strict=True):
-        assert after.label == (f"{before.label}, in bursts" if before.cell == cell else before.label)
+        assert after == replace(before, in_bursts=before.cell == cell)
     for finding, same in zip(portrait.findings, told.findings, strict=True):
         decided = finding.verdict not in ("unknown", "inconclusive") and bool(finding.interval or finding.claims)
-        prefix = "In bursts: " if decided and cell in finding.evidence else ""
-        assert same.statement == f"{prefix}{finding.statement}"
+        assert same == replace(finding, in_bursts=decided and cell in finding.evidence)
     for advised, kept in zip(portrait.recommendations, told.recommendations, strict=True):
-        assert kept.interval.of.endswith(", in bursts") == (cell in advised.evidence)
+        assert kept == replace(advised, in_bursts=cell in advised.evidence)
     assert told_of_bursts(portrait, ()) == portrait
 
 
@@ -92,22 +95,42 @@ def test_what_says_nothing_of_speed_is_not_said_to_be_of_bursts() -> None:
     assert told_of_bursts(portrait, {"plan:dump"}).findings == (hints,)
 
 
-def test_the_reason_that_the_page_shows_beside_an_advised_setting_tells_of_bursts() -> None:
-    portrait = example_portrait()
-    marked = told_of_bursts(portrait, {portrait.recommendations[0].evidence[0]})
-    assert "in bursts, " + portrait.recommendations[0].reason[:20] in render_html(marked)
-    assert "in bursts, " + portrait.recommendations[0].reason[:20] not in render_html(portrait)
+def summary(portrait: Portrait) -> str:
+    return render_summary(portrait, None, width=100, colour=False)
 
 
-def test_the_screen_tells_of_bursts_in_its_headlines_and_its_advice() -> None:
+def one_in_bursts(kind: str) -> Portrait:
+    """Return a portrait in which one headline, finding or advised setting, by its kind, stands on bursts."""
     portrait = example_portrait()
-    (advised, *_) = portrait.recommendations
-    marked = told_of_bursts(portrait, {*advised.evidence, portrait.headlines[0].cell})
-    text = render_summary(marked, None, width=80, colour=False)
-    advice, _, headlines = " ".join(text.partition("How to use it")[2].split()).partition("Headlines")
-    assert advice.startswith(f"{advised.setting} = {advised.value}")
-    assert "in bursts, confirmed" in advice
-    assert f"{portrait.headlines[0].label}, in bursts" in headlines
+    good = next(finding for finding in portrait.findings if finding.tone == "good")
+    marked = good if kind == "findings" else getattr(portrait, kind)[0]
+    told = tuple(replace(one, in_bursts=one == marked) for one in getattr(portrait, kind))
+    changed: dict[str, Any] = {kind: told}
+    return replace(portrait, **changed)
+
+
+@pytest.mark.parametrize("kind", ["headlines", "findings", "recommendations"])
+@pytest.mark.parametrize("render", [summary, render_guide, render_html])
+@pytest.mark.parametrize(("language", "words"), [("en", "inbursts"), ("zh", "短时突发")])
+def test_every_form_of_the_report_says_what_stands_on_bursts(
+    kind: str, render: Callable[[Portrait], str], language: str, words: str
+) -> None:
+    choose(language)
+    try:
+        told, plain = ("".join(render(portrait).split()) for portrait in (one_in_bursts(kind), example_portrait()))
+    finally:
+        choose("en")
+    assert words in told
+    assert words not in plain
+
+
+def test_a_document_of_before_bursts_had_a_field_still_reads() -> None:
+    document = to_document(example_portrait())
+    validate(document)
+    for kind in ("headlines", "findings", "recommendations"):
+        for one in document[kind]:
+            del one["in_bursts"]
+    validate(document)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +150,8 @@ def test_bandwidths_that_caches_of_servers_can_give_are_flagged(remote: bool, me
 def test_figures_of_bursts_are_said_to_be_of_bursts(data: float, told: bool) -> None:
     results = measured(TransferSize(), rates(1, 1, data))
     figures = len(results.measured)
-    sentence = f"; {figures} of {figures} figures are of bursts below 500 ms, not of what lasts"
+    sentence = (
+        f"; {figures} of {figures} figures come from phases shorter than 500 ms, which show bursts, not sustained rates"
+    )
     assert amounts_of(results).endswith(sentence) == told
     assert ("bursts" in amounts_of(results)) == told

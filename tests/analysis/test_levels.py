@@ -148,6 +148,19 @@ def test_two_dips_are_no_one_stretch() -> None:
     assert levels.turns or levels.shifts
 
 
+@pytest.mark.parametrize("only", ["read", ""])
+def test_short_dips_that_come_back_take_turns_however_few_visits_they_slow(only: str) -> None:
+    """Of 3 s in each 20, and told of no other work."""
+    named = 0
+    for seed in range(10):
+        found = results(lambda what, at_s: 0.5 if at_s % 20 >= 17 and only in what else 1.0, seed=seed, blocks=20)
+        (turns,) = levels_of(found).turns
+        assert turns.between is None
+        assert turns.factor == pytest.approx(0.5, abs=0.05)
+        named += turns.what == (only or "all that was measured")
+    assert named >= 9
+
+
 def test_work_that_was_not_met_before_a_change_is_not_named() -> None:
     """Reads begin after the change, so that nobody knows what they were before."""
     slow = results(lambda _, at_s: 1.0 if at_s < 20 else 0.5)

@@ -26,15 +26,15 @@ def test_ranks_on_one_mount_are_one_client() -> None:
 
 def test_every_rank_without_a_mount_is_a_client() -> None:
     text = scope_of([cell(1, "cephfs"), cell(12, "cephfs")], [1, 12], HERE)
-    assert text.startswith("1 to 12 clients measured, each rank is one (libcephfs), on node n1;")
+    assert text.startswith("1 to 12 clients measured (each rank is one, through libcephfs) on node n1;")
     assert "one client" not in text
 
 
 def test_where_data_stays_on_the_mount_both_are_said() -> None:
     text = scope_of([cell(12, "cephfs"), data(2)], [2, 12], HERE)
-    assert text.startswith("metadata: 12 clients measured") and "data: one client, by the mount" in text
+    assert text.startswith("metadata: 12 clients measured") and "data: one client, through the mount" in text
 
 
 def test_every_node_is_a_client() -> None:
     text = scope_of([data(4)], [4], {"host": "n1", "engine": {"nodes": {"n1": 2, "n2": 2}}})
-    assert text.startswith("2 clients, one on each node measured: 4 ranks on 2 nodes (n1, n2);")
+    assert text.startswith("2 clients (one on each node) measured: 4 ranks on 2 nodes (n1, n2);")

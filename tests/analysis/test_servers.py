@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from strakes.analysis.servers import server_counts, slow_servers, told_of_servers
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import ServerCount
@@ -94,14 +96,14 @@ def test_the_scope_tells_how_much_came_to_servers_and_to_their_devices() -> None
         Visit(cell="b", servers={"mds.0": {"md.requests": 2500.0}}, samples=(MADE,)),
     ]
     assert told_of_servers(visits, remote=True) == (
-        "; servers got 100 % of the 100 MiB written, sent 25 % of the 100 MiB read, their devices 5 %, "
-        "had 2.5 requests for each of 1,000 operations on names"
+        "; the servers received 100 % of the 100 MiB that was written, sent 25 % of the 100 MiB that was read (their "
+        "devices read 5 %), had 2.5 requests for each of the 1,000 metadata operations"
     )
 
 
 def test_of_a_local_file_system_the_device_counts() -> None:
     visits = [Visit(cell="a", servers={"vda": {"data.write_bytes": 50.0 * MIB}}, samples=(WROTE, READ))]
-    assert told_of_servers(visits, remote=False) == "; the device got 50 % of the 100 MiB written"
+    assert told_of_servers(visits, remote=False) == "; the device received 50 % of the 100 MiB that was written"
 
 
 def test_where_no_server_counts_nothing_is_told_of_any() -> None:
@@ -115,7 +117,13 @@ def test_reads_that_hardly_came_to_servers_are_of_a_cache_of_this_node() -> None
         seen = Observation(1, "measure", 1.0, 1, READ, servers)
         return Measured("a:read", "lasting-rates", {"operation": operation}, "B/s", (seen, seen), None)
 
-    assert from_own_cache(read(10.0))
-    assert not from_own_cache(read(90.0))
-    assert not from_own_cache(read(None))
-    assert not from_own_cache(read(0.0, "write"))
+    assert from_own_cache(read(10.0), {"file_system": "ceph"})
+    assert not from_own_cache(read(90.0), {"file_system": "fuse.ceph-fuse"})
+    assert not from_own_cache(read(0.0, "write"), {"file_system": "fuse.ceph-fuse"})
+    # Where nobody counts, a client that keeps what it writes may have answered; not what another node wrote.
+    assert from_own_cache(read(None), {"file_system": "fuse.ceph-fuse"})
+    assert not from_own_cache(replace(read(None), elsewhere=True), {"file_system": "fuse.ceph-fuse"})
+    assert not from_own_cache(
+        replace(read(None), settings={"operation": "read", "io": "direct"}), {"file_system": "gpfs"}
+    )
+    assert not from_own_cache(read(None), {"file_system": "lustre"})

@@ -188,6 +188,13 @@ def test_a_setting_is_advised_where_it_was_better_at_all_levels_of_its_work(less
     assert len(stated.recommendations) == (less == 1.0)
 
 
+@pytest.mark.parametrize("slow_below", [0, 5])
+def test_a_setting_is_not_advised_where_levels_take_turns_that_its_rival_does_not_have(slow_below: int) -> None:
+    slow = {"a:x": (slow_below, 20), "b:x": (6, 20), "c:x": (6, 20)}
+    stated = state([Proposing()], results(0.5, 1.0, 1.0), dict.fromkeys(slow, "read"), {}, slow)
+    assert len(stated.recommendations) == (slow_below == 5)
+
+
 class Undecided(Proposing):
     """Holds bounds against a claim that they leave open."""
 
@@ -206,7 +213,8 @@ def test_what_is_inconclusive_and_what_compares_nothing_are_not_counted_as_decid
     assert [bool(finding.claims) for finding in stated.findings] == [True, False, False]
     told = stated.told_with(0.9)
     assert told.startswith(
-        "1 decided comparison (findings in all: 3) and 1 confirmed setting (proposed: 1) hold all together"
+        "3 findings (decided comparisons: 1) and 1 proposed setting (confirmed: 1): the decided comparisons and "
+        "confirmed settings are all true together"
     )
 
 

@@ -16,6 +16,7 @@ from bench.truth.noise import noise_named
 from bench.truth.results import Case, Results
 from bench.truth.simulated import portrait_of, survey
 
+from conftest import one_in
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.open_close import OpenClose
 from strakes.studies.processes_per_node import ProcessesPerNode
@@ -34,13 +35,13 @@ def judged(truth: str, noise: str, seed: int, place: Path) -> Verdict:
     return judge(run, portrait_of(run), met, noise_named(noise))
 
 
-@pytest.mark.parametrize("case", EQUAL_CASES, ids=lambda case: case.noise)
+@pytest.mark.parametrize("case", one_in(3, EQUAL_CASES), ids=lambda case: case.noise)
 def test_of_equal_cells_nothing_false_is_said(case: Case) -> None:
     """At most one survey in ten may err, and these were seen not to: the same seeds give the same surveys."""
     assert judge_survey(case, OTHER_SEEDS.get(case.noise, SEED)).false == ()
 
 
-@pytest.mark.parametrize("case", PLANTED_CASES, ids=lambda case: case.truth)
+@pytest.mark.parametrize("case", one_in(3, PLANTED_CASES), ids=lambda case: case.truth)
 def test_a_planted_truth_is_said_and_nothing_false(case: Case) -> None:
     verdict = judge_survey(case, SEED)
     assert verdict.false == ()
@@ -127,7 +128,7 @@ def test_a_later_call_goes_on_where_an_earlier_one_ended(tmp_path: Path) -> None
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", EQUAL_CASES, ids=lambda case: case.noise)
+@pytest.mark.parametrize("case", one_in(3, EQUAL_CASES), ids=lambda case: case.noise)
 def test_surveys_of_equal_cells_err_no_more_often_than_stated(case: Case) -> None:
     results = Results()
     results.make([(case, seed) for seed in range(200)], 2, judge_survey)
@@ -135,7 +136,7 @@ def test_surveys_of_equal_cells_err_no_more_often_than_stated(case: Case) -> Non
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", PLANTED_CASES, ids=lambda case: case.truth)
+@pytest.mark.parametrize("case", one_in(3, PLANTED_CASES), ids=lambda case: case.truth)
 def test_surveys_of_a_planted_truth_hardly_err(case: Case) -> None:
     results = Results()
     results.make([(case, seed) for seed in range(100)], 2, judge_survey)

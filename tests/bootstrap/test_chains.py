@@ -31,7 +31,8 @@ def test_a_chain_has_a_process_of_its_own(tmp_path: Path) -> None:
         file.write_text(NOTE)
     shutil.copy(TESTS / "conftest.py", tmp_path / "tests")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    words = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", "4", "tests"]
+    # With a place of its own: where others leave theirs, it would tidy up after them for minutes.
+    words = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", "4", "--basetemp", "places", "tests"]
     notes = tmp_path / "notes"
     done = subprocess.run(words, cwd=tmp_path, env={"NOTES": str(notes)}, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr

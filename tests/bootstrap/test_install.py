@@ -147,5 +147,5 @@ def test_an_interrupted_first_use_says_so_and_ends_with_130(checkout: Checkout, 
         said += process.stderr.read(1)
     os.killpg(process.pid, signal.SIGTERM)
     said += process.communicate(timeout=60)[1]
-    assert "interrupted; the same command goes on from here" in said
+    assert "interrupted; run the same command again to continue" in said
     assert process.returncode == 130

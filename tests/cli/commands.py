@@ -15,8 +15,8 @@ from strakes.cli import main
 
 def register(monkeypatch: pytest.MonkeyPatch, body: Callable[[], object], name: str = "probe") -> None:
     """``strakes probe`` calls ``body``."""
-    monkeypatch.setattr(main, "COMMANDS", {name: main.CommandEntry("unused:unused", "A probe.")})
-    monkeypatch.setattr(main, "_load", lambda _name, _entry: click.Command(name, callback=body))
+    monkeypatch.setattr(main, "COMMANDS", {name: "A probe."})
+    monkeypatch.setattr(main, "_load", lambda _name: click.Command(name, callback=body))
 
 
 def wait_for_signals() -> int:

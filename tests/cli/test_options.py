@@ -189,8 +189,8 @@ def every_parameter(command: click.Command, name: str) -> Iterator[tuple[str, cl
 
 PLACES = [
     (name, parameter)
-    for command, entry in COMMANDS.items()
-    for name, parameter in every_parameter(_load(command, entry), command)
+    for command in COMMANDS
+    for name, parameter in every_parameter(_load(command), command)
     if isinstance(parameter.type, click.Path | DirectoryType | OutputType)
 ]
 

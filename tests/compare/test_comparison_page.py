@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 from html import escape, unescape
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from newcomer.looking import clipped_texts
+from report.test_browser import CHROMIUM, Visit, browser
 from strakes.compare.comparison import CellVerdict, Comparison, Overall, Unlike
 from strakes.compare.comparison_page import render_comparison_page
 from strakes.language import choose
 from strakes.statistics.contrast import Verdict
+
+__all__ = ["browser"]
 
 # Three words in a row.
 _SENTENCE = re.compile(r"[A-Za-z]?[a-z]{2,}(?: [a-z]{2,}){2,}")
@@ -75,3 +82,26 @@ def test_in_chinese_nothing_is_left_in_english_and_every_figure_stays() -> None:
 
 def _texts_of(page: str) -> list[str]:
     return [unescape(text).strip() for text in re.split(r"<style>.*?</style>|<[^>]*>", page, flags=re.DOTALL)]
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium")
+@pytest.mark.parametrize("width", [1280, 420])
+def test_every_value_of_a_cell_is_seen_without_scrolling_sideways(browser: Any, width: int, tmp_path: Path) -> None:
+    cells = (
+        cell(1.2, 1.1, 1.3, Verdict.FASTER, "transfer-size/buffered/8388608:write"),
+        cell(0.8, None, None, Verdict.INCONCLUSIVE, "metadata-ops/unique/2:file-create"),
+    )
+    path = tmp_path / "comparison.html"
+    path.write_text(render_comparison_page(comparison(*cells)), encoding="utf-8")
+    visit = Visit(browser, path)
+    visit.page.set_viewport_size({"width": width, "height": 900})
+    fits = "[document.documentElement, ...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)"
+    assert visit.page.evaluate(fits)
+    assert clipped_texts(visit.page) == []
+    # A row is a few lines of text, not a column of single words.
+    assert (
+        visit.page.evaluate("Math.max(...[...document.querySelectorAll('tbody tr')].map(row => row.offsetHeight))")
+        < 150
+    )
+    assert visit.complaints == []
+    visit.context.close()

@@ -143,7 +143,7 @@ def test_two_runs_of_one_directory_with_other_cells_are_compared_in_what_they_ha
 
 def test_like_takes_no_amounts_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["survey", str(tmp_path), "--like", "latest", "--phase", "1s"]) == 2
-    assert "--like cannot be used with amounts" in capsys.readouterr().err
+    assert "--like cannot be used together with amounts" in capsys.readouterr().err
 
 
 def test_a_comparison_is_written_as_a_page_and_a_figure_as_a_drawing(

@@ -22,6 +22,19 @@ _COUNT = re.compile(r"lun|\w*(count|retries|attempts|timeout|interval|number|siz
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor", "migrate_to", "migrate_from", "notify")
 _NO_MARKS = str.maketrans("", "", "!*")
 _DAEMONS = ("schedulerd", "controld", "based")
+# What many fencing agents share: a name for it, and words of it; what only comes together with them belongs to it, too.
+_SHARED_BY_AGENTS = {
+    "@all": ("debug",),
+    "@usual": ("action", "help:bool", "plug", "port", "verbose:bool", "version:bool"),
+    "@address": ("ip",),
+    "@login": ("login",),
+    "@password": ("password",),
+    "@prompt": ("cmd_prompt",),
+    "@family": ("inet4_only:bool",),
+    "@ssh": ("ssh:bool",),
+    "@snmp": ("community",),
+    "@ipmi": ("lanplus:bool",),
+}
 _DRBD_COMMANDS = {
     "net": ("net-options", "new-peer"),
     "disk": ("disk-options", "attach", "peer-device-options"),
@@ -111,6 +124,20 @@ def fencing_agents() -> dict[str, str]:
     return found
 
 
+def with_shared_words(agents: Mapping[str, str]) -> dict[str, str]:
+    """The same words, those that several agents have together in rows of their own, which the agents name."""
+    left = {name: words.split() for name, words in agents.items()}
+    having = {word: {name for name in left if word in left[name]} for words in left.values() for word in words}
+    rows = {}
+    for shared, examples in _SHARED_BY_AGENTS.items():
+        together = [having[example] for example in examples]
+        row = rows[shared] = sorted(word for word in having if having[word] in together)
+        for name in set.intersection(*together):
+            left[name] = [word for word in left[name] if word not in row]
+            left[name].insert(sum(word.startswith("@") for word in left[name]), shared)
+    return {name: " ".join(words) for name, words in (rows | left).items()}
+
+
 def resource_agents() -> dict[str, str]:
     found = {}
     for path in sorted(_OCF.glob("*/*")):
@@ -173,12 +200,12 @@ def _table(comment: str, parts: Mapping[str, str]) -> str:
 def main() -> None:
     TABLES.mkdir(exist_ok=True)
     about = (
-        "Name, ! where it is required, * where no two may have it, and what it takes. "
+        "Name, ! where it is required, * where no two may have it, and what it takes; @ROW stands for its words. "
         "Written by tests/failover/options_of_programs.py."
     )
     agents = versions("resource-agents", "pacemaker-resource-agents", "drbd-utils")
     for name, parts, packages in (
-        ("fencing_agents", fencing_agents(), versions("fence-agents")),
+        ("fencing_agents", with_shared_words(fencing_agents()), versions("fence-agents")),
         ("resource_agents", resource_agents(), agents),
         ("pacemaker", cluster_properties(), versions("pacemaker")),
     ):

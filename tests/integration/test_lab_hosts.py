@@ -126,7 +126,7 @@ def test_a_survey_across_four_hosts_has_the_axis_of_nodes(hosts: Hosts, launcher
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert (
-        document["scope"].startswith("4 clients, one on each node measured")
+        document["scope"].startswith("4 clients (one on each node) measured")
         and "4 nodes (n1, n2, n3, n4)" in document["scope"]
     )
     links = document["target"]["nodes"]["link_bytes_per_s"]

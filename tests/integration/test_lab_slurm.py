@@ -49,7 +49,7 @@ def test_srun_starts_the_ranks_of_a_survey_and_of_studies_on_the_nodes_of_the_al
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert (
-        document["scope"].startswith("4 clients, one on each node measured")
+        document["scope"].startswith("4 clients (one on each node) measured")
         and "4 nodes (n1, n2, n3, n4)" in document["scope"]
     )
     _, visits = slurm.measured(document["run"]["id"])
@@ -94,7 +94,7 @@ def test_srun_speaks_pmix_with_an_engine_of_open_mpi(slurm: Hosts) -> None:
     done = slurm.strakes(*words, before=JOB, engine=mpi_engines()[1])
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["scope"].startswith("4 clients, one on each node measured")
+    assert document["scope"].startswith("4 clients (one on each node) measured")
     assert "Open MPI" in document["environment"]["engine"]["mpi"]
 
 

@@ -148,7 +148,7 @@ def test_a_configuration_with_every_section_is_taken_and_says_what_has_no_effect
     assert not easy.own_directory
     assert (random.access, random.transfer_bytes, random.block_bytes) == ("random", 4096, 64 * MIB)
     assert any("stonewall of 30 s" in note and "INVALID" in note for note in translated.notes)
-    assert any("[find-easy] is of the extended mode" in note for note in translated.notes)
+    assert any("[find-easy] belongs to the extended mode" in note for note in translated.notes)
     assert any("resultdir" in note for note in translated.notes)
 
 

@@ -60,6 +60,56 @@ def test_good_files_are_read() -> None:
     )
 
 
+def test_what_a_file_says_at_its_top_is_said_for_every_knob_that_does_not_say_otherwise() -> None:
+    top = 'root = true\nread = ["any", "get", "{name}"]\nwrite = ["any", "set", "{name}={value}"]\n'
+    threads, cache, page, own = load(
+        f"""file_systems = ["anyfs"]
+{top}where = "cluster"
+source = "https://example.org/"
+
+[[knob]]
+name = "threads"
+meaning = "Threads."
+kind = "integer"
+
+[[knob]]
+name = "cache"
+meaning = "Cache."
+kind = "bytes"
+root = false
+
+[[knob]]
+name = "page"
+meaning = "Page."
+kind = "bytes"
+by_hand = "any format --page SIZE"
+
+[[knob]]
+name = "own"
+meaning = "Own."
+kind = "text"
+where = "client"
+read = ["other", "get"]
+write = ["other", "set", "{{value}}"]
+""",
+        "any.toml",
+    )
+    assert (threads.read, threads.write) == (("any", "get", "threads"), ("any", "set", "threads={value}"))
+    assert (threads.where, threads.source, threads.root, cache.root) == ("cluster", "https://example.org/", True, False)
+    assert (page.read, page.write, page.root) == ((), (), True)
+    assert (own.where, own.read, own.write) == ("client", ("other", "get"), ("other", "set", "{value}"))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"), [('where = "somewhere"', "somewhere"), ('name = "all"', "name"), ('read = ["{disk}"]', "{disk}")]
+)
+def test_a_wrong_line_at_the_top_is_named(line: str, says: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        load(GOOD.replace("\n\n", f"\n{line}\n\n", 1), "any.toml")
+    assert caught.value.where == "any.toml, line 2"
+    assert says in f"{caught.value.what} {caught.value.why}" and caught.value.remedy
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from html import unescape
 from pathlib import Path
 
@@ -47,6 +48,7 @@ def both(render: Callable[[], str]) -> tuple[str, str]:
     return english, render()
 
 
+@cache
 def portrait_of(path: Path) -> Portrait:
     return build_portrait(PublishedRun(path))
 
@@ -117,8 +119,8 @@ FIGURES = st.one_of(
     st.sampled_from(["/scratch/a b", "64 KiB", "node1", "file-create", "1.20 ms"]),
 )
 MESSAGES = [
-    "After {0} runs the interval is ±{1}, not ±{2} (stopped by {3}){4}.",
-    "{0} of {1} cells were not measured: by an estimate, what was left of the budget of {2} was too short for them.",
+    "After {0} runs the interval is ±{1}, wider than the ±{2} wanted (stopped by {3}){4}.",
+    "{0} of {1} cells were not measured: the rest of the budget of {2} was estimated to be too short.",
     "the budget was too short for {0} runs",
     "{0} ranks need {1}, and strakes uses at most {2}",
     "Reads of newly written data ({0} per rank) are {1} times as fast as after dropping the cache.",
@@ -173,7 +175,7 @@ def test_commands_paths_and_names_stay(message: str, copied: str) -> None:
 @pytest.mark.parametrize(
     ("text", "chinese"),
     [
-        ("In bursts: the budget was too short for 3 runs", "短时突发下：时间预算"),
+        ("varied 3.1-fold, in bursts", "倍，短时突发"),
         ("file layout, writes = a file per process", "文件布局，写 = 每个进程一个文件"),
         (
             "phase 1 (create) items: 5 in A, 6 in B; phase 2 (read) items: 5 in A, 6 in B",

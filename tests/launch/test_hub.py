@@ -151,7 +151,7 @@ def test_of_nodes_that_do_not_answer_the_names_and_the_last_words_are_told(waiti
 def test_nodes_without_names_that_do_not_answer_are_counted(waiting: Callable[..., Hub]) -> None:
     with pytest.raises(EnvironmentLacksError) as refused:
         waiting((["true"], ["", ""])).__enter__()
-    assert refused.value.where == "0 of 2 nodes" and refused.value.why == "nothing was heard of them"
+    assert refused.value.where == "0 of 2 nodes" and refused.value.why == "nothing was heard from them"
     with pytest.raises(EnvironmentLacksError) as refused:
         waiting((["sh", "-c", "echo no such node >&2"], [""])).__enter__()
     assert refused.value.why == "no such node"
@@ -390,7 +390,7 @@ def test_a_launcher_that_does_not_end_is_killed_and_one_that_ends_is_waited_for(
 
 def test_limits_are_those_that_the_document_states() -> None:
     text = (ROOT / "docs/security.md").read_text()
-    stated = text[text.index("Who asks nodes waits") : text.index("before they are killed.")]
+    stated = text[text.index("The process that asks nodes waits") : text.index("before they are killed.")]
     assert [float(number) for number in re.findall(r"\d+(?:\.\d+)?", stated)] == [
         hub_module._START_S,
         hub_module._LAGGARD_S,

@@ -14,7 +14,7 @@ from launch.test_mpi import needs_mpi
 from strakes.launch.local import LocalEngine
 from strakes.launch.mpi import MpiEngine
 from strakes.plan import MetadataPhase, Plan, StagePhase, TransferPhase
-from strakes.plan.backend import Backend
+from strakes.plan.phases import Backend
 
 KIB, MIB = 1 << 10, 1 << 20
 

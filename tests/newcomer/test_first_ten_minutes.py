@@ -254,7 +254,7 @@ def test_it_prints_with_nothing_clipped(visit: Visit, tmp_path: Path) -> None:
 
 def test_what_the_getting_started_page_names_next_fits_the_screen(newcomer: Newcomer, wide: Screen) -> None:
     assert [command for command in NEXT if f"`{command}`" not in STARTING.read_text()] == []
-    for command in (*NEXT, "strakes lab --help", "strakes survey --help"):
+    for command in (*NEXT, "strakes lab --help", "strakes survey --help", "strakes report --compare-with io500"):
         # What this machine lacks is no concern of a newcomer's screen.
         allowed = (0, 1) if command == "strakes doctor" else (0,)
         assert wide.type(newcomer.typed(command), limit_s=60) in allowed, wide.text()

@@ -128,6 +128,6 @@ def test_advice_and_amounts_that_are_not_told_are_noticed() -> None:
     assert lacking_advice("bytes per write() =\n 1 MiB or more 2 - 3", advice) == ["ranks = 8"]
     # A value of which the end is missing is not the value.
     assert lacking_advice("ranks = 80 bytes per write() = 1 MiB or more", advice) == ["ranks = 8"]
-    told = "phases took 120 ms to 1.00 s (9 of 10), each rank moved 16 MiB to 1 GiB, and worked on 40 to 2,000 files"
+    told = "9 of 10 phases took 120 ms to 1.00 s, each rank moved 16 MiB to 1 GiB, and worked on 40 to 2,000 files"
     assert lacking_amounts(told) == []
     assert len(lacking_amounts(told.partition(", each")[0])) == 2

@@ -192,6 +192,27 @@ def test_nothing_of_a_survey_is_clipped(browser: Any, survey_file: Path, width: 
     visit.context.close()
 
 
+# Which legends lie over what is drawn below them.
+_LEGENDS = """[...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('.legend')
+  && plot.querySelector('.legend').getBoundingClientRect().bottom
+     > plot.querySelector('.nsewdrag').getBoundingClientRect().top + 1).length"""
+
+
+def test_no_legend_lies_over_its_figure_in_a_window_made_wider_or_on_paper(browser: Any, survey_file: Path) -> None:
+    visit = Visit(browser, survey_file)
+    page = visit.drawn()
+    for width in (420, 860, 420, 1280, 500):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert eventually(page, f"{_LEGENDS} === 0"), width
+        # It stays so: the last drawing is done.
+        page.wait_for_timeout(700)
+        assert page.evaluate(_LEGENDS) == 0, width
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert eventually(page, f"{_LEGENDS} === 0")
+    assert visit.complaints == []
+    visit.context.close()
+
+
 def test_a_survey_of_two_minutes_prints_on_eight_pages_with_the_answer_on_the_first(
     browser: Any, survey_file: Path, tmp_path: Path
 ) -> None:
@@ -202,5 +223,5 @@ def test_a_survey_of_two_minutes_prints_on_eight_pages_with_the_answer_on_the_fi
     first = visit.page.locator("main > section").first
     titles = first.locator("h3").all_inner_texts()
     assert titles[0] == "How to use it"
-    assert "How sure, and on what amounts" in titles
+    assert "Confidence, and how much was measured" in titles
     visit.context.close()

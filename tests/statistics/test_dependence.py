@@ -93,11 +93,16 @@ def test_pairs_that_wander_are_told_apart_no_more_often_than_stated(correlation:
     assert wrong <= 45
 
 
+@pytest.mark.parametrize("correlation", [0.5, 0.8])
 @pytest.mark.parametrize(("cells", "blocks"), [(4, 8), (6, 8), (12, 12)])
-def test_cells_whose_ratios_wander_are_told_apart_no_more_often_than_stated(cells: int, blocks: int) -> None:
-    """Three standard errors beyond one in ten, of 60 tries."""
+def test_cells_whose_ratios_wander_are_told_apart_no_more_often_than_stated(
+    cells: int, blocks: int, correlation: float
+) -> None:
+    """Two standard errors beyond one in ten, of 200 tries."""
+    tries = 200
     first, second = (
-        autoregressions(0.5, 60 * cells, blocks, seed).reshape(60, cells, blocks) for seed in (cells, 100 + cells)
+        autoregressions(correlation, tries * cells, blocks, seed).reshape(tries, cells, blocks)
+        for seed in (cells, 100 + cells)
     )
     wrong = 0
     for of_a, of_b in zip(first, second, strict=True):
@@ -108,7 +113,23 @@ def test_cells_whose_ratios_wander_are_told_apart_no_more_often_than_stated(cell
         alike = common_correlation(pairs)
         judged = judge([within_blocks(a, b, correlation=alike) for a, b in pairs], 0.9, 0.05)
         wrong += any(one.verdict in (Verdict.FASTER, Verdict.SLOWER) for one in judged)
-    assert wrong <= 13
+    assert wrong <= 28
+
+
+@pytest.mark.parametrize("runs", [8, 12])
+@pytest.mark.parametrize("correlation", [0.5, 0.8, 0.9])
+@pytest.mark.parametrize("confidence", [0.9, 0.98, 0.99])
+def test_an_interval_holds_where_it_is_known_how_much_runs_resemble_each_other(
+    runs: int, correlation: float, confidence: float
+) -> None:
+    """Three standard errors of 1,000 tries; of what its ends cover by themselves it spends up to 1.2 times the error."""
+    intervals = [
+        dependent_interval(values, confidence, correlation)
+        for values in autoregressions(correlation, 1000, runs).tolist()
+    ]
+    missed = sum(interval is None or not interval.contains(0.0) for interval in intervals)
+    error = 1.2 * (1 - confidence)
+    assert missed <= 1000 * error + 3 * (1000 * error) ** 0.5
 
 
 def test_a_trend_of_cells_that_wander_is_none_but_a_common_one_stays() -> None:

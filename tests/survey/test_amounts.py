@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.analysis.build import study_portrait
+from strakes.analysis.collect import ENOUGH_CELLS
 from strakes.analysis.warnings import dropped_cells
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
@@ -27,8 +28,8 @@ from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.registry import SURVEY
 from strakes.studies.study import LASTING_S, Context, Pilot
 from strakes.studies.transfer_size import TransferSize
-from strakes.survey.amounts import MEASURE_SHARE, long_enough_s
-from strakes.survey.preparation import choose_cells, make_context, refuse_amounts
+from strakes.survey.amounts import LONG_ENOUGH_S, MEASURE_SHARE, long_enough_s
+from strakes.survey.preparation import choose_cells, make_context, refuse_amounts, why_left_out
 from strakes.units import GIB, MIB, parse_bytes, parse_seconds
 from survey.test_preparation import facts, request
 
@@ -115,6 +116,39 @@ def test_a_short_budget_has_a_few_phases_that_last_for_what_is_told_first() -> N
         assert sum(cell.visits * visit_s(cell, context.pilot) for cell in lasting) <= 0.5 * MEASURE_SHARE * 120.0
 
 
+@pytest.mark.parametrize("rates", _USUAL)
+@pytest.mark.parametrize("budget_s", [20.0, 40.0, 60.0])
+def test_a_short_budget_measures_fewer_studies_and_more_that_lasts(
+    rates: tuple[int, int, int], budget_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, read, creates = rates
+    pilot = Pilot(write * MIB, read * MIB, creates, 0.03, 2.0 * creates)
+    context, cells, skipped = chosen(pilot, budget_s=budget_s)
+    with monkeypatch.context() as patched:
+        patched.setattr("strakes.survey.preparation.with_fewer_studies", lambda _, __, planned, ___: planned)
+        before, all_cells, _ = chosen(pilot, budget_s=budget_s)
+    if before.phase_s >= 0.5 * LONG_ENOUGH_S:
+        assert context == before
+        return
+    assert len(cells) < len(all_cells)
+    assert len(cells) >= ENOUGH_CELLS
+    # Spare blocks take a fifth of what is long enough.
+    assert context.phase_s >= 0.8 * 0.5 * LONG_ENOUGH_S
+    lasting, lasting_before = (sum(len(cell.measures) for cell in some if cell.visits) for some in (cells, all_cells))
+    assert budget_s < 40.0 or lasting > lasting_before
+    # Names and data, and a study is whole or left out.
+    assert len({isinstance(phase, MetadataPhase) for cell in cells for phase in cell.plan.phases}) == 2
+    assert not {cell.part for cell in cells} & context.left_out
+    assert {one.reason for one in skipped if one.study in context.left_out} == {why_left_out(context)}
+
+
+@pytest.mark.parametrize("rates", _USUAL)
+def test_two_minutes_leave_no_study_out(rates: tuple[int, int, int]) -> None:
+    write, read, creates = rates
+    context, _, _ = chosen(Pilot(write * MIB, read * MIB, creates, 0.03, 2.0 * creates), budget_s=120.0)
+    assert not context.left_out
+
+
 def test_where_all_phases_last_or_were_asked_for_none_are_measured_apart() -> None:
     for budget_s, phase_s in ((3600.0, None), (3600.0, 0.2)):
         _, cells, skipped = chosen(budget_s=budget_s, phase_s=phase_s)
@@ -126,7 +160,7 @@ def test_the_head_of_the_report_tells_how_many_cells_wait_for_a_larger_budget(tm
     waiting = sum("a larger --budget measures it, too" in event.reason for event in run.events_of(CellSkipped))
     assert waiting
     measured, all_cells = len(run.cells) - len(dropped_cells(run)), len(run.cells) + waiting
-    told = f"; {measured} of {all_cells} cells measured, more need a larger --budget; "
+    told = f"; {measured} of {all_cells} cells measured, the others need a larger --budget; "
     assert told in study_portrait(run).scope
 
 

@@ -189,5 +189,5 @@ def test_without_the_mount_only_plans_that_are_all_metadata_go_through_libcephfs
 
 def test_libcephfs_is_refused_where_nothing_would_go_through_it() -> None:
     asked = request(libcephfs=True, studies=tuple(study for study in STUDIES if study.name == "client-scaling"))
-    with pytest.raises(BadInputError, match="--libcephfs would change nothing of client-scaling"):
+    with pytest.raises(BadInputError, match="--libcephfs would change nothing in client-scaling"):
         choose_cells(asked, make_context(asked, facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))

@@ -24,7 +24,7 @@ def test_a_run_knows_of_another_in_its_directory_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Workspace.create(tmp_path, "20260101-000000-other"):
-        assert strakes(["survey", str(tmp_path), "--budget", "1s", "-q"]) == 0
+        assert strakes(["survey", str(tmp_path), "--budget", "20ms", "-q"]) == 0
         run = Store().open("latest")
         (seen, *more) = run.events_of(OthersSeen)
         assert (seen.when, more) == ("before", [])
@@ -32,7 +32,7 @@ def test_a_run_knows_of_another_in_its_directory_and_says_so(
         capsys.readouterr()
         assert strakes(["report", run.id, "--json", "-"]) == 0
         assert "other-measurement" in [one["code"] for one in json.loads(capsys.readouterr().out)["warnings"]]
-    assert strakes(["survey", str(tmp_path), "--budget", "1s", "-q"]) == 0
+    assert strakes(["survey", str(tmp_path), "--budget", "20ms", "-q"]) == 0
     assert not Store().open("latest").events_of(OthersSeen)
 
 
@@ -53,11 +53,12 @@ def test_a_first_block_ends_with_the_budget_and_tells_what_it_did_not_come_to(tm
 
 
 def test_a_budget_that_is_too_short_for_anything_is_told_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for budget, told in (("1s", True), ("6s", False)):
+    monkeypatch.setattr("strakes.survey.runner._LEAST_S", 0.5)
+    for budget, told in (("400ms", True), ("500ms", False)):
         assert strakes(["study", "open-close", str(tmp_path), "--budget", budget]) == 0
-        assert capsys.readouterr().err.startswith(f"a budget of {budget} is less than ") is told
+        assert capsys.readouterr().err.startswith(f"a budget of {budget} is too short ") is told
 
 
 def test_amounts_that_are_refused_after_the_pilot_leave_no_run(tmp_path: Path) -> None:

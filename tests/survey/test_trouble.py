@@ -15,7 +15,7 @@ from strakes.targets.description import Interruption
 
 @pytest.mark.parametrize(("remote", "kept"), [(True, True), (False, False)])
 def test_what_servers_complain_of_is_kept_and_told_once_for_each_side(remote: bool, kept: bool) -> None:
-    sentences = ("labfs-MDT0001 takes its clients back at the moment (RECOVERING).",)
+    sentences = ("labfs-MDT0001 is taking its clients back at the moment (RECOVERING).",)
     events: list[RunEvent] = []
     notes: list[str] = []
 

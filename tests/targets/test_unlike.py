@@ -47,9 +47,9 @@ def test_a_target_of_another_size_is_named() -> None:
 
 def test_a_target_that_is_fuller_or_emptier_is_named() -> None:
     assert unlike(replace(ODD, free_bytes=30 * GIB)) == (
-        "odd is filled to 70% where others are to 40%: new files are not spread evenly.",
+        "odd is 70% full where others are 40% full: new files are not spread evenly.",
     )
-    assert "filled to 10%" in unlike(replace(ODD, free_bytes=90 * GIB))[0]
+    assert "10% full" in unlike(replace(ODD, free_bytes=90 * GIB))[0]
 
 
 def test_a_target_that_did_not_say_is_named_only_where_others_did() -> None:
@@ -86,6 +86,6 @@ def test_of_two_targets_each_is_compared_with_the_other() -> None:
     emptier, fuller = replace(ODD, name="a", free_bytes=60 * GIB), replace(ODD, name="b", free_bytes=20 * GIB)
     lines = unlike_targets(Description("fs", "1", data_targets=(emptier, fuller)))
     assert [line.partition(":")[0] for line in lines] == [
-        "a is filled to 40% where others are to 80%",
-        "b is filled to 80% where others are to 40%",
+        "a is 40% full where others are 80% full",
+        "b is 80% full where others are 40% full",
     ]

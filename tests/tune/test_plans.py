@@ -7,7 +7,7 @@ import pytest
 from strakes.advise.app import App, AppPhase
 from strakes.findings.sample import Sample
 from strakes.plan import TransferPhase, plan_from_json
-from strakes.plan.stage import StagePhase
+from strakes.plan.phases import StagePhase
 from strakes.store.records import Visit
 from strakes.tune.offers import INTERFACES, Abilities, offers
 from strakes.tune.plans import TrialSize, goodness, has_shares, layout_of, plan_of, seconds_per_byte

@@ -87,7 +87,7 @@ def test_what_cannot_be_read_is_said() -> None:
     assert NfsSource("/home", "filer", refuse).read(1.0).missing == (
         "/proc/self/mountstats cannot be read: Permission denied",
     )
-    assert "does not tell of /away" in NfsSource("/away", "filer", Kernel()).read(1.0).missing[0]
+    assert "has no entry for /away" in NfsSource("/away", "filer", Kernel()).read(1.0).missing[0]
 
 
 def test_a_directory_on_nfs_is_watched_by_its_client_and_what_is_lacking_is_said() -> None:

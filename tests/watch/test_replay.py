@@ -122,7 +122,7 @@ def test_equals_that_stay_equal_raise_no_alarm(tmp_path: Path) -> None:
 
 def test_equals_without_common_times_are_refused(tmp_path: Path) -> None:
     write_year(tmp_path / "year.csv")
-    with pytest.raises(BadInputError, match="cannot be held against each other"):
+    with pytest.raises(BadInputError, match="cannot be compared with each other"):
         replay(tmp_path / "year.csv", COLUMNS, equals=True)
 
 

@@ -133,7 +133,7 @@ def test_a_watch_that_begins_again_says_since_when_nothing_was_kept(tmp_path: Pa
         ring.add(row(now_s, np.random.default_rng(7)))
     (event,) = told
     assert (event.began_s, event.ended_s, event.alarm) == (START_S + 120, now_s, False)
-    assert event.text == "nothing is kept of the 3,600 s before this watch began"
+    assert event.text == "nothing was recorded in the 3,600 s before this watch began"
 
 
 class Away:

@@ -147,10 +147,10 @@ def _service_level(need: Need, minutes: Sequence[Minute]) -> Answer:
         limits = "Watch the file system for a month: strakes watch DIR."
         return Answer(need, UNKNOWN, need.level.text, "no minute was watched", limits)
     found = (
-        f"beyond in {kept.bad:,.0f} of {counted(kept.minutes, 'minute')}; {percent(kept.budget_left)} of the "
+        f"exceeded in {kept.bad:,.0f} of {counted(kept.minutes, 'minute')}; {percent(kept.budget_left)} of the "
         "budget is left"
     )
-    limits = "What the probe of strakes watch has felt on this client in the last 30 days."
+    limits = "What the probe of strakes watch measured on this client in the last 30 days."
     return Answer(need, PASS if kept.kept else FAIL, need.level.text, found, limits)
 
 
@@ -243,9 +243,8 @@ def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: 
     ids = evidence.results.ids(measured)
     assert asked.clients is not None
     limits = (
-        f"{counted(reached, 'rank')} of one node took part, but the need is for "
-        f"{counted(asked.clients, 'client')}: measure with "
-        "that many."
+        f"{counted(reached, 'rank')} of one node took part, but the need is for {counted(asked.clients, 'client')}: "
+        "measure with that many."
     )
     sizes = [_clients_of(cell, asked) for cell in measured]
     levels = [level for cell, size in zip(measured, sizes, strict=True) if (level := level_of(cell, size)) is not None]

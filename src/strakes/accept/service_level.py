@@ -78,7 +78,7 @@ class Kept:
             return f"{self.level.text}: UNKNOWN, nothing was measured"
         word = "PASS" if self.kept else "FAIL"
         return (
-            f"{self.level.text}: {word}, beyond in {self.bad:,.0f} of {counted(self.minutes, 'minute')}, "
+            f"{self.level.text}: {word}, exceeded in {self.bad:,.0f} of {counted(self.minutes, 'minute')}, "
             f"{self.budget_left:.0%} of the error budget is left"
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from strakes.errors import BadInputError, nearest_word
-from strakes.toml_file import Keys, TomlFile, parse_toml, read_toml
+from strakes.toml_file import Keys, TomlFile, flag_value, one_of, parse_toml, read_toml, text_value
 from strakes.units import format_bytes, parse_bytes
 
 Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
@@ -77,21 +77,6 @@ class App:
         return phase.data_bytes * self.ranks
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("it is not a text")
-    return value
-
-
-def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
-    def check(value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"it must be one of: {', '.join(choices)}")
-        return str(value)
-
-    return check
-
-
 def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
         raise ValueError("it must be a whole number of at least 1")
@@ -123,12 +108,6 @@ def _share(value: object) -> float:
     return float(value)
 
 
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("it must be true or false")
-    return value
-
-
 @dataclass(frozen=True)
 class _Key:
     check: Callable[[object], Any]
@@ -138,21 +117,21 @@ class _Key:
 
 
 _APP_KEYS: Mapping[str, _Key] = {
-    "title": _Key(_text, "title", 'title = "my simulation"'),
-    "interface": _Key(_choice(INTERFACES), "interface", 'interface = "mpiio"', required=True),
+    "title": _Key(text_value, "title", 'title = "my simulation"'),
+    "interface": _Key(one_of(INTERFACES), "interface", 'interface = "mpiio"', required=True),
     "ranks": _Key(_count, "ranks", "ranks = 4096", required=True),
     "ranks_per_node": _Key(_count, "ranks_per_node", "ranks_per_node = 32", required=True),
     "grouping": _Key(_count, "grouping", "grouping = 8"),
 }
 _PHASE_KEYS: Mapping[str, _Key] = {
-    "name": _Key(_text, "name", 'name = "checkpoint"', required=True),
-    "operation": _Key(_choice(OPERATIONS), "operation", 'operation = "write"', required=True),
-    "files": _Key(_choice(FILES), "files", 'files = "per-process"', required=True),
+    "name": _Key(text_value, "name", 'name = "checkpoint"', required=True),
+    "operation": _Key(one_of(OPERATIONS), "operation", 'operation = "write"', required=True),
+    "files": _Key(one_of(FILES), "files", 'files = "per-process"', required=True),
     "data_per_rank": _Key(_size, "data_bytes", 'data_per_rank = "64MiB"', required=True),
     "record_size": _Key(_sizes, "record_bytes", 'record_size = "1MiB", or a list of sizes, most frequent first'),
     "share": _Key(_share, "share", "share = 0.8"),
-    "collective": _Key(_flag, "collective", "collective = true"),
-    "when": _Key(_choice(WHENS), "when", 'when = "restart"'),
+    "collective": _Key(flag_value, "collective", "collective = true"),
+    "when": _Key(one_of(WHENS), "when", 'when = "restart"'),
 }
 
 

@@ -14,7 +14,7 @@ from strakes.advise.app import App, AppPhase, Operation
 from strakes.findings.portrait import IntervalOf
 from strakes.findings.results import Measured, Results
 from strakes.statistics.contrast import bonferroni
-from strakes.studies.compose import SATURATED, better_ratio, describe, find_saturation, level_text
+from strakes.studies.compose import SATURATED, better_ratio, describe, find_saturation, interval_of, level_text
 from strakes.units import counted, format_bytes
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
@@ -195,9 +195,7 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
             )
         ]
     interval = ratio.interval
-    gain = IntervalOf(
-        interval.low, interval.high, interval.confidence, f"ratio of {describe(instead)} to {describe(now)}", "times"
-    )
+    gain = interval_of(interval, f"ratio of {describe(instead)} to {describe(now)}")
     evidence = (now.id, instead.id)
     if interval.low > 1:
         reason = f"{other} files are {ratio.median:.2f} times as fast in requests of {format_bytes(near)}"
@@ -263,11 +261,14 @@ def _gain(best: Measured, other: Measured, factor: str, results: Results) -> Int
     """Return how many times better, by fresh runs if there are enough; None for the same cell or too few runs."""
     if best is other:
         return None
-    for purpose, runs in (("confirm", "fresh paired runs"), ("measure", "paired runs, of which it was also chosen")):
+    for purpose, runs in (
+        ("confirm", "fresh paired runs"),
+        ("measure", "paired runs, which were also used to choose it"),
+    ):
         ratio = better_ratio(best, other, results.confidence, purpose)
         if ratio is not None and ratio.interval is not None:
             of = f"ratio to {level_text(factor, other.settings[factor])}, {ratio.runs} {runs}"
-            return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of, "times")
+            return interval_of(ratio.interval, of)
     return None
 
 

@@ -192,8 +192,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     remarks = [
         (
             "A Darshan log does not say: ranks_per_node (assumed: all ranks on one node), grouping, and when the "
-            "program "
-            "reads."
+            "program reads."
         ),
         "Darshan counts call sizes in classes: record_size is the upper end of the most frequent ones.",
     ]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from strakes.findings.portrait import Finding, Headline, Portrait, Recommendation, RunWarning
+from strakes.findings.portrait import Finding, Portrait, RunWarning
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample
 from strakes.statistics.interval import median
@@ -30,7 +30,7 @@ def amounts_of(results: Results) -> str:
         return "nothing was measured"
     seconds = sorted(sample.elapsed_s for sample in samples)
     short, long = format_seconds(seconds[len(seconds) // 20]), format_seconds(seconds[-1 - len(seconds) // 20])
-    parts = [f"phases took {short} to {long} (9 of 10)"]
+    parts = [f"9 of 10 phases took {short} to {long}"]
     data = sorted(sample.bytes / len(sample.ranks) for sample in samples if _moves_data(sample))
     files = sorted(sample.operations / len(sample.ranks) for sample in samples if sample.kind == "metadata")
     if data:
@@ -48,8 +48,8 @@ def _of_bursts(results: Results) -> str:
     if not short:
         return ""
     return (
-        f"; {short} of {_figures(results)} figures {'is' if short == 1 else 'are'} of bursts below "
-        f"{format_seconds(_BURST_S)}, not of what lasts"
+        f"; {short} of {_figures(results)} figures {'comes' if short == 1 else 'come'} from phases shorter than "
+        f"{format_seconds(_BURST_S)}, which show bursts, not sustained rates"
     )
 
 
@@ -74,29 +74,20 @@ def told_of_bursts(portrait: Portrait, short: Collection[str]) -> Portrait:
 
     return replace(
         portrait,
-        headlines=tuple(_headline(line) if line.cell in short else line for line in portrait.headlines),
-        findings=tuple(_finding(finding) if stands_on(finding.evidence) else finding for finding in portrait.findings),
+        headlines=tuple(replace(line, in_bursts=line.cell in short) for line in portrait.headlines),
+        findings=tuple(
+            replace(finding, in_bursts=_says_how_fast(finding) and stands_on(finding.evidence))
+            for finding in portrait.findings
+        ),
         recommendations=tuple(
-            _advised(advised) if stands_on(advised.evidence) else advised for advised in portrait.recommendations
+            replace(advised, in_bursts=stands_on(advised.evidence)) for advised in portrait.recommendations
         ),
     )
 
 
-def _headline(line: Headline) -> Headline:
-    return replace(line, label=f"{line.label}, in bursts")
-
-
-def _finding(finding: Finding) -> Finding:
-    """Mark a finding that is decided and says how fast something is; what is not known needs no reserve."""
-    if finding.verdict in ("unknown", "inconclusive") or (finding.interval is None and not finding.claims):
-        return finding
-    return replace(finding, statement=f"In bursts: {finding.statement}")
-
-
-def _advised(advised: Recommendation) -> Recommendation:
-    interval = advised.interval
-    of = f"{interval.of}, in bursts"
-    return replace(advised, reason=f"in bursts, {advised.reason}", interval=replace(interval, of=of))
+def _says_how_fast(finding: Finding) -> bool:
+    """Tell whether a finding is decided and says how fast something is; what is not known needs no reserve."""
+    return finding.verdict not in ("unknown", "inconclusive") and bool(finding.interval or finding.claims)
 
 
 def amount_warnings(results: Results) -> list[RunWarning]:
@@ -124,12 +115,12 @@ def _cached_names(results: Results) -> list[RunWarning]:
     quick = max(cells, key=lambda cell: cell.estimate.median if cell.estimate and cell.unit == "op/s" else 0.0)
     at_rate = f" at {quick.estimate.median:,.0f}/s" if quick.estimate and quick.unit == "op/s" else ""
     text = (
-        f"{quick.settings.get('operation', quick.id)}{at_rate} was answered by the names and attributes that this "
-        "node's kernel keeps in its memory since it made the files, not by the file system."
+        f"{quick.settings.get('operation', quick.id)}{at_rate} was answered from the names and attributes that this "
+        "node's kernel has kept in memory since it created the files, not by the file system."
     )
     remedy = (
-        "Read it as what a process finds that uses its own new files again. It says nothing of servers or devices; "
-        "rates of creating and removing do."
+        "Read it as the rate for a process that uses its own new files again. It says nothing about servers or "
+        "devices; for those, see the rates of creating and removing files."
     )
     return [RunWarning("names-from-memory", text, remedy, tuple(cell.id for cell in cells))]
 
@@ -139,8 +130,9 @@ def _short(results: Results) -> list[RunWarning]:
     if not short:
         return []
     text = (
-        f"Phases of {len(short)} of {counted(_figures(results), 'figure')} took less than {format_seconds(_BURST_S)} "
-        f"({format_seconds(min(short.values()))} at least): so short they show how work begins, not what lasts."
+        f"For {len(short)} of {counted(_figures(results), 'figure')} the phases took less than "
+        f"{format_seconds(_BURST_S)} (the shortest: {format_seconds(min(short.values()))}). Phases so short show how "
+        "work begins, not a sustained rate."
     )
     remedy = (
         "Give --phase 1s with a larger --budget, or measure one study by itself: strakes study NAME DIR --phase 1s. "
@@ -172,12 +164,13 @@ def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]
     if most >= _TIMES_MEMORY * memory:
         return []
     text = (
-        f"Phases moved at most {format_bytes(most)} of data: caches of servers can hold that, and may have taken "
-        "writes, fsync included, and answered reads of what was written just before."
+        f"No phase moved more than {format_bytes(most)} of data. Server caches can hold that much: they may have "
+        "absorbed the writes, fsync included, and answered reads of data that had just been written."
     )
     remedy = (
-        f"strakes study data-per-process DIR --data-per-rank {typed_bytes(_TIMES_MEMORY * memory // ranks)} measures "
-        "twice the memory of this node; give more where servers have more, and the budget that it then asks for."
+        f"strakes study data-per-process DIR --data-per-rank {typed_bytes(_TIMES_MEMORY * memory // ranks)} moves "
+        "twice as much data as this node has memory. Give more where servers have more memory, and give the budget "
+        "that it then asks for."
     )
     return [RunWarning("fits-servers-memory", text, remedy, tuple(moved))]
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from strakes.analysis.amounts import amounts_of, bursts, told_of_bursts
-from strakes.analysis.collect import collect, with_dependence
+from strakes.analysis.collect import collect, unlike_correlations, with_dependence
 from strakes.analysis.first_work import since_pilot
 from strakes.analysis.held_back import gave_way
 from strakes.analysis.levels import levels_of
-from strakes.analysis.medians import by_turns, medians_of
+from strakes.analysis.medians import by_turns, medians_of, slow_runs
 from strakes.analysis.own_levels import own_shifts
 from strakes.analysis.scope import scope_of
 from strakes.analysis.servers import server_counts, told_of_servers
@@ -87,9 +87,11 @@ def study_portrait(run: Run) -> Portrait:
         if turns.between is not None:
             for cell in turns.cells:
                 moments.setdefault(cell, []).extend(first_s + moment for moment in turns.between)
-    if moments:
-        results = with_dependence(results, rule_of(options), moments)
-    results = _of_two_levels(results, {cell for turns in levels.turns for cell in turns.cells})
+    turned = {cell for turns in levels.turns for cell in turns.cells}
+    unlike = unlike_correlations(results.measured, moments, turned)
+    if moments or unlike:
+        results = with_dependence(results, rule_of(options), moments, unlike)
+    results = _of_two_levels(results, turned)
     warnings = imported_warnings(imported) if imported else run_warnings(run, results, levels)
     cells = tuple(
         replace(
@@ -104,7 +106,14 @@ def study_portrait(run: Run) -> Portrait:
     ranks = [
         int(figure.settings["ranks"]) for figure in results.measured if "ranks" in figure.settings and figure.estimate
     ]
-    stated = state(studies, results, levels.changed, moments)
+    slow = {
+        cell: (len(slow_runs(figure, turns.factor)), len(figure.observations))
+        for turns in levels.turns
+        if turns.between is None
+        for cell in turns.cells
+        if (figure := results.get(cell)).observations
+    }
+    stated = state(studies, results, levels.changed, moments, slow)
     portrait = Portrait(
         run=_run_facts(run),
         target=facts,
@@ -158,7 +167,7 @@ def _left_out(run: Run) -> str:
     return (
         ""
         if measured == planned
-        else f"; {measured} of {counted(planned, 'cell')} measured, more need a larger --budget"
+        else f"; {measured} of {counted(planned, 'cell')} measured, the others need a larger --budget"
     )
 
 

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from statistics import fmean
 from typing import Any
 
 from strakes.analysis.held_back import under_one_limit
+from strakes.analysis.levels import CELLS_TO_PART, kind_of
 from strakes.findings.cell import SIDE_METRICS, UNITS, Cell, Measure, Metric
 from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample, sample_named
 from strakes.plan import MixedPhase, Plan
-from strakes.statistics.dependence import FEWEST, greatest_correlation, mixed_correlation, pooled_correlation, stretched
+from strakes.statistics.dependence import (
+    FEWEST,
+    FEWEST_OF_ONE,
+    greatest_correlation,
+    mixed_correlation,
+    more_than_chance,
+    pooled_correlation,
+    stretched,
+)
 from strakes.statistics.interval import median
 from strakes.statistics.pooled import pooled_rate
 from strakes.statistics.stopping import StoppingRule
@@ -25,8 +35,10 @@ from strakes.studies.registry import study_named
 _FEWEST_CELLS = 4
 # Fewer mostly show no resemblance where there is much: what there may be at most counts, too small in one case of so
 # many.
-_ENOUGH_CELLS = 8
+ENOUGH_CELLS = 8
 _UNDERRATED = 0.05
+# So many cells show by chance that their runs resemble each other in one run of so many.
+_BY_CHANCE = 0.01
 # Of so few blocks, what they have in common may scatter by so much more than it seems to (variances).
 _SURELY_LESS = 1.5
 # Of the runs: fewer with the very same time as another one of their cell may be chance.
@@ -104,18 +116,68 @@ def _with_steps(measured: Sequence[Measured]) -> list[Measured]:
     ]
 
 
-def with_dependence(results: Results, rule: StoppingRule, moments: Mapping[str, Sequence[float]]) -> Results:
+def with_dependence(
+    results: Results,
+    rule: StoppingRule,
+    moments: Mapping[str, Sequence[float]],
+    unlike: Mapping[str, float] | None = None,
+) -> Results:
     """Return the results with intervals as wide as runs that resemble the one before make them.
 
-    ``moments``: when measures are known to have changed their level, which is no resemblance.
+    ``moments``: when measures are known to have changed their level, which is no resemblance. ``unlike``: how much runs
+    of a cell may do so by themselves, where cells differ in that.
     """
     single, within = correlations(results.measured, moments)
-    own = replace(rule, confidence=stretched(rule.confidence, single))
-    measured = tuple(
-        replace(cell, estimate=_estimated(cell.estimate, own, cell.step), correlation=within)
-        for cell in results.measured
-    )
-    return replace(results, measured=measured, correlation=single)
+    unlike = unlike or {}
+    measured = []
+    for cell in results.measured:
+        own = unlike.get(_cell_of(cell), 0.0)
+        wider = replace(rule, confidence=stretched(rule.confidence, max(single, own)))
+        measured.append(
+            replace(cell, estimate=_estimated(cell.estimate, wider, cell.step), correlation=max(within, own))
+        )
+    return replace(results, measured=tuple(measured), correlation=max(single, *unlike.values(), 0.0))
+
+
+def unlike_correlations(
+    measured: Sequence[Measured], moments: Mapping[str, Sequence[float]], explained: Collection[str]
+) -> dict[str, float]:
+    """Return how much runs of each cell may resemble the one before, where more cells show that than chance allows.
+
+    Beyond what cells of the same kind of work have in common. What half of the cells do not do shows in no median over
+    all of them, and hardly in a dozen runs of one. ``explained``: measures whose levels take turns. Empty where no more
+    cells show it than may by chance.
+    """
+    of_cells: dict[str, list[dict[int, float]]] = {}
+    for kind in {kind_of(figure) for figure in measured}:
+        cells = _by_cell([each for each in measured if kind_of(each) == kind and each.id not in explained], moments)
+        if len(cells) < CELLS_TO_PART:
+            continue
+        for name, rest in _rests(cells).items():
+            of_cells.setdefault(name, []).append(rest)
+    series = {
+        name: [fmean(rest[block] for rest in rests if block in rest) for block in sorted(set().union(*rests))]
+        for name, rests in of_cells.items()
+    }
+    series = {name: values for name, values in series.items() if len(values) >= FEWEST_OF_ONE}
+    called = sum(pooled_correlation([values]) > 0 for values in series.values())
+    if not more_than_chance(called, len(series), _BY_CHANCE):
+        return {}
+    return {name: greatest_correlation([values]) for name, values in series.items()}
+
+
+def _rests(cells: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
+    """Return how much better each cell was in each block beyond what the block had in common."""
+    by_block: dict[int, list[float]] = {}
+    for values in cells.values():
+        for block, better in values.items():
+            by_block.setdefault(block, []).append(better)
+    common = {block: median(values) for block, values in by_block.items()}
+    return {name: {block: better - common[block] for block, better in own.items()} for name, own in cells.items()}
+
+
+def _cell_of(figure: Measured) -> str:
+    return figure.id.rsplit(":", 1)[0]
 
 
 def _estimated(estimate: CellEstimate | None, rule: StoppingRule, step: float) -> CellEstimate | None:
@@ -134,7 +196,7 @@ def correlations(measured: Sequence[Measured], moments: Mapping[str, Sequence[fl
 
     Zero where that is not shown. All measures of a visit count as one, because what slowed the visit slowed them all.
     """
-    cells = _by_cell(measured, moments)
+    cells = list(_by_cell(measured, moments).values())
     by_block: dict[int, list[float]] = {}
     for values in cells:
         for block, better in values.items():
@@ -145,7 +207,7 @@ def correlations(measured: Sequence[Measured], moments: Mapping[str, Sequence[fl
     common = {block: median(values) for block, values in by_block.items()}
     rest = [[better - common[block] for block, better in values.items()] for values in cells]
     within = pooled_correlation(rest)
-    if len(cells) < _ENOUGH_CELLS and max(map(len, cells)) >= FEWEST:
+    if len(cells) < ENOUGH_CELLS and max(map(len, cells)) >= FEWEST:
         within = greatest_correlation(rest, _UNDERRATED)
     blocks = [common[block] for block in sorted(common)]
     shared = pooled_correlation([blocks])
@@ -165,17 +227,12 @@ def wandering(measured: Sequence[Measured]) -> float:
     For what would be false of cells that wander: groups of runs, and a trend.
     """
     cells = _by_cell(measured, {})
-    if len(cells) < _FEWEST_CELLS or max(map(len, cells)) < FEWEST:
+    if len(cells) < _FEWEST_CELLS or max(map(len, cells.values())) < FEWEST:
         return 0.0
-    by_block: dict[int, list[float]] = {}
-    for values in cells:
-        for block, better in values.items():
-            by_block.setdefault(block, []).append(better)
-    common = {block: median(values) for block, values in by_block.items()}
-    return greatest_correlation([[better - common[block] for block, better in values.items()] for values in cells])
+    return greatest_correlation([list(rest.values()) for rest in _rests(cells).values()])
 
 
-def _by_cell(measured: Sequence[Measured], moments: Mapping[str, Sequence[float]]) -> list[dict[int, float]]:
+def _by_cell(measured: Sequence[Measured], moments: Mapping[str, Sequence[float]]) -> dict[str, dict[int, float]]:
     """Return for each cell by block how much better its visit was than its median visit, as a logarithm.
 
     A study that goes on where its last visit ended changes as it should; of what other tools ran the order is not
@@ -197,12 +254,14 @@ def _by_cell(measured: Sequence[Measured], moments: Mapping[str, Sequence[float]
             level = sum(moment <= run.at_s for moment in moments.get(cell.id, ()))
             better = math.log(run.value) * (-1 if cell.lower_is_better else 1)
             levels.setdefault(level, []).append((run.block, better))
-        of_cell = cells.setdefault(cell.id.rsplit(":", 1)[0], {})
+        of_cell = cells.setdefault(_cell_of(cell), {})
         for runs in levels.values():
             middle = median([better for _, better in runs])
             for block, better in runs:
                 of_cell.setdefault(block, []).append(better - middle)
-    return [{block: median(of_block) for block, of_block in sorted(values.items())} for values in cells.values()]
+    return {
+        name: {block: median(of_block) for block, of_block in sorted(values.items())} for name, values in cells.items()
+    }
 
 
 def _device(cell: Cell, facts: Mapping[str, Any]) -> str:
@@ -229,7 +288,9 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], rule: Stopp
     if cell.imported and estimate is not None:
         # Another tool's repetitions: how they were made is not known, so they carry no interval of ours.
         estimate = replace(estimate, low=None, high=None, stopped_because="imported")
-    return Measured(identifier, cell.study, settings, UNITS[measure.metric], tuple(observations), estimate)
+    elsewhere = cell.plan.made_elsewhere(measure.phase)
+    unit = UNITS[measure.metric]
+    return Measured(identifier, cell.study, settings, unit, tuple(observations), estimate, elsewhere=elsewhere)
 
 
 def _asked(plan: Plan, phase_name: str) -> int:

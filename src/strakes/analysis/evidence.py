@@ -78,12 +78,13 @@ def answered_before(counted_bytes: float, read_bytes: float, who: str, cells: Se
     """`cache-suspect` where the counters of a device or of servers show that a part of a read never came to them.
 
     >>> answered_before(1e6, 1e9, "Device sda", ["a:read"])[0].text
-    'Device sda read 977 KiB of 954 MiB: a cache before it answered the rest.'
+    'Device sda read 977 KiB of 954 MiB: a cache in front of it answered the rest.'
     """
     if read_bytes <= 0 or counted_bytes >= ANSWERED_SHARE * read_bytes:
         return []
     text = (
-        f"{who} read {format_bytes(counted_bytes)} of {format_bytes(read_bytes)}: a cache before it answered the rest."
+        f"{who} read {format_bytes(counted_bytes)} of {format_bytes(read_bytes)}: a cache in front of it answered the "
+        "rest."
     )
     return [_warning("cache-suspect", text, cells)]
 
@@ -109,14 +110,14 @@ def cache_unseen(file_system: str, cells: Sequence[str]) -> list[RunWarning]:
     ``cells``: those reads of which nobody counted what reached the storage.
 
     >>> cache_unseen("gpfs", ["a:read"])[0].text
-    'gpfs keeps data in the page pool of its client too: what of it answered reads is not known.'
+    'gpfs also keeps data in the page pool of its client: how much of the reads that answered is not known.'
     >>> cache_unseen("xfs", ["a:read"]), cache_unseen("gpfs", [])
     ([], [])
     """
     cache = own_cache(file_system)
     if not cache or not cells:
         return []
-    text = f"{file_system} keeps data in {cache} too: what of it answered reads is not known."
+    text = f"{file_system} also keeps data in {cache}: how much of the reads that answered is not known."
     return [_warning("cache-unseen", text, cells)]
 
 
@@ -147,7 +148,7 @@ def interval_not_reached(
     needed = runs_for(estimate, wanted) if foreseen else None
     guess = f"; about {needed} runs would be enough" if needed else ""
     text = (
-        f"After {estimate.runs} runs the interval is ±{_percent(width)}, not ±{target} "
+        f"After {estimate.runs} runs the interval is ±{_percent(width)}, wider than the ±{target} wanted "
         f"(stopped by {stopped_because}){guess}."
     )
     return [_warning("interval-not-reached", text, cells)]
@@ -191,7 +192,7 @@ def drifting(trend: Trend, cells: Sequence[str] = ()) -> list[RunWarning]:
         return []
     way = "rose" if trend.direction == "up" else "fell"
     text = (
-        f"From the first third of {trend.runs} runs to the last, half of the figures {way} by "
+        f"From the first third of {trend.runs} runs to the last third, half of the figures {way} by "
         f"{_percent(change)} or more (p = {trend.p_value:.2g})."
     )
     return [_warning("drift", text, cells)]
@@ -276,24 +277,24 @@ def dependent_runs(correlation: float) -> list[RunWarning]:
     """`dependent-runs` where runs made one after the other resemble each other, whatever they measure.
 
     >>> dependent_runs(0.8)[0].text, dependent_runs(0.1)
-    ('Runs made one after the other resemble each other, whatever they measure (correlation 0.8).', [])
+    ('Consecutive runs resemble each other, whatever they measure (correlation 0.8).', [])
     """
     if correlation < DEPENDENT:
         return []
-    text = f"Runs made one after the other resemble each other, whatever they measure (correlation {correlation:.2g})."
+    text = f"Consecutive runs resemble each other, whatever they measure (correlation {correlation:.2g})."
     return [_warning("dependent-runs", text)]
 
 
 def dependent_cells(correlation: float) -> list[RunWarning]:
-    """`dependent-runs` where runs of one cell resemble the one before.
+    """`dependent-runs` where runs of one cell may resemble the one before: by chance they seem to in 3 runs of 100.
 
     >>> dependent_cells(0.5)[0].text.split(":")[0]
-    'Runs of one cell resemble the one before (correlation up to 0.5)'
+    'Consecutive runs of one cell may resemble each other (correlation up to 0.5)'
     """
     if correlation <= 0:
         return []
-    text = f"Runs of one cell resemble the one before (correlation up to {correlation:.2g})"
-    return [_warning("dependent-runs", f"{text}: its intervals are wider for it, or there are none.")]
+    text = f"Consecutive runs of one cell may resemble each other (correlation up to {correlation:.2g})"
+    return [_warning("dependent-runs", f"{text}: its intervals are wider because of that, or there are none.")]
 
 
 def bimodal(groups: TwoGroups | None, unit: str, cells: Sequence[str] = ()) -> list[RunWarning]:
@@ -325,7 +326,7 @@ def stonewalled(done: float, asked: float, unit: str, seconds: float, cells: Seq
     """`stonewalled` where the time ran out before the amount was done."""
     if asked <= 0 or done >= asked:
         return []
-    text = f"Only {done:,.0f} {unit} of {asked:,.0f} ({_percent(done / asked)}) done in {format_seconds(seconds)}."
+    text = f"Only {done:,.0f} {unit} of {asked:,.0f} ({_percent(done / asked)}) were done in {format_seconds(seconds)}."
     return [_warning("stonewalled", text, cells)]
 
 
@@ -352,9 +353,8 @@ def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarni
     if skipped <= 0:
         return []
     text = (
-        f"{skipped} of {counted(planned, 'cell')} {'was' if skipped == 1 else 'were'} not measured: by an "
-        "estimate, what was left "
-        f"of the budget of {format_seconds(budget_s)} was too short for them."
+        f"{skipped} of {counted(planned, 'cell')} {'was' if skipped == 1 else 'were'} not measured: the rest of "
+        f"the budget of {format_seconds(budget_s)} was estimated to be too short."
     )
     return [_warning("budget-skipped", text)]
 
@@ -432,7 +432,9 @@ def service_interrupted(interruptions: Sequence[Interruption], again: int) -> li
     """
     if not interruptions:
         return []
-    repeated = f"{_runs_were(again)} disturbed by that and repeated." if again else "Runs meanwhile were not repeated."
+    repeated = (
+        f"{_runs_were(again)} disturbed by that and repeated." if again else "Runs during that time were not repeated."
+    )
     return [_warning("service-interrupted", " ".join([*map(str, dict.fromkeys(interruptions)), repeated]))]
 
 

@@ -24,8 +24,10 @@ from strakes.analysis.turns import (
     below_fast,
     comes_back,
     dip_in,
+    dips_in,
     groups_of,
     turns_of,
+    was_slow,
 )
 from strakes.findings.results import Measured, Observation, Results
 from strakes.statistics.change_points import change_points, correlation_of
@@ -46,7 +48,7 @@ _DILUTED = 1.15
 # Beyond so many standard errors of its ranks a kind of work surely did not change with all others.
 _SURELY = 3.0
 # The middle of fewer cells is mostly one of them.
-_CELLS_TO_PART = 3
+CELLS_TO_PART = 3
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
 _KINDS = ("create", "remove", "rename", "stat", "open", "write", "read")
 _DATA = {"write", "read"}
@@ -130,19 +132,24 @@ def levels_of(results: Results) -> Levels:
         changes = list(_shifts(what, group, series, kinds, error, own))
         step = median([measured.step for measured in measures if what in (ALL, kinds[measured.id])])
         taking_turns = turns_of(what, group, series, [shift.after_s for shift in changes], step)
-        taking_turns = _for_a_time(changes, series) or taking_turns
+        # Each of several dips may be long enough for a change and one back.
+        dips = dips_in(what, group, series, error)
+        taking_turns = (dips and (taking_turns or dips)) or _for_a_time(changes, series) or taking_turns
         if not taking_turns and not changes:
             taking_turns = dip_in(what, group, series)
         if what == ALL and not all(_of_all(found, runs, kinds) for found in taking_turns or changes):
             # What all runs showed holds for those kinds of work that may have changed so; the others tell their own.
-            taking_turns = [told for found in taking_turns for told in _turns_narrowed(found, runs, kinds)]
+            taking_turns = [told for found in taking_turns for told in _turns_narrowed(found, runs, kinds, error)]
             changes = [
                 narrowed
                 for change in changes
                 if (narrowed := _narrowed(change, runs, kinds)).cells
                 and not 1 / LEAST_CHANGE < narrowed.factor < LEAST_CHANGE
             ]
-            taking_turns = taking_turns or _for_a_time(changes, series)
+            named = dict.fromkeys(kind for change in changes for kind in change.what.split(", "))
+            of_these = [run for run in runs if kinds[run.measure] in named]
+            dips = dips_in(", ".join(named), of_these, _by_visit(of_these), error)
+            taking_turns = taking_turns or dips or _for_a_time(changes, series)
             turns += taking_turns
             shifts += [] if taking_turns else changes
             settled = {kinds[cell] for cell in Levels(tuple(shifts), 0.0, tuple(turns)).changed}
@@ -152,7 +159,8 @@ def levels_of(results: Results) -> Levels:
         if what == ALL and (taking_turns or changes):
             break
         if what == ALL:
-            dips = [told for each in ((_METADATA, _NAMES), (_ALL_DATA, _DATA)) for told in _dips(*each, runs, kinds)]
+            of_several = [(_METADATA, _NAMES), (_ALL_DATA, _DATA)]
+            dips = [told for name, several in of_several for told in _dips(name, several, runs, kinds, error)]
             turns += dips
             settled = {kinds[cell] for dip in dips for cell in dip.cells}
     turns = _with_turns_of_phases(turns, runs, kinds, measures, {kinds[cell] for one in shifts for cell in one.cells})
@@ -177,15 +185,18 @@ def _grouped(
     return {name: two.low / two.high for name, kind in kinds.items() if (two := found.get(kind)) is not None}
 
 
-def _dips(what: str, names: Collection[str], runs: Sequence[Run], kinds: Mapping[str, str]) -> list[Turns]:
-    """Return the one slow stretch of several kinds of work, each of which was hardly met in it."""
+def _dips(
+    what: str, names: Collection[str], runs: Sequence[Run], kinds: Mapping[str, str], error: float
+) -> list[Turns]:
+    """Return the slow stretches of several kinds of work, each of which was hardly met in them."""
     group = [run for run in runs if kinds[run.measure] in names]
     if len({kinds[run.measure] for run in group}) < 2:
         return []
-    found = dip_in(what, group, _by_visit(group))
+    series = _by_visit(group)
+    found = dip_in(what, group, series) or dips_in(what, group, series, error)
     if all(_of_all(dip, group, kinds) for dip in found):
         return found
-    return [told for dip in found for told in _turns_narrowed(dip, group, kinds)]
+    return [told for dip in found for told in _turns_narrowed(dip, group, kinds, error)]
 
 
 def _since_start(turns: Turns, start_s: float) -> Turns:
@@ -235,7 +246,7 @@ def _wandering(runs: Sequence[Run], kinds: Mapping[str, str]) -> float:
         cells: dict[str, list[float]] = {}
         for visit in _by_visit([run for run in runs if kinds[run.measure] == kind]):
             cells.setdefault(visit.cell, []).append(visit.better)
-        if len(cells) < _CELLS_TO_PART:
+        if len(cells) < CELLS_TO_PART:
             continue
         longest = max(map(len, cells.values()))
         common = [median([own[turn] for own in cells.values() if turn < len(own)]) for turn in range(longest)]
@@ -283,7 +294,7 @@ def _named(
     return what, cells, [run for run in runs if kinds[run.measure] in changed]
 
 
-def _turns_narrowed(turns: Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> list[Turns]:
+def _turns_narrowed(turns: Turns, runs: Sequence[Run], kinds: Mapping[str, str], error: float) -> list[Turns]:
     """Return the turns as those of the kinds of work that take them, with their size; all runs showed that there are.
 
     None where the two levels of these cannot be told apart.
@@ -293,9 +304,16 @@ def _turns_narrowed(turns: Turns, runs: Sequence[Run], kinds: Mapping[str, str])
         within, outside = _within(group, turns.between)
         factor = math.exp(median(within)) if min(len(within), len(outside)) >= ENOUGH else turns.factor
         return [replace(turns, what=what, factor=factor, cells=cells)] if cells else []
-    changed = _changed_kinds(turns, runs, kinds)
+    changed = [
+        kind
+        for kind in _changed_kinds(turns, runs, kinds)
+        if was_slow(turns, [run for run in runs if kinds[run.measure] == kind])
+    ]
     group = [run for run in runs if kinds[run.measure] in changed]
-    return turns_of(", ".join(filter(None, changed)), group, _by_visit(group), (), 0.0, shown=True) if changed else []
+    what, series = ", ".join(filter(None, changed)), _by_visit(group)
+    if not changed:
+        return []
+    return turns_of(what, group, series, (), 0.0, shown=True) or dips_in(what, group, series, error)
 
 
 def _changed_kinds(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> list[str]:

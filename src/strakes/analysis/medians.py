@@ -24,9 +24,7 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
     # What the pilot met comes before all others, where that was the same work.
     fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.like_pilot]
     if by_turns(measured.id, levels):
-        factor = turns.factor if turns is not None else levels.grouped[measured.id]
-        fast = fast_levels([(run.measure, run.better) for run in runs_of(measured)]).get(measured.id, 0.0)
-        slow = {run.at_s for run in runs_of(measured) if run.better - fast < math.log(factor) / 2}
+        slow = slow_runs(measured, turns.factor if turns is not None else levels.grouped[measured.id])
         for seen in runs:
             parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)
     else:
@@ -44,6 +42,12 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
     if not fresh and len(medians) > 1 and max(medians) < LEAST_CHANGE * min(medians):
         return ()
     return (*fresh, *medians)
+
+
+def slow_runs(measured: Measured, factor: float) -> set[float]:
+    """Return when those runs of a measure were made that are on the slower of two levels."""
+    fast = fast_levels([(run.measure, run.better) for run in runs_of(measured)]).get(measured.id, 0.0)
+    return {run.at_s for run in runs_of(measured) if run.better - fast < math.log(factor) / 2}
 
 
 def _told_of(measured: Measured, levels: Levels) -> bool:

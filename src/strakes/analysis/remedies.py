@@ -9,13 +9,13 @@ REMEDIES: Mapping[str, str] = {
     "nodes read the data.",
     "cache-unseen": "Read more data than that cache holds, or use O_DIRECT, or let other nodes read the data; "
     "--servers lets the servers count what they read.",
-    "target-unlike": "strakes target DIR shows them. Measure again when they are like the others, or mention it with "
-    "the figures.",
+    "target-unlike": "strakes target DIR shows these targets. Measure again when they are like the others, or mention "
+    "it with the figures.",
     "server-unlike": "Look at its disks, its network and what else it does; strakes study target-baseline measures "
     "each data target by itself. Figures of files on several servers are those of the slowest one.",
     "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
-    "service-interrupted": "Find out why the servers failed over. The figures are those of undisturbed runs, unless it "
-    "says that runs could not be repeated.",
+    "service-interrupted": "Find out why the servers failed over. The figures come from undisturbed runs, unless the "
+    "warning says that runs were not repeated.",
     "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
     "memory-file-system": "Give a directory on the storage that you want to measure.",
     "interval-not-reached": "Give a larger --budget, or accept the wider interval that is shown.",
@@ -23,8 +23,8 @@ REMEDIES: Mapping[str, str] = {
     "background-load": "Repeat when the machine and the file system are quiet, or read the figures as those of a "
     "shared system.",
     "drift": "Trust only comparisons made within blocks; repeat at another time to see whether the change persists.",
-    "not-stationary": "Take no single figure of these: they depend on what was done before, or on who else was at "
-    "work. Repeat later, and in a fresh directory.",
+    "not-stationary": "Do not quote a single figure for these: they depend on what was done before, or on what others "
+    "did meanwhile. Repeat later, in a fresh directory.",
     "dependent-runs": "Something outside changes the speed for seconds at a time. Repeat at a quieter time, or give a "
     "larger --budget.",
     "bimodal": "The median may describe neither group. Look at the raw runs and find out what differs (placement, "

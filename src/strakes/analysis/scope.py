@@ -20,15 +20,15 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     where = f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes ({', '.join(nodes)})"
     # Every rank of these cells has a session with the servers of its own.
     sessions = [cell.plan.ranks for cell in cells if cell.plan.inside_ceph()]
-    mounts = "one client" if len(nodes) == 1 else f"{len(nodes)} clients, one on each node"
+    mounts = "one client" if len(nodes) == 1 else f"{len(nodes)} clients (one on each node)"
     if not sessions:
         return (
             f"{mounts} measured: {span} on {where}; this says nothing about more clients or about the limits of the "
             "servers"
         )
-    clients = f"{_span(sessions, 'client')} measured, each rank is one (libcephfs), on {where}"
+    clients = f"{_span(sessions, 'client')} measured (each rank is one, through libcephfs) on {where}"
     if len(sessions) < len(cells):
-        clients = f"metadata: {clients}; data: {mounts}, by the mount"
+        clients = f"metadata: {clients}; data: {mounts}, through the mount"
     return f"{clients}; this says nothing about more nodes"
 
 

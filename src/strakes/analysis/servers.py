@@ -56,17 +56,21 @@ def told_of_servers(visits: Sequence[Visit], *, remote: bool) -> str:
         counted.update(sums)
     parts = []
     if wrote := asked["data.write_bytes"]:
-        parts.append(f"got {_share(counted['data.write_bytes'], wrote)} of the {format_bytes(wrote)} written")
+        parts.append(
+            f"received {_share(counted['data.write_bytes'], wrote)} of the {format_bytes(wrote)} that was written"
+        )
     if read := asked["data.read_bytes"]:
-        devices = f", their devices {_share(counted[_DEVICE], read)}" if counted[_DEVICE] else ""
-        parts.append(f"sent {_share(counted['data.read_bytes'], read)} of the {format_bytes(read)} read{devices}")
+        devices = f" (their devices read {_share(counted[_DEVICE], read)})" if counted[_DEVICE] else ""
+        parts.append(
+            f"sent {_share(counted['data.read_bytes'], read)} of the {format_bytes(read)} that was read{devices}"
+        )
     if names := asked["md.requests"]:
         each = counted["md.requests"] / names
-        parts.append(f"had {each:.1f} requests for each of {names:,} operations on names")
+        parts.append(f"had {each:.1f} requests for each of the {names:,} metadata operations")
     told = ", ".join(parts)
     if not parts:
         return ""
-    return f"; servers {told}" if remote else f"; the device {told}"
+    return f"; the servers {told}" if remote else f"; the device {told}"
 
 
 _DEVICE = "data.device_read_bytes"

@@ -19,7 +19,7 @@ from strakes.findings.portrait import Finding, IntervalOf, Recommendation
 from strakes.findings.results import Results
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Estimate, median, smallest_runs
-from strakes.studies.compose import better_ratio, describe, ratio_logs
+from strakes.studies.compose import better_ratio, describe, from_own_cache, ratio_logs
 from strakes.studies.study import Advice, Contest, Study
 from strakes.units import counted, format_seconds
 
@@ -29,6 +29,8 @@ _SHARE = (1 - LEVELS_SHARE) / 2
 _CHOOSING_BLOCKS = 1
 # So many blocks of a level tell what was better there.
 _TELLING = 3
+# Settings that are slow so much more often than the other one are unlike in that.
+_UNLIKE = 0.05
 _LEAST = 1e-9
 # Of the error of a setting, what may confirm it wrongly; the rest may refute it wrongly.
 _CONFIRMING = 0.8
@@ -67,9 +69,9 @@ class Statements:
         """In words: how sure all of it is. Findings of a single figure are no comparisons, and are not counted here."""
         decided = sum(1 for finding in self.findings if finding.claims)
         return (
-            f"{counted(decided, 'decided comparison')} (findings in all: {len(self.findings)}) and "
-            f"{counted(len(self.recommendations), 'confirmed setting')} (proposed: {self.settings}) "
-            f"hold all together with {100 * confidence:.0f} % confidence; "
+            f"{counted(len(self.findings), 'finding')} (decided comparisons: {decided}) and "
+            f"{counted(self.settings, 'proposed setting')} (confirmed: {len(self.recommendations)}): the decided "
+            f"comparisons and confirmed settings are all true together with {100 * confidence:.0f} % confidence; "
             f"each figure's interval holds by itself with {100 * confidence:.0f} %"
         )
 
@@ -79,12 +81,14 @@ def state(
     results: Results,
     changed: Mapping[str, str],
     moments: Mapping[str, Sequence[float]] | None = None,
+    slow: Mapping[str, tuple[int, int]] | None = None,
 ) -> Statements:
     """Judge everything that the studies look at.
 
-    ``changed`` says in which kind of work a measure changed its level during the run, ``moments`` when.
+    ``changed`` says in which kind of work a measure changed its level during the run, ``moments`` when, ``slow`` how
+    many of its runs were on the slow one of levels that take turns, of how many.
     """
-    by_study = [(study, results.of_study(study.name)) for study in studies]
+    by_study = [(study, _of_file_system(study, results)) for study in studies]
     looked_at = sum(finding.verdict != "unknown" for study, own in by_study for finding in study.findings(own))
     confidence = shared_out(results.confidence, looked_at)
     findings = [
@@ -98,7 +102,11 @@ def state(
         if isinstance(judged, Finding):
             refuted = judged.verdict == "does-not"
             findings.append(_since_then(judged, results, changed) if refuted else _unless_changed(judged, changed))
-        elif _across_levels(judged.claims, changed) or not _at_all_levels(judged.claims, results, moments or {}):
+        elif (
+            _across_levels(judged.claims, changed)
+            or not _at_all_levels(judged.claims, results, moments or {})
+            or _unlike_turns(judged.claims, slow or {})
+        ):
             text = f"Whether {judged.setting} = {judged.value} is the best choice depends on what was done before."
             identifier = f"{advice.chosen}-changed"
             findings.append(
@@ -106,7 +114,8 @@ def state(
             )
         else:
             recommendations.append(judged)
-    return Statements(tuple(findings), tuple(recommendations), len(proposed))
+    # First, since it says why there is nothing on reads.
+    return Statements((*_cached(studies, results), *findings), tuple(recommendations), len(proposed))
 
 
 _STEADY = "figures that do not change during the run: see the warning not-stationary"
@@ -163,13 +172,55 @@ def _at_all_levels(claims: Sequence[Claim], results: Results, moments: Mapping[s
     return True
 
 
+def _unlike_turns(claims: Sequence[Claim], slow: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether levels that take turns are those of one setting more than of the other, and not of both."""
+    return any(
+        _fewer(*slow[one], *slow[other]) <= _UNLIKE
+        for claim in claims
+        if {claim.of, claim.to} <= slow.keys()
+        for one, other in ((claim.of, claim.to), (claim.to, claim.of))
+    )
+
+
+def _fewer(some: int, of: int, others: int, of_others: int) -> float:
+    """Return the chance of so few of some, or fewer, where both have the same share (Fisher's exact test).
+
+    >>> round(_fewer(0, 10, 5, 10), 3)
+    0.016
+    """
+    every = math.comb(of + of_others, some + others)
+    return sum(math.comb(of, few) * math.comb(of_others, some + others - few) for few in range(some + 1)) / every
+
+
 def _across_levels(claims: Sequence[Claim], changed: Mapping[str, str]) -> bool:
     return any(changed.get(claim.of) != changed.get(claim.to) for claim in claims)
 
 
 def proposals(studies: Sequence[Study], results: Results) -> list[tuple[Study, Advice]]:
     """Return the settings worth testing on fresh runs, by what the blocks showed."""
-    return [(study, advice) for study in studies for advice in study.advice(results.of_study(study.name))]
+    return [(study, advice) for study in studies for advice in study.advice(_of_file_system(study, results))]
+
+
+def _of_file_system(study: Study, results: Results) -> Results:
+    """Return what a study may state something of: no reads that a cache of this node's client had."""
+    own = results.of_study(study.name)
+    if not study.of_file_system:
+        return own
+    return replace(own, measured=tuple(cell for cell in own.measured if not from_own_cache(cell, own.facts)))
+
+
+def _cached(studies: Sequence[Study], results: Results) -> list[Finding]:
+    """Say in one line of all reads that a cache of this node's client had that they are left out."""
+    kept = {cell.id for study in studies for cell in _of_file_system(study, results).measured}
+    cells = tuple(cell.id for cell in results.measured if cell.id not in kept and cell.estimate is not None)
+    if not cells:
+        return []
+    text = (
+        "There are no statements about reads that a cache of this node's client answered, or may have answered, "
+        "because the client had just written the data: such reads say nothing about the file system."
+    )
+    needs = "reads by other nodes (--hosts), or of more data than that cache holds (--data-per-rank)"
+    return [Finding("reads-from-own-cache", results.get(cells[0]).study, text, "unknown", cells, needs=needs)]
 
 
 def confirming(confidence: float, settings: int) -> float:
@@ -236,7 +287,7 @@ def _judge(
             f"{advice.chosen}-enough", study.name, text, "measured", advice.evidence, interval, claims=claims[:1]
         )
     text = f"Whether {what} is the best choice is not known"
-    needs = "a larger --budget: more fresh runs" if told else "a larger --budget: no fresh runs were made of it"
+    needs = "a larger --budget: more fresh runs" if told else "a larger --budget: no fresh runs of it were made"
     text = f"{text}: {told}." if told else f"{text}."
     return Finding(f"{advice.chosen}-open", study.name, text, "inconclusive", advice.evidence, interval, needs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
@@ -40,6 +40,9 @@ _MOSTLY = 0.9
 # many standard deviations, which no wandering is.
 _DIPPED, _BEYOND = 0.75, 5.0
 _OF_A_DISTANCE = 1.4826
+# Dips that come back end so often, and hardly any visits are as much faster.
+_DIPS = 2
+_SCATTER = 0.1
 # A change and the one back are alike where what is left of both is less than this part of them.
 _COMES_BACK = 0.3
 ALL = "all that was measured"
@@ -163,15 +166,72 @@ def _stretch(times: Sequence[float], is_slow: Sequence[bool]) -> tuple[float, fl
 
 def dip_in(what: str, group: Sequence[Run], series: Sequence[Visit]) -> list[Turns]:
     """Return the one stretch of time in which visits were far slower than all others; nothing where there is none."""
+    is_slow, factor = _far_slower(series)
+    between = _stretch([visit.at_s for visit in series], is_slow)
+    return [] if between is None else [_slow_for(what, group, factor, is_slow, between)]
+
+
+def dips_in(what: str, group: Sequence[Run], series: Sequence[Visit], error: float) -> list[Turns]:
+    """Return visits far slower than all others as a level that comes and goes, where they surely come together.
+
+    However few they are: two groups show only where each has a tenth of the visits. A change that stays is none, nor is
+    one dip before it: they end twice, at least. Where some are as much faster, it is scatter that comes together.
+    """
+    if len(series) < 2 * ENOUGH:
+        return []
+    is_slow, factor = _far_slower(series)
+    is_fast, _ = _far_slower([replace(visit, better=-visit.better) for visit in series])
+    slow = sum(is_slow)
+    if (
+        slow < ENOUGH
+        or sum(is_fast) > _SCATTER * slow
+        or _ends(is_slow) < _DIPS
+        or _by_chance(len(is_slow), slow, _stretches(is_slow)) > error
+    ):
+        return []
+    return [_slow_for(what, group, factor, is_slow, None)]
+
+
+def _far_slower(series: Sequence[Visit]) -> tuple[list[bool], float]:
+    """Return which visits are far slower than the usual one, and how fast their middle is beside it."""
     middle = median([visit.better for visit in series])
     scatter = _OF_A_DISTANCE * median([abs(visit.better - middle) for visit in series])
     border = middle + min(math.log(_DIPPED), -_BEYOND * scatter)
     slow = [visit.better - middle for visit in series if visit.better < border]
-    between = _stretch([visit.at_s for visit in series], [visit.better < border for visit in series])
-    if between is None:
-        return []
+    return [visit.better < border for visit in series], math.exp(median(slow)) if slow else 1.0
+
+
+def _slow_for(
+    what: str, group: Sequence[Run], factor: float, is_slow: Sequence[bool], between: tuple[float, float] | None
+) -> Turns:
     cells = tuple(dict.fromkeys(run.measure for run in group))
-    return [Turns(what, math.exp(median(slow)), len(slow) / len(series), cells, between)]
+    return Turns(what, factor, sum(is_slow) / len(is_slow), cells, between)
+
+
+def _stretches(is_slow: Sequence[bool]) -> int:
+    return sum(slow and not before for before, slow in pairwise([False, *is_slow]))
+
+
+def _ends(is_slow: Sequence[bool]) -> int:
+    """Return how often slow visits are followed by enough others that they are over.
+
+    >>> _ends([True, True, *[False] * 5, True, False, True, *[False] * 5, True]), _ends([False] * 9 + [True] * 9)
+    (2, 0)
+    """
+    places = [place for place, slow in enumerate(is_slow) if slow]
+    return sum(later - place > ENOUGH for place, later in pairwise([*places, len(is_slow)]))
+
+
+def _by_chance(visits: int, slow: int, stretches: int) -> float:
+    """Return the chance that so many slow visits, in random order, make so few stretches or fewer.
+
+    >>> round(_by_chance(4, 2, 1), 3)
+    0.5
+    """
+    ways = sum(
+        math.comb(slow - 1, number - 1) * math.comb(visits - slow + 1, number) for number in range(1, stretches + 1)
+    )
+    return ways / math.comb(visits, slow)
 
 
 def groups_of(runs: Sequence[Run], step: float) -> TwoGroups | None:
@@ -182,6 +242,12 @@ def groups_of(runs: Sequence[Run], step: float) -> TwoGroups | None:
     below = below_fast(runs)
     groups = two_groups([math.exp(off) for off in below]) if below else None
     return None if groups is None or steps_apart(groups, step) else groups
+
+
+def was_slow(turns: Turns, runs: Sequence[Run]) -> bool:
+    """Whether enough runs of a kind of work were on the slow level; true where they are too few to tell."""
+    below = below_fast(runs)
+    return not below or sum(off < math.log(turns.factor) / 2 for off in below) >= SHORTEST_LEVEL
 
 
 def below_fast(runs: Sequence[Run]) -> list[float]:

@@ -40,11 +40,13 @@ from strakes.studies.registry import study_named
 from strakes.targets.description import Layout
 
 _SURE_OF_SERVERS = 0.98
+# Of so many figures one or another would fall into two groups by chance.
+_MANY = 10
 _STOPPED_BY = {
     "budget-spent": "the end of the budget",
-    "max-runs": "the most runs allowed",
+    "max-runs": "the largest number of runs allowed",
     # Wider since all runs are known: for runs that resemble each other, or steps of the clock.
-    "interval-reached": "an interval that was narrow enough without what dependent runs and steps of the clock add",
+    "interval-reached": "an interval that was narrow enough before dependent runs and clock steps widened it",
 }
 
 
@@ -260,8 +262,9 @@ def _hints(results: Results) -> list[RunWarning]:
 def shape(results: Results, alike: float) -> list[RunWarning]:
     """Of cells whose runs form two groups."""
     warnings: list[RunWarning] = []
-    for cell in _measured(results):
-        groups = two_groups([seen.value for seen in _regular(cell)], alike)
+    measured = _measured(results)
+    for cell in measured:
+        groups = two_groups([seen.value for seen in _regular(cell)], alike, rarely=len(measured) >= _MANY)
         if groups is not None and not steps_apart(groups, cell.step):
             warnings += evidence.bimodal(groups, cell.unit, (cell.id,))
     return warnings

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--from",
     "run",
     metavar="RUN",
-    help="Base the advice on this run, or on a file written by strakes export  [default: $STRAKES_PORTRAIT, else the "
+    help="Base the advice on this run, or on a file written by strakes export.  [default: $STRAKES_PORTRAIT, else the "
     "newest "
     "finished survey or study that answers anything about the application, else the one that the site has published]",
 )
@@ -121,7 +121,10 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
         f"{run.id} on {file_system}"
     )
     if not chosen.choices:
-        say_sentence("It answers nothing about this application. What would, is below; --from RUN takes another run.")
+        say_sentence(
+            "This run answers nothing about the application. What would answer it is listed below; --from RUN chooses "
+            "another run."
+        )
     for phase in app.phases:
         say()
         head = f"{phase.name} ({translate(phase.operation)}, {phase.files}):"

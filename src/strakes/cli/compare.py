@@ -6,7 +6,7 @@ import click
 
 from strakes.cli.numbers import NumberRange
 from strakes.cli.options import OUTPUT, Output, confidence_option, json_option, write_json
-from strakes.cli.say import say
+from strakes.cli.say import say, say_sentences
 
 FAILED_STATUS = 1
 
@@ -28,7 +28,7 @@ FAILED_STATUS = 1
     "factors",
     multiple=True,
     metavar="KEY",
-    help="Let the runs differ in KEY, such as backend, because that is what you compare.",
+    help="Allow the runs to differ in KEY, such as backend, because that is what you compare.",
 )
 @click.option(
     "--cell", "cells", multiple=True, metavar="PATTERN", help="Use only cells whose id matches, such as '*:write'."
@@ -37,9 +37,7 @@ FAILED_STATUS = 1
     "--fail-on", metavar="LIST", help="Exit with status 1 on any of these results, such as slower:5%,inconclusive."
 )
 @json_option
-@click.option(
-    "--html", type=OUTPUT, metavar="FILE", help="Write the comparison as an HTML page to FILE (- is standard output)."
-)
+@click.option("--html", type=OUTPUT, help="Write the comparison as an HTML page to FILE (- is standard output).")
 def command(
     a: str,
     b: str,
@@ -84,7 +82,7 @@ def command(
 
         html.write(render_comparison_page(comparison))
     if write_json(json, {**to_document(comparison), "failures": list(met)}, html):
-        click.echo(render(comparison))
+        say_sentences(render(comparison))
         for text in met:
             say(f"failed: {text}", err=True)
     return FAILED_STATUS if met else 0

@@ -33,9 +33,9 @@ def command(
 ) -> int:
     """Check what this machine has and lacks; with --hosts (or --launcher slurm), check that the nodes are alike.
 
-    On nodes it checks version, wall clock, processors, free memory and the link between them, and, with DIR, whether
-    all nodes see it and how closely together phases start. Exits with status 3 if something is missing that strakes
-    needs.
+    On each node this checks the version of strakes, the wall clock, processors, free memory and the link to other
+    nodes; with DIR also whether all nodes see DIR, and how closely together phases start. Exits with status 3 if
+    something is missing that strakes needs.
     """
     if hosts is not None and launcher == "local" and options["launcher_command"] is None:
         launcher = "mpi"
@@ -48,7 +48,7 @@ def command(
         return examine_nodes(launch, directory, json)
     if directory is not None:
         remedy = "Add --hosts A,B, or look at it from this host: strakes target DIR"
-        raise BadInputError("DIR can be checked only on nodes", remedy=remedy)
+        raise BadInputError("DIR is checked only together with the nodes", remedy=remedy)
     checks = examine()
     if write_json(json, {"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}):
         _print(checks)

@@ -21,7 +21,7 @@ _OVER_TIME = ("csv", "parquet", "openmetrics")
     "--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="Format to write."
 )
 @click.option(
-    "-o", "--output", type=OUTPUT, default="-", help="Write to FILE  [default: standard output; Parquet needs a file]"
+    "-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output; Parquet needs a file]"
 )
 @click.option(
     "--over-time",
@@ -53,48 +53,39 @@ def command(run: str, form: str, output: Output, over_time: bool) -> int:
 
 
 def _write(stored: Run, form: str, output: Output, *, over_time: bool) -> None:
+    from strakes.interop.exports import over_time as latencies
+    from strakes.interop.exports import rows
+
+    table = latencies if over_time else rows
     if form == "parquet":
         if output.path is None:
             raise click.UsageError(
                 "Parquet cannot be written to standard output; give --output FILE", click.get_current_context()
             )
-        from strakes.interop.exports import over_time as latencies
-        from strakes.interop.exports import rows
         from strakes.interop.exports.parquet import write_parquet
 
-        table = latencies if over_time else rows
         write_parquet(table.to_csv(stored), table.COLUMNS, output.path)
-        return
-    output.write(_text_over_time(stored, form) if over_time else _text(stored, form))
-
-
-def _text_over_time(stored: Run, form: str) -> str:
-    from strakes.interop.exports import over_time
-
-    return over_time.to_csv(stored) if form == "csv" else over_time.to_openmetrics(stored)
+    elif form == "csv":
+        output.write(table.to_csv(stored))
+    else:
+        output.write(latencies.to_openmetrics(stored) if over_time else _text(stored, form))
 
 
 def _text(stored: Run, form: str) -> str:
     import json
 
-    if form == "csv":
-        from strakes.interop.exports.rows import to_csv
-
-        return to_csv(stored)
     if form == "openmetrics":
         from strakes.interop.exports.openmetrics import to_openmetrics
 
         return to_openmetrics(stored)
+    if form == "io500":
+        from strakes.interop.exports.io500_summary import to_io500_summary
+
+        return to_io500_summary(stored)
     if form == "ior-json":
-        from strakes.interop.exports.ior_json import to_ior_json
-
-        return json.dumps(to_ior_json(stored), indent=2, allow_nan=False) + "\n"
-    if form.startswith("io500"):
-        from strakes.interop.exports.io500_summary import to_io500_json, to_io500_summary
-
-        if form == "io500":
-            return to_io500_summary(stored)
-        return json.dumps(to_io500_json(stored), indent=2, allow_nan=False) + "\n"
-    from strakes.interop.exports.document import to_export
-
-    return json.dumps(to_export(stored), indent=1, allow_nan=False) + "\n"
+        from strakes.interop.exports.ior_json import to_ior_json as to_document
+    elif form == "io500-json":
+        from strakes.interop.exports.io500_summary import to_io500_json as to_document
+    else:
+        from strakes.interop.exports.document import to_export as to_document
+    return json.dumps(to_document(stored), indent=1 if form == "json" else 2, allow_nan=False) + "\n"

@@ -42,13 +42,13 @@ _SCHEDULE_EVENTS = 4
 def clients_option(usual: int, most: int, text: str) -> Callable[[Command], Command]:
     """``--clients``: how many there are."""
     numbers = WholeNumber(1, most)
-    return click.option("-n", "--clients", type=numbers, default=usual, show_default=True, metavar="N", help=text)
+    return click.option("-n", "--clients", type=numbers, default=usual, show_default=True, help=text)
 
 
 def rate_option(most: int, text: str) -> Callable[[Command], Command]:
     """``--rate``: how much each client does in a second."""
     numbers = NumberRange(0.1, most)
-    return click.option("--rate", type=numbers, default=10.0, show_default=True, metavar="N", help=text)
+    return click.option("--rate", type=numbers, default=10.0, show_default=True, help=text)
 
 
 @click.group(invoke_without_command=True)
@@ -128,13 +128,10 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 @click.option("--singles", is_flag=True, help="Show single failures only.")
 @click.option(
     "--schedules",
-    metavar="N",
     type=WholeNumber(1, 10_000_000),
     help="Instead, play N random sequences of faults and repairs, each from a seed of its own.",
 )
-@click.option(
-    "--seed", metavar="N", type=WholeNumber(0), default=0, show_default=True, help="First seed of --schedules."
-)
+@click.option("--seed", type=WholeNumber(0), default=0, show_default=True, help="First seed of --schedules.")
 @json_option
 def rehearse_command(
     directory: Path, every: bool, singles: bool, schedules: int | None, seed: int, json: Output | None
@@ -166,27 +163,13 @@ def rehearse_command(
 @servers_option
 @clients_option(10, 1000, "Number of clients that create files.")
 @rate_option(1000, "Files per second that each client creates.")
-@click.option(
-    "--before",
-    type=SECONDS,
-    default="5s",
-    show_default=True,
-    metavar="TIME",
-    help="Time from the first file to the fault.",
-)
-@click.option(
-    "--after",
-    type=SECONDS,
-    default="30s",
-    show_default=True,
-    metavar="TIME",
-    help="Time from the fault to the last file.",
-)
+@click.option("--before", type=SECONDS, default="5s", show_default=True, help="Time from the first file to the fault.")
+@click.option("--after", type=SECONDS, default="30s", show_default=True, help="Time from the fault to the last file.")
 @click.option(
     "--restore-after",
     type=SECONDS,
-    metavar="TIME",
-    help="Undo the fault after this time instead of when the clients end (at most 60 s after the last file).",
+    help="Undo the fault this long after it was caused. Without this option it is undone when the clients end, at most "
+    "60 s after the last file.",
 )
 @click.option(
     "--on-the-mount",
@@ -196,19 +179,22 @@ def rehearse_command(
 @click.option(
     "--read-on",
     metavar="HOST",
-    help="Client that reads the files back, reached by --servers  [default: this machine, by its mount]",
+    help="Host that reads the files back, reached with --servers.  [default: this machine, through its mount]",
 )
 @click.option(
     "--read-in",
     type=PathType(path_type=PurePosixPath),
     metavar="DIR",
-    help="Path of DIR on that client  [default: DIR]",
+    help="Path of DIR on that host.  [default: DIR]",
 )
-@click.option(
-    "--alerts", type=PATH, metavar="FILE", help="Read alerts from lines that are appended to FILE during the drill."
-)
+@click.option("--alerts", type=PATH, help="Read alerts from lines that are appended to FILE during the drill.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
-@click.option("--yes-this-interrupts-service", "agreed", is_flag=True, help="Confirm the interruption. Required.")
+@click.option(
+    "--yes-this-interrupts-service",
+    "agreed",
+    is_flag=True,
+    help="Confirm that the drill may interrupt the service. Required, except with --dry-run.",
+)
 @click.option("--moments", is_flag=True, help="Print every event with its time.")
 @json_option
 def drill_command(
@@ -313,7 +299,9 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
     names = drills_in(directory)
     if drill is not None and drill not in names:
         raise BadInputError(
-            f"no drill {drill!r} is recorded", where=str(directory), remedy=f"There are: {', '.join(names)}."
+            f"there is no recording of a drill {drill!r}",
+            where=str(directory),
+            remedy=f"There are: {', '.join(names)}.",
         )
     lines = [read_drill(directory, name) for name in ([drill] if drill else names)]
     if write_document(json, document(lines)):
@@ -347,7 +335,6 @@ def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pac
     type=WholeNumber(1, 100),
     default=5,
     show_default=True,
-    metavar="N",
     help="Cause each fault N times. An interval needs at least 5.",
 )
 @clients_option(4, 100, "Number of clients that send records.")
@@ -355,13 +342,10 @@ def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pac
 @click.option("--moments", is_flag=True, help="Print every event with its time, alerts included.")
 @click.option(
     "--schedules",
-    metavar="N",
     type=WholeNumber(1, 10_000),
     help="Instead, play N random sequences of faults and repairs, and compare what happens with the model.",
 )
-@click.option(
-    "--seed", metavar="N", type=WholeNumber(0), default=0, show_default=True, help="First seed of --schedules."
-)
+@click.option("--seed", type=WholeNumber(0), default=0, show_default=True, help="First seed of --schedules.")
 @json_option
 def pair_command(
     name: str,

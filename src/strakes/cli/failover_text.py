@@ -148,14 +148,14 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     ]
     _print_rows(("client", "operations", "errors", "longest wait, s", "back after, s"), rows)
     if len(line.outages) > _MOST_CLIENTS:
-        say(f"  … {len(line.outages) - _MOST_CLIENTS} more that waited less long; --json has them all")
+        say(f"  … {len(line.outages) - _MOST_CLIENTS} more that waited for a shorter time; --json has them all")
     back = line.back_after_s
     hit = sum(outage.hit for outage in line.outages)
     spared = sum(not outage.hit and outage.known for outage in line.outages)
     unknown = len(line.outages) - hit - spared
     others = "".join(
         f"; {number} of {counted(len(line.outages), 'client')} {what}"
-        for number, what in ((spared, "not hit"), (unknown, "with too few operations like these to tell"))
+        for number, what in ((spared, "not hit"), (unknown, "with too few operations to tell"))
         if number
     )
     if back:

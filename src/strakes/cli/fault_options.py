@@ -65,11 +65,14 @@ _WORDS = {
         "--target",
         metavar="NAME",
         default="",
-        help="Lustre target to act on, such as labfs-MDT0001  [default: the metadata target that DIR is on]",
+        help="Lustre target to act on, such as labfs-MDT0001.  [default: the metadata target that DIR is on]",
     ),
     "nic": click.option("--nic", metavar="NAME", default="", help="Network card to switch off, such as eth1."),
     "peer": click.option(
-        "--peer", metavar="ADDRESS", default="", help="Machine that no longer receives what this one (or --via) sends."
+        "--peer",
+        metavar="ADDRESS",
+        default="",
+        help="Machine to cut off: it no longer receives what this machine (or the one that --via reaches) sends.",
     ),
     "via": click.option(
         "--via",
@@ -80,10 +83,7 @@ _WORDS = {
     "bmc": click.option("--bmc", metavar="HOST[:PORT]", default="", help="BMC of the server whose power is cut."),
     "bmc_user": click.option("--bmc-user", metavar="USER", default="", help="User name on the BMC."),
     "bmc_password_file": click.option(
-        "--bmc-password-file",
-        type=PATH,
-        metavar="FILE",
-        help="File with the password of the BMC, readable by you alone.",
+        "--bmc-password-file", type=PATH, help="File with the password of the BMC, readable by you alone."
     ),
 }
 

@@ -13,9 +13,7 @@ from strakes.language import translate
 @click.command("figure")
 @click.argument("run", metavar="[RUN]", default="latest")
 @click.argument("name", metavar="[FIGURE]", required=False)
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="FILE", help="Write to FILE (.svg, .png or .pdf)  [default: FIGURE.svg]"
-)
+@click.option("-o", "--output", type=OUTPUT, help="Write to FILE (.svg, .png or .pdf).  [default: FIGURE.svg]")
 def command(run: str, name: str | None, output: Output | None) -> int:
     """Write FIGURE of RUN to a file. Without FIGURE, list the figures of RUN.
 

@@ -9,9 +9,7 @@ from strakes.cli.options import OUTPUT, Output
 
 @click.command("guide")
 @click.argument("run", metavar="[RUN]", required=False)
-@click.option(
-    "-o", "--output", type=OUTPUT, default="-", help="Write to FILE  [default: standard output]", metavar="FILE"
-)
+@click.option("-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output]")
 def command(run: str | None, output: Output) -> int:
     """Write a Markdown page that tells users how to use a file system, from a finished survey or study.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from strakes.cli.options import DIRECTORY, SECONDS, Output, json_option, write_json
-from strakes.cli.say import say
+from strakes.cli.say import say, say_sentences
 
 FAILED_STATUS = 1
 
@@ -18,7 +18,7 @@ FAILED_STATUS = 1
 @click.option(
     "--cell", "cells", multiple=True, metavar="PATTERN", help="Use only cells whose id matches, such as '*:write'."
 )
-@click.option("--since", type=SECONDS, metavar="TIME", help="Judge only changes of the last TIME, such as 14d.")
+@click.option("--since", type=SECONDS, help="Judge only changes in the last TIME, such as 14d.")
 @click.option(
     "--fail-on", metavar="LIST", help="Exit with status 1 on any of these results, such as slower:5%,inconclusive."
 )
@@ -66,7 +66,7 @@ def command(
     histories = judged(series, since=start)
     met = failures(histories, conditions)
     if write_json(json, to_document(histories, met)):
-        click.echo(render(histories))
+        say_sentences(render(histories))
         for text in met:
             say(f"failed: {text}", err=True)
     return FAILED_STATUS if met else 0

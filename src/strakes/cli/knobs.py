@@ -135,8 +135,8 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Ser
 def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     """Put back the settings that strakes knobs set or a killed command changed.
 
-    With DIR, only those changed for DIR, and those whose journal is lost. Exits with status 1 if an old value could not
-    be put back, or if a journal or a record is damaged.
+    With DIR, put back only those changed for DIR, and those whose journal is lost. Exits with status 1 if an old value
+    could not be put back, or if a journal or a record is damaged.
     """
     from strakes.knobs.restore import restore
     from strakes.store_root import default_root

@@ -25,7 +25,7 @@ _AT = click.option(
     "--at",
     type=PATH,
     metavar="DIR",
-    help="Keep the lab in DIR/NAME  [default: $XDG_STATE_HOME/strakes/lab, /var/lib/strakes-lab for root]",
+    help="Keep the lab in DIR/NAME.  [default: $XDG_STATE_HOME/strakes/lab, /var/lib/strakes-lab for root]",
 )
 _LOOK_IN = click.option(
     "--at",

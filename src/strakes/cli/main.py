@@ -7,7 +7,6 @@ import os
 import select
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import click
 
@@ -35,51 +34,33 @@ _APART = frozenset(
 COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
 
 
-class CommandEntry(NamedTuple):
-    """Where a command is (``module:attribute``) and its line in the help, so that the help imports no command."""
-
-    location: str
-    summary: str
-
-
+# Each with its line in the help, so that the help imports no command: it is ``command`` in the module of its name.
 COMMANDS = {
-    "survey": CommandEntry(
-        "strakes.cli.survey:command", "Measure the file system under DIR and say how to use it well."
-    ),
-    "study": CommandEntry("strakes.cli.study:command", "Run one study in full."),
-    "run": CommandEntry("strakes.cli.run:command", "Run a plan file, or work of IOR, mdtest, IO500 or DLIO."),
-    "reproduce": CommandEntry(
-        "strakes.cli.reproduce:command", "Repeat the measurements of a published study and compare."
-    ),
-    "accept": CommandEntry("strakes.cli.accept:command", "Check stated needs: PASS, FAIL or UNKNOWN, with evidence."),
-    "compare": CommandEntry(
-        "strakes.cli.compare:command", "Compare two runs: faster, slower or the same, with intervals."
-    ),
-    "report": CommandEntry("strakes.cli.report:command", "Write the report of a finished run again."),
-    "figure": CommandEntry("strakes.cli.figure:command", "Write a figure of a run as SVG, PNG or PDF."),
-    "runs": CommandEntry("strakes.cli.runs:command", "List the runs in the store."),
-    "jobs": CommandEntry("strakes.cli.jobs:command", "List, watch and cancel measurements submitted as batch jobs."),
-    "history": CommandEntry("strakes.cli.history:command", "Show how a repeated measurement changed over time."),
-    "watch": CommandEntry("strakes.cli.watch:command", "Watch a file system in production: what changed, when, where."),
-    "import": CommandEntry("strakes.cli.import_:command", "Import results of IOR, mdtest, fio and other tools."),
-    "export": CommandEntry("strakes.cli.export:command", "Export a run as JSON, CSV, Parquet or OpenMetrics."),
-    "target": CommandEntry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
-    "advise": CommandEntry("strakes.cli.advise:command", "Recommend settings for one application from measurements."),
-    "guide": CommandEntry("strakes.cli.guide:command", "Write a page that tells users how to use a file system."),
-    "predict": CommandEntry(
-        "strakes.cli.predict:command", "Forecast a larger system from small runs; score forecasts."
-    ),
-    "tune": CommandEntry("strakes.cli.tune:command", "Search for the best settings of one application by experiment."),
-    "knobs": CommandEntry("strakes.cli.knobs:command", "Read, change and put back settings of a file system."),
-    "doctor": CommandEntry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
-    "clean": CommandEntry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),
-    "failover": CommandEntry(
-        "strakes.cli.failover:command", "Plan, check, rehearse and test the fail-over of two servers."
-    ),
-    "completion": CommandEntry(
-        "strakes.cli.completion:command", "Print the script for command-line completion in your shell."
-    ),
-    "lab": CommandEntry("strakes.cli.lab:command", "Start and remove disposable file systems on this machine."),
+    "survey": "Measure the file system under DIR and say how to use it well.",
+    "study": "Run one study in full.",
+    "run": "Run a plan file, or work of IOR, mdtest, IO500 or DLIO.",
+    "reproduce": "Repeat the measurements of a published study and compare.",
+    "accept": "Check stated needs: PASS, FAIL or UNKNOWN, with evidence.",
+    "compare": "Compare two runs: faster, slower or the same, with intervals.",
+    "report": "Write the report of a finished run again.",
+    "figure": "Write a figure of a run as SVG, PNG or PDF.",
+    "runs": "List the runs in the store.",
+    "jobs": "List, watch and cancel measurements submitted as batch jobs.",
+    "history": "Show how a repeated measurement changed over time.",
+    "watch": "Watch a file system in production: what changed, when, where.",
+    "import": "Import results of IOR, mdtest, fio and other tools.",
+    "export": "Export a run as JSON, CSV, Parquet or OpenMetrics.",
+    "target": "Show what is known about the file system under DIR.",
+    "advise": "Recommend settings for one application from measurements.",
+    "guide": "Write a page that tells users how to use a file system.",
+    "predict": "Forecast a larger system from small runs; score forecasts.",
+    "tune": "Search for the best settings of one application by experiment.",
+    "knobs": "Read, change and put back settings of a file system.",
+    "doctor": "Check what this machine has and lacks.",
+    "clean": "Remove what an interrupted run left in DIR.",
+    "failover": "Plan, check, rehearse and test the fail-over of two servers.",
+    "completion": "Print the script for command-line completion in your shell.",
+    "lab": "Start and remove disposable file systems on this machine.",
 }
 
 
@@ -92,13 +73,12 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command, None if there is none of that name."""
-        entry = COMMANDS.get(cmd_name)
-        return None if entry is None else _load(cmd_name, entry)
+        return _load(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -294,12 +274,12 @@ def _put_right_faults(arguments: list[str]) -> None:
         say(f"strakes: the fault of a drill that was killed could not be undone: {error}", err=True)
 
 
-def _load(name: str, entry: CommandEntry) -> click.Command:
+def _load(name: str) -> click.Command:
     from importlib import import_module
 
-    module, _, attribute = entry.location.partition(":")
     try:
-        command = getattr(import_module(module), attribute)
+        # "import" is a word of Python.
+        command = import_module(f"strakes.cli.{name}_" if name == "import" else f"strakes.cli.{name}").command
     except ModuleNotFoundError as error:
         remedy = "Install strakes again with pip install . (in a checkout: rm -r .venv, then ./strakes)."
         raise EnvironmentLacksError(f"the command {name} cannot be loaded", why=str(error), remedy=remedy) from error

@@ -12,7 +12,7 @@ import click
 
 from strakes.cli.options import Output, write_json
 from strakes.cli.progress import LiveProgress
-from strakes.cli.say import say, say_lines
+from strakes.cli.say import say, say_sentences
 from strakes.errors import BadInputError
 from strakes.language.page import translate_lines
 
@@ -75,7 +75,7 @@ def show_beside(
     from strakes.report.beside import render_beside
 
     if others is not None and all(one is None or one.path is not None for one in (html, json)):
-        say_lines(translate_lines(f"\n{render_beside(portrait, *others)}\n"))
+        say_sentences(translate_lines(f"\n{render_beside(portrait, *others)}"))
 
 
 def perform(*, html: Output | None, quiet: bool, **asked: Any) -> tuple[Portrait, Run]:

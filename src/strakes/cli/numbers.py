@@ -14,6 +14,8 @@ _SPANS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*", re.ASCII)
 class WholeNumber(click.IntRange):
     """A whole number within limits."""
 
+    name = "n"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number."""
         try:
@@ -25,6 +27,8 @@ class WholeNumber(click.IntRange):
 
 class NumberRange(click.FloatRange):
     """A number within limits; what is no number at all lies in no range."""
+
+    name = "n"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""

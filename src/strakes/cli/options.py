@@ -138,6 +138,10 @@ class DirectoryType(click.ParamType[Path]):
 class PathType(click.Path):
     """A file, or a directory of ours; an empty name would be the current directory."""
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return what the help calls it."""
+        return "FILE"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
         if value in ("", b""):
@@ -148,7 +152,7 @@ class PathType(click.Path):
 PATH = PathType(path_type=Path)
 DIRECTORY = DirectoryType()
 BYTES = AmountType("size", parse_bytes, "must be at least one byte")
-SECONDS = AmountType("duration", parse_seconds, "must be more than zero")
+SECONDS = AmountType("time", parse_seconds, "must be more than zero")
 HOSTS = HostsType()
 RANKS = WholeNumber(1, 65536)  # as schemas/plan.json
 OUTPUT = OutputType()
@@ -157,9 +161,7 @@ OUTPUT = OutputType()
 def budget_option(default: str) -> Callable[[Command], Command]:
     """``--budget``: ``budget_s``."""
     text = "Time to spend on measuring, such as 60s or 5m."
-    return click.option(
-        "--budget", "budget_s", type=SECONDS, default=default, show_default=True, metavar="TIME", help=text
-    )
+    return click.option("--budget", "budget_s", type=SECONDS, default=default, show_default=True, help=text)
 
 
 def draw_seed() -> int:
@@ -188,36 +190,25 @@ precision_option = click.option(
     help="Repeat each cell (a combination of settings) until its interval is this narrow (relative half-width).",
 )
 html_option = click.option(
-    "--html",
-    type=OUTPUT,
-    metavar="FILE",
-    help="Write the HTML report to FILE  [default: report.html in the run's directory]",
+    "--html", type=OUTPUT, help="Write the HTML report to FILE.  [default: report.html in the run's directory]"
 )
-json_option = click.option(
-    "--json", type=OUTPUT, metavar="FILE", help="Write the results as JSON to FILE (- is standard output)."
-)
+json_option = click.option("--json", type=OUTPUT, help="Write the results as JSON to FILE (- is standard output).")
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 # ``data_per_rank`` in bytes, ``files``, ``phase_s`` in seconds; None where they are to be chosen.
 _AMOUNT_OPTIONS = (
     click.option(
         "--data-per-rank",
         type=BYTES,
-        metavar="SIZE",
-        help="Data that each rank moves in each phase, such as 4GiB  [default: as the budget and the memory allow]",
+        help="Data that each rank moves in each phase, such as 4GiB.  [default: as the budget and the memory allow]",
     ),
     click.option(
         "--files",
         type=WholeNumber(min=1),
-        metavar="N",
-        help="Files that each metadata phase creates, all ranks together. Study population: files at its end. Study "
-        "recovery: files before a fail-over.",
+        help="Files that all ranks together create in each metadata phase. Study population: files there are at its "
+        "end. Study recovery: files that clients create before a fail-over.",
     ),
     click.option(
-        "--phase",
-        "phase_s",
-        type=SECONDS,
-        metavar="TIME",
-        help="Length of each phase, such as 30s  [default: as the budget allows]",
+        "--phase", "phase_s", type=SECONDS, help="Length of each phase, such as 30s.  [default: as the budget allows]"
     ),
 )
 
@@ -225,10 +216,10 @@ _AMOUNT_OPTIONS = (
 compare_with_option = click.option(
     "--compare-with",
     metavar="LIST",
-    help="Also compare this system with those of the IO500 list (io500), or of a CSV file in the same form.",
+    help="Also compare this system with those of a list: io500 for the IO500 list, or a CSV file in the same form.",
 )
 like_option = click.option(
-    "--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare both runs."
+    "--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare the two runs."
 )
 
 
@@ -240,7 +231,7 @@ def like_run(like: str | None, **amounts: object) -> Any:
         return None
     if any(amounts.values()):
         remedy = "Leave out --data-per-rank, --files and --phase: they are those of RUN."
-        raise BadInputError("--like cannot be used with amounts of its own", remedy=remedy)
+        raise BadInputError("--like cannot be used together with amounts", remedy=remedy)
     return Store().open(like)
 
 
@@ -276,8 +267,7 @@ seed_option = click.option(
     "--seed",
     type=WholeNumber(0, MAX_SEED),
     default=draw_seed,
-    metavar="N",
-    help="Seed of random choices; the same seed repeats them. Data are new in every run.",
+    help="Seed of random choices; the same seed repeats them, but not the contents of files.",
 )
 
 
@@ -306,22 +296,23 @@ impact_option = click.option(
     multiple=True,
     callback=_read_with(parse_impact),
     metavar="LIMIT",
-    help="Limit the load of all ranks together, such as 200MiB/s or 5000ops/s. May be given once for each.",
+    help="Limit the load of all ranks together, such as 200MiB/s or 5000ops/s. Give it twice to limit both.",
 )
 neighbour_option = click.option(
     "--neighbour",
     "neighbour_s",
     callback=_read_with(_parse_neighbour),
     metavar="LIMIT",
-    help="Protect other users: when their 99th percentile latency exceeds this limit, such as p99=20ms, slow down; "
-    "stop if that does not help.",
+    help="Protect other users: probe the file system meanwhile, and slow down when the 99th percentile of the probe's "
+    "latencies exceeds this limit, such as p99=20ms; stop if that does not help.",
 )
 # ``servers`` is a Servers or None.
 servers_option = click.option(
     "--servers",
     callback=_read_with(Servers),
     metavar="TEMPLATE",
-    help='Command that reaches a server, such as "ssh {host} sudo": for counters and settings that only servers have.',
+    help='Command that runs another command on the server {host}, such as "ssh {host} sudo"; for counters, settings '
+    "and faults of servers.",
 )
 
 
@@ -335,24 +326,19 @@ _LAUNCH_OPTIONS = (
         "mpiexec (mpi), srun (slurm) or --launcher-command (command). strakes doctor says which work here.",
     ),
     click.option(
-        "-n",
-        "--ranks",
-        type=RANKS,
-        metavar="N",
-        help="Use at most N ranks  [default: as many as the plan or study asks for]",
+        "-n", "--ranks", type=RANKS, help="Use at most N ranks.  [default: as many as the plan or study asks for]"
     ),
     click.option(
         "--hosts",
         type=HOSTS,
         metavar="A,B",
-        help="Hosts to start ranks on  [default: this host; slurm: all hosts of the job]",
+        help="Hosts to start ranks on.  [default: this host; slurm: all hosts of the job]",
     ),
-    click.option("--ranks-per-node", type=RANKS, metavar="N", help="Number of ranks on each host."),
+    click.option("--ranks-per-node", type=RANKS, help="Number of ranks on each host."),
     click.option(
         "--mpiexec",
         type=PATH,
-        metavar="FILE",
-        help="The mpiexec to use  [default: the one installed with strakes, else the one in PATH]",
+        help="The mpiexec to use.  [default: the one installed with strakes, else the one in PATH]",
     ),
     click.option(
         "--launcher-options", metavar="WORDS", help="Additional options for mpiexec or srun, quoted as one argument."

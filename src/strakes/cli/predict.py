@@ -54,18 +54,13 @@ def command() -> None:
     help="Forecast for this size: any of clients, ranks, mdts, osts, files, link; such as clients=2000,link=25GB/s.",
 )
 @click.option(
-    "--system",
-    type=PATH,
-    metavar="FILE",
-    help="Use limits from data sheets, written in this TOML file (docs/guide/predict.md).",
+    "--system", type=PATH, help="Use limits from data sheets, written in this TOML file (docs/guide/predict.md)."
 )
 @click.option(
     "--seal", is_flag=True, help="Store the forecast under a hash, to score it when the large system is measured."
 )
 @json_option
-@click.option(
-    "--html", type=OUTPUT, metavar="FILE", help="Write the forecast as an HTML page to FILE (- is standard output)."
-)
+@click.option("--html", type=OUTPUT, help="Write the forecast as an HTML page to FILE (- is standard output).")
 def forecast(
     runs: tuple[str, ...], at: str, system: Path | None, seal: bool, json: Output | None, html: Output | None
 ) -> None:
@@ -133,27 +128,19 @@ def score_command(name: str, run: str, json: Output | None) -> None:
 
 @command.command("namespace")
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
-@click.option("--mdts", metavar="N", type=WholeNumber(1, 1024), help="Share DIR among N metadata targets.")
+@click.option("--mdts", type=WholeNumber(1, 1024), help="Share DIR among N metadata targets.")
+@click.option("--need", type=NumberRange(0, min_open=True), help="Operations a second that DIR has to serve.")
 @click.option(
-    "--need", metavar="N", type=NumberRange(0, min_open=True), help="Operations a second that DIR has to serve."
-)
-@click.option(
-    "--each",
-    metavar="N",
-    type=NumberRange(0, min_open=True),
-    help="Operations a second that one metadata target can serve.",
+    "--each", type=NumberRange(0, min_open=True), help="Operations a second that one metadata target can serve."
 )
 @click.option(
     "--changed-within",
     type=SECONDS,
     default="7d",
     show_default=True,
-    metavar="TIME",
     help="Weigh directories by what changed within this time.",
 )
-@click.option(
-    "--limit", metavar="TIME", type=SECONDS, default="5m", show_default=True, help="Stop counting after this time."
-)
+@click.option("--limit", type=SECONDS, default="5m", show_default=True, help="Stop counting after this time.")
 @json_option
 def namespace(
     directory: Path,

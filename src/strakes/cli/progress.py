@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from strakes.foreign_text import for_terminal
@@ -54,9 +53,7 @@ class LiveProgress:
     def __enter__(self) -> LiveProgress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.finish()
 
     def start(self, total_s: float) -> None:

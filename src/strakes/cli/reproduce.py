@@ -32,7 +32,6 @@ _SHARE_OF_REST = 0.2
     type=WholeNumber(min=1),
     default=100_000,
     show_default=True,
-    metavar="N",
     help="For S3: number of files at the end of its population.",
 )
 @click.option(

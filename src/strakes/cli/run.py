@@ -76,19 +76,20 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
     "--processors",
     type=NumberList(),
     metavar="LIST",
-    help="Keep each rank to one processor, such as 0-3,8; the ranks of a host take them in turn.",
+    help="Bind each rank to one of these processors, such as 0-3,8; the ranks of a host take them in turn.",
 )
 @click.option(
     "--numa-nodes",
     type=NumberList(),
     metavar="LIST",
-    help="Keep each rank and its memory to one NUMA node, such as 0,1; the ranks of a host take them in turn.",
+    help="Bind each rank and its memory to one of these NUMA nodes, such as 0,1; the ranks of a host take them in "
+    "turn.",
 )
 @click.option(
     "--buffer-pages",
     type=click.Choice(("normal", "transparent", "huge")),
-    help="Pages of the ranks' buffers: large ones that the kernel puts together (transparent), or that were set aside "
-    "(huge).",
+    help="Pages of the ranks' buffers: those of the usual size (normal), huge pages that the kernel puts together "
+    "(transparent), or huge pages that were reserved beforehand (huge).",
 )
 def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
@@ -183,7 +184,7 @@ def _run_tool(
         raise BadInputError(
             f"one run takes at least {format_seconds(translated.waits_s)}",
             where=f"strakes run {tool} with --budget {format_seconds(options['budget_s'])}",
-            why="its steps compute for so long, whatever the file system does",
+            why="its steps compute for that long, whatever the file system does",
             remedy=f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out.",
         )
     options |= _several((translated.directory, *translated.beside), translated.plan.ranks, keep=keep or translated.keep)

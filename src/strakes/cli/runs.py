@@ -22,7 +22,7 @@ _LONGEST = 100_000
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON list, oldest first, each run with its id.")
-@click.option("--limit", type=WholeNumber(min=1), metavar="N", help="List only the newest N runs.")
+@click.option("--limit", type=WholeNumber(min=1), help="List only the newest N runs.")
 def command(as_json: bool, limit: int | None) -> None:
     """List the runs in the store, oldest first."""
     from strakes.store import Store

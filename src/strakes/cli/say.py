@@ -30,6 +30,12 @@ def say_sentence(text: str, *, indent: int = 4) -> None:
     click.echo(broken(translate(for_terminal(text)), sys.stdout, indent=indent))
 
 
+def say_sentences(text: str) -> None:
+    """Print each line of a text as a sentence."""
+    for line in text.split("\n"):
+        say_sentence(line)
+
+
 def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
     """Return a finished line as ``say_sentence`` prints it on that stream."""
     import shutil

@@ -57,7 +57,8 @@ def command(
     """Run the study NAME on DIR. "strakes study list" lists the studies.
 
     With --against, both file systems are measured in turn, and the report says which is faster, with intervals.
-    The options about faults (--fault to --bmc-password-file) are for the study recovery only.
+    The options about faults (--fault to --bmc-password-file) are for the study recovery only, whose default fault is
+    mds-kill.
     """
     from strakes.cli.measure import measure
     from strakes.studies.against import Against

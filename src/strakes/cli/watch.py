@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from strakes.cli.numbers import NumberRange
-from strakes.cli.options import DIRECTORY, PATH, SECONDS, Output, OutputType, json_option, servers_option, words_of
+from strakes.cli.options import (
+    DIRECTORY,
+    PATH,
+    SECONDS,
+    Output,
+    OutputType,
+    json_option,
+    servers_option,
+    words_of,
+    write_document,
+    write_json,
+)
 from strakes.cli.say import say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
@@ -19,8 +31,8 @@ from strakes.units import counted
 if TYPE_CHECKING:
     from strakes.targets.target import Target
 
-_STORE_HELP = "Directory with the recorded data  [default: watch in the store of strakes]"
-_LEVEL_HELP = "A service level, such as 'p99 of create <= 20 ms in 99 % of minutes'; may be repeated."
+_STORE_HELP = "Directory with the recorded data.  [default: the directory watch in the store of strakes]"
+_LEVEL_HELP = "Service level to judge, such as 'p99 of create <= 20 ms in 99 % of minutes'. May be repeated."
 
 
 _alarms_option = click.option(
@@ -28,7 +40,6 @@ _alarms_option = click.option(
     type=NumberRange(0.001, 1000),
     default=1.0,
     show_default=True,
-    metavar="N",
     help="Accept this many false alarms a month, all series together.",
 )
 
@@ -79,7 +90,7 @@ def command() -> None:
 @click.option(
     "--metrics",
     metavar="[ADDRESS:]PORT",
-    help="Serve metrics for Prometheus on this port  [default address: 127.0.0.1]",
+    help="Serve metrics for Prometheus on this port.  [default address: 127.0.0.1]",
 )
 @click.option("--alertmanager", metavar="URL", callback=_web_address, help="Send alarms to this Alertmanager.")
 @click.option(
@@ -180,16 +191,11 @@ def _target(directory: Path, servers: Servers | None) -> Target:
 
 
 @command.command("report")
-@click.option("--since", type=SECONDS, default="30d", metavar="TIME", help="Report on the last TIME  [default: 30d]")
+@click.option("--since", type=SECONDS, default="30d", help="Report on the last TIME.  [default: 30d]")
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
 @click.option(
-    "--html",
-    "page",
-    type=OutputType(),
-    metavar="FILE",
-    default="watch.html",
-    help="Write the page to FILE  [default: watch.html]",
+    "--html", "page", type=OutputType(), default="watch.html", help="Write the page to FILE.  [default: watch.html]"
 )
 def report_command(since: float, store_directory: Path | None, levels: tuple[str, ...], page: Output) -> int:
     """Write a page: what changed, when, who caused it, and the service levels.
@@ -213,9 +219,7 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 @command.command("compare")
 @click.option("--before", required=True, metavar="DATE", help="End of the time before, such as 2026-11-01.")
 @click.option("--after", required=True, metavar="DATE", help="Start of the time after, such as 2026-11-02T06:00.")
-@click.option(
-    "--over", type=SECONDS, default="28d", metavar="TIME", help="Time to compare on each side  [default: 28d]"
-)
+@click.option("--over", type=SECONDS, default="28d", help="Time to compare on each side.  [default: 28d]")
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @json_option
 def compare_command(before: str, after: str, over: float, store_directory: Path | None, json: Output | None) -> int:
@@ -223,7 +227,6 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
 
     Exits with status 1 if a figure is SLOWER.
     """
-    import json as json_module
     import math
     from dataclasses import asdict
 
@@ -239,12 +242,10 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     gates = compare(ring.rows(times[0] - over, times[0]), ring.rows(times[1], times[1] + over))
     if not gates:
         raise BadInputError(
-            "nothing was seen in these times", where=str(ring.directory), remedy="Watch first: strakes watch DIR"
+            "nothing was recorded in these periods", where=str(ring.directory), remedy="Watch first: strakes watch DIR"
         )
-    if json is not None:
-        rows = [{key: None if value != value else value for key, value in asdict(gate).items()} for gate in gates]
-        json.write(json_module.dumps({"schema": 1, "figures": rows}, indent=1))
-    if json is None or json.path is not None:
+    rows = [{key: None if value != value else value for key, value in asdict(gate).items()} for gate in gates]
+    if write_json(json, {"schema": 1, "figures": rows}):
         for gate in gates:
             say(gate)
     return 1 if any(gate.verdict == "SLOWER" for gate in gates) else 0
@@ -273,7 +274,7 @@ def _store(directory: Path | None) -> Path:
     "--worse",
     type=click.Choice(["down", "up"]),
     default="down",
-    help="Direction that is worse; up for latencies  [default: down]",
+    help="Direction that is worse; up for latencies.  [default: down]",
 )
 @_alarms_option
 @json_option
@@ -293,8 +294,6 @@ def replay_command(
     FILE is a CSV file (--time and --value name its columns), or one recording of counters for each machine: output of
     lctl get_param, each after a line of ### and the Unix time.
     """
-    import json as json_module
-
     from strakes.watch.recorded import is_recording, readings
     from strakes.watch.replay import Columns, replay
     from strakes.watch.watch import Watch
@@ -323,14 +322,11 @@ def replay_command(
         }
         rate = result.alarms / result.months if result.months else 0.0
         summary = (
-            f"{result.series} series over {result.months:.1f} months: "
-            f"{counted(result.alarms, 'alarm')} without a cause "
-            f"({rate:.2f} a month), {counted(sum(bool(event.cause) for event in events), 'change')} with one; "
-            f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} passed over"
+            f"{result.series} series over {result.months:.1f} months: {counted(result.alarms, 'alarm')} without a "
+            f"cause ({rate:.2f} a month), {counted(sum(bool(event.cause) for event in events), 'change')} with one; "
+            f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"
         )
-    if json is not None:
-        json.write(json_module.dumps(document, indent=1))
-    if json is None or json.path is not None:
+    if write_document(json, dumps(document, indent=1)):
         for event in events:
             say(line(event))
         say(summary)

@@ -10,11 +10,9 @@ from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.language.width import padded
 from strakes.report.numbers import percent, show
-from strakes.report.summary import wrap
 from strakes.statistics.contrast import Verdict
 from strakes.units import counted
 
-_WIDTH = 100
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
 _MOST_UNLIKE = 8
 
@@ -33,7 +31,7 @@ def render(comparison: Comparison) -> str:
         "",
         translate(say_overall(comparison)),
         *([translate(f"  Needed to decide: {overall.needs}")] if overall.needs else []),
-        *wrap(say_scope(comparison), _WIDTH),
+        translate(say_scope(comparison)),
         "",
     ]
     ordered = order_cells(comparison)
@@ -42,8 +40,8 @@ def render(comparison: Comparison) -> str:
     needs = {cell.needs: 0 for cell in ordered if cell.needs}
     if needs:
         lines += ["", translate(f"Needed to decide INCONCLUSIVE cells: {'; or '.join(needs)}")]
-    for text in (*comparison.caution, *(f"Differs: {line}" for line in comparison.differs)):
-        lines += wrap(text, _WIDTH, most=4)
+    cautions = (*comparison.caution, *(f"Differs: {line}" for line in comparison.differs))
+    lines += [translate(for_terminal(text)) for text in cautions]
     if comparison.unlike:
         lines += ["", translate(f"Not compared ({len(comparison.unlike)}):")]
         lines += [

@@ -71,10 +71,10 @@ def compare_runs(
     cautions = _drift("A", [first for first, _ in measured]) + _drift("B", [other for _, other in measured])
     if _cleared(a.visits, b.visits):
         cautions.append(
-            "The ratios are those of these two runs, made at different times. How much runs of the same differ, one "
-            f"pair does not show, so nothing is called SAME, and only what exceeds {100 * ONE_PAIR:.0f} % and the "
-            "differences between the parts of each run is called a difference. Eight runs or more of each, made in "
-            "turn, tell more: strakes compare A1,A2,... B1,B2,...."
+            "The ratios are those of these two runs, made at different times. One pair does not show how much runs of "
+            "the same system differ. So nothing is called SAME, and a difference counts only if it exceeds "
+            f"{100 * ONE_PAIR:.0f} % and the differences between the parts of each run. Eight or more runs of each, "
+            "made in turn, show more: strakes compare A1,A2,... B1,B2,...."
         )
     cautions += overloaded("A", a) + overloaded("B", b)
     disturbed = any("has drift" in text or "overloaded" in text for text in cautions)
@@ -93,7 +93,7 @@ def compare_runs(
         cell.estimate is not None and cell.estimate.stopped_because == "imported" for pair in measured for cell in pair
     )
     if imported:
-        judged = [_of_imported(judgement) for judgement in judged]
+        judged = [_withheld(judgement, "") for judgement in judged]
         cautions.append(
             "Imported figures are single points, so there is no verdict on them; a verdict needs runs of strakes on "
             "both sides."
@@ -101,7 +101,8 @@ def compare_runs(
     held = [bool(held_back(first) or held_back(other)) for first, other in measured]
     if any(held):
         judged = [
-            _of_held_back(judgement) if limited else judgement for judgement, limited in zip(judged, held, strict=True)
+            _withheld(judgement, _FREELY) if limited else judgement
+            for judgement, limited in zip(judged, held, strict=True)
         ]
         cautions.append(
             f"{sum(held)} of {len(held)} figures were limited by --impact or --neighbour, so there is no verdict on "
@@ -142,34 +143,29 @@ def _overall(
     ratios = [between_runs(list(a.values()), list(b.values()))]
     (judgement,) = judge(ratios, confidence, margin, least=max(margin, ONE_PAIR))
     judgement = by_the_client(_of_one_pair(judgement), client, margin)
-    judgement = not_claimed(judgement) if disturbed else judgement
-    interval = judgement.ratio.interval
-    return Overall(
-        judgement.verdict,
-        judgement.ratio.median,
-        interval.low if interval else None,
-        interval.high if interval else None,
-        judgement.needs,
-    )
+    return overall_of(not_claimed(judgement) if disturbed else judgement)
 
 
 def _cell(cell: Measured, other: Measured, judgement: Judged) -> CellVerdict:
     assert cell.estimate is not None and other.estimate is not None
+    medians, runs = (cell.estimate.median, other.estimate.median), (cell.estimate.runs, other.estimate.runs)
+    return verdict_on(cell, judgement, medians, runs)
+
+
+def verdict_on(cell: Measured, judgement: Judged, medians: tuple[float, float], runs: tuple[int, int]) -> CellVerdict:
+    """Return what was judged of a cell, with the medians of A and B and how many runs each has."""
+    return CellVerdict(cell.id, cell.settings, cell.unit, *_told(judgement), *medians, *runs, judgement.needs)
+
+
+def overall_of(judgement: Judged) -> Overall:
+    """Return what was judged of all cells together."""
+    return Overall(*_told(judgement), judgement.needs)
+
+
+def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None]:
     interval = judgement.ratio.interval
-    return CellVerdict(
-        id=cell.id,
-        settings=cell.settings,
-        unit=cell.unit,
-        verdict=judgement.verdict,
-        ratio=judgement.ratio.median,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        median_a=cell.estimate.median,
-        median_b=other.estimate.median,
-        runs_a=cell.estimate.runs,
-        runs_b=other.estimate.runs,
-        needs=judgement.needs,
-    )
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return judgement.verdict, judgement.ratio.median, low, high
 
 
 def _of_one_pair(judgement: Judged) -> Judged:
@@ -182,15 +178,11 @@ def _of_one_pair(judgement: Judged) -> Judged:
 _IN_TURN = "several runs of each, made in turn: strakes compare A1,A2,... B1,B2,..."
 
 
-def _of_imported(judgement: Judged) -> Judged:
-    return Judged(Verdict.INCONCLUSIVE, replace(judgement.ratio, interval=None), "")
-
-
 _FREELY = "both measured without --impact and --neighbour, or at a quieter time"
 
 
-def _of_held_back(judgement: Judged) -> Judged:
-    return Judged(Verdict.INCONCLUSIVE, replace(judgement.ratio, interval=None), _FREELY)
+def _withheld(judgement: Judged, needs: str) -> Judged:
+    return Judged(Verdict.INCONCLUSIVE, replace(judgement.ratio, interval=None), needs)
 
 
 def not_claimed(judgement: Judged) -> Judged:
@@ -223,9 +215,8 @@ def overloaded(name: str, run: Run) -> list[str]:
         return []
     return [
         (
-            f"The machine of run {name} was already overloaded before the run: a load average of "
-            f"{float(load[0]):.1f} on "
-            f"{counted(cpus, 'CPU')}."
+            f"The machine of run {name} was already overloaded before the run: a load average of {float(load[0]):.1f} "
+            f"on {counted(cpus, 'CPU')}."
         )
     ]
 

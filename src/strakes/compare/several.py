@@ -12,8 +12,17 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from strakes.analysis.held_back import held_back
-from strakes.compare.comparison import CellVerdict, Comparison, Overall, Unlike
-from strakes.compare.runs import differences, facts_of, not_claimed, nothing_alike, overloaded, results_of
+from strakes.compare.comparison import Comparison, Unlike
+from strakes.compare.runs import (
+    differences,
+    facts_of,
+    not_claimed,
+    nothing_alike,
+    overall_of,
+    overloaded,
+    results_of,
+    verdict_on,
+)
 from strakes.compare.work import alike
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
@@ -98,31 +107,18 @@ def compare_several(
     judged, together = [_with_needs(judgement, margin) for judgement in judged], _with_needs(together, margin)
     if disturbed:
         judged, together = [not_claimed(judgement) for judgement in judged], not_claimed(together)
-    interval = together.ratio.interval
     cells = tuple(
-        CellVerdict(
-            id=row.a[0].id,
-            settings=row.a[0].settings,
-            unit=row.a[0].unit,
-            verdict=judgement.verdict,
-            ratio=judgement.ratio.median,
-            low=judgement.ratio.interval.low if judgement.ratio.interval else None,
-            high=judgement.ratio.interval.high if judgement.ratio.interval else None,
-            median_a=median(list(sides[0].values())),
-            median_b=median(list(sides[1].values())),
-            runs_a=len(sides[0]),
-            runs_b=len(sides[1]),
-            needs=judgement.needs,
+        verdict_on(
+            row.a[0], judgement, (median(list(own.values())), median(list(other.values()))), (len(own), len(other))
         )
-        for row, sides, judgement in zip(rows, medians, judged, strict=True)
+        for row, (own, other), judgement in zip(rows, medians, judged, strict=True)
     )
-    low, high = (interval.low, interval.high) if interval else (None, None)
     return Comparison(
         a=_facts(a),
         b=_facts(b),
         confidence=confidence,
         margin=margin,
-        overall=Overall(together.verdict, together.ratio.median, low, high, together.needs),
+        overall=overall_of(together),
         cells=cells,
         unlike=tuple(unlike),
         differs=tuple(differences(a[0], b[0])),

@@ -39,6 +39,13 @@ class Block:
             merged.blocks += block.blocks
         return merged
 
+    def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
+        """Yield all blocks within this one, whatever their depth, each with the names that lead to it."""
+        for block in self.blocks:
+            here = f"{path} {block.name}".lstrip()
+            yield here, block
+            yield from block.sections(here)
+
 
 def read_corosync(text: str, where: str) -> Block:
     """Read a text in braces. Raises BadInputError for braces that do not match.

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError
 from strakes.failover.cib_ties import Ties
-from strakes.failover.cib_values import TRUE, role_of, score, seconds
+from strakes.failover.cib_values import TRUE, is_true, role_of, score, seconds
 from strakes.failover.limits import too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 from strakes.failover.patterns import matches
@@ -85,6 +85,10 @@ class Cib:
             meta: dict[str, str] = {"promotable": "true"} if clone.tag == "master" else {}
             found[clone.get("id", "")] = meta | self._block(clone, "meta_attributes")
         return found
+
+    def promotable(self, clone: str) -> bool:
+        """Tell whether some copies of a clone are promoted; there may be no clone of that id."""
+        return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
     @cached_property
     def groups(self) -> dict[str, tuple[Primitive, ...]]:

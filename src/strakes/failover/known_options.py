@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -12,36 +12,22 @@ from importlib import resources
 
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "lvm", "by_hand")
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f")
-_SCORE = re.compile(r"[+-]?(\d+|INFINITY)", re.IGNORECASE)
 _TIME = re.compile(r"\+?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)
-_PATTERNS = {
-    "bool": re.compile("|".join(_BOOLEANS), re.IGNORECASE),
+# What values of a kind look like, and what is asked for where one does not.
+_KINDS = {
+    "bool": (re.compile("|".join(_BOOLEANS), re.IGNORECASE), "true or false"),
     # Pacemaker reads INFINITY, and agents a unit, where the metadata say integer.
-    "int": re.compile(r"[+-]?(\d+[a-z]*|INFINITY)", re.IGNORECASE),
-    "count": re.compile(r"\+?\d+[a-z]*", re.IGNORECASE),
-    "seconds": re.compile(r"\d+"),
-    "score": _SCORE,
-    "time": _TIME,
-    "signed-time": re.compile(rf"-\d+|{_TIME.pattern}", re.IGNORECASE),
-    "limit": re.compile(r"\+?(\d+|INFINITY)", re.IGNORECASE),
-    "percentage": re.compile(r"\d+%?"),
-    "card": re.compile(r"[\w.@-]+"),
-    "path": re.compile(r"/.*|[^/]*"),
-    "uri": re.compile(r"/.*|[\w+.-]+://.*"),
-}
-_WANTED = {
-    "bool": "true or false",
-    "int": "a whole number",
-    "count": "a whole number that is not negative",
-    "seconds": "a whole number of seconds without a unit",
-    "score": "a score",
-    "time": "a time such as 60s",
-    "signed-time": "a time such as 60s, or -1",
-    "limit": "a whole number that is not negative",
-    "percentage": "a percentage",
-    "card": "the name of a network card, without an alias",
-    "path": "a path that begins with /",
-    "uri": "a path that begins with /, or a URL",
+    "int": (re.compile(r"[+-]?(\d+[a-z]*|INFINITY)", re.IGNORECASE), "a whole number"),
+    "count": (re.compile(r"\+?\d+[a-z]*", re.IGNORECASE), "a whole number that is not negative"),
+    "seconds": (re.compile(r"\d+"), "a whole number of seconds without a unit"),
+    "score": (re.compile(r"[+-]?(\d+|INFINITY)", re.IGNORECASE), "a score"),
+    "time": (_TIME, "a time such as 60s"),
+    "signed-time": (re.compile(rf"-\d+|{_TIME.pattern}", re.IGNORECASE), "a time such as 60s, or -1"),
+    "limit": (re.compile(r"\+?(\d+|INFINITY)", re.IGNORECASE), "a whole number that is not negative"),
+    "percentage": (re.compile(r"\d+%?"), "a percentage"),
+    "card": (re.compile(r"[\w.@-]+"), "the name of a network card, without an alias"),
+    "path": (re.compile(r"/.*|[^/]*"), "a path that begins with /"),
+    "uri": (re.compile(r"/.*|[\w+.-]+://.*"), "a path that begins with /, or a URL"),
 }
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # So similar is a name that was meant to be the other one.
@@ -72,9 +58,10 @@ class Option:
             return "" if value.lower() in map(str.lower, words) else f"one of {', '.join(words)}"
         if ".." in self.kind:
             return _out_of_range(self.kind, value)
-        if self.kind not in _PATTERNS:
+        if self.kind not in _KINDS:
             return "" if value == self.kind else self.kind
-        return "" if _PATTERNS[self.kind].fullmatch(value.strip()) else _WANTED[self.kind]
+        pattern, wanted = _KINDS[self.kind]
+        return "" if pattern.fullmatch(value.strip()) else wanted
 
 
 def _out_of_range(kind: str, value: str) -> str:
@@ -103,12 +90,18 @@ def _tables() -> Mapping[str, str]:
     return found
 
 
+def _words(section: str) -> Iterator[str]:
+    """Yield the words of a section; of one that it names, such as @ssh, the words in its place."""
+    for word in _tables().get(section, "").split():
+        yield from _words(word) if word.startswith("@") else (word,)
+
+
 @cache
 def options_of(*sections: str) -> Mapping[str, Option]:
     """Return the options of all these sections by their names; empty where none of them is known."""
     found = {}
     for section in sections:
-        for word in _tables().get(section, "").split():
+        for word in _words(section):
             head, _, kind = word.partition(":")
             name = head.rstrip("!*")
             marks = head[len(name) :]
@@ -129,7 +122,7 @@ def advised_times(agent: str) -> Mapping[str, float]:
 
 
 @cache
-def deprecated() -> Mapping[str, str]:
+def newer_names() -> Mapping[str, str]:
     """Return what newer releases no longer have, each with what stands in its place."""
     return {name: newer for name, _, newer in (word.partition("=") for word in _tables()["deprecated"].split())}
 

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 
 # Pacemaker's own, where nothing else is said.
 DEFAULT_TIMEOUT_S = 20.0
+# Agents that watch networks and servers, each with the attribute of its node that it sets where nothing else is said.
+WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
+# Those of them that have a list of hosts to ask.
+PINGING = ("ping", "pingd", "healthLNET")
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,11 @@ class Operation:
     on_fail: str = ""
     enabled: bool = True
     requires: str = ""
+
+    @property
+    def repeats(self) -> bool:
+        """Tell whether this is a monitor that looks again and again, if it is enabled."""
+        return self.name == "monitor" and self.interval_s > 0
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,13 @@ class Primitive:
         """Return the time-out of an operation in seconds, also of one that is not configured."""
         operation = self.operation(name)
         return operation.timeout_s if operation else self.default_timeout_s
+
+    @property
+    def watched_attribute(self) -> str:
+        """Return the attribute of nodes that a watcher sets, empty for any other resource."""
+        if self.agent not in WATCHERS:
+            return ""
+        return self.values.get("name") or WATCHERS[self.agent] or f"ethmonitor-{self.values.get('interface', '')}"
 
     @property
     def is_drbd(self) -> bool:

@@ -167,6 +167,17 @@ def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
     return tuple(Resource(block, common) for top in blocks for block in top.all("resource"))
 
 
+def kib(rate: str) -> float | None:
+    """Read a rate, which is in KiB where it has no unit; None for what is no rate.
+
+    >>> kib("100M"), kib("512"), kib("4k"), kib("fast")
+    (102400.0, 512.0, 4.0, None)
+    """
+    factors = {"k": 1.0, "m": 1024.0, "g": 1024.0**2}
+    number, unit = (rate[:-1], rate[-1].lower()) if rate[-1:].lower() in factors else (rate, "k")
+    return float(number) * factors[unit] if number.isdecimal() else None
+
+
 def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str, str, str]:
     return own[0] or other[0], own[1] or other[1], own[2] or other[2]
 

@@ -15,6 +15,7 @@ from strakes.failover.cluster import Cluster
 from strakes.failover.description import read_description
 from strakes.failover.limits import MOST_DRBD
 from strakes.failover.node_files_read import holds_secrets, names_below, switched_on, without_secrets
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
 from strakes.regular_file import read_regular
@@ -74,6 +75,26 @@ class Setup:
         """Return the description, for rules that need it."""
         assert self.cluster is not None
         return self.cluster
+
+    @property
+    def simulated(self) -> Behaviour:
+        """Return what the policy engine does, for rules that need it."""
+        assert self.behaviour is not None
+        return self.behaviour
+
+    @property
+    def services(self) -> tuple[Primitive, ...]:
+        """Return Pacemaker's services, none where it is not configured."""
+        return self.cib.services if self.cib else ()
+
+    @property
+    def devices(self) -> tuple[Primitive, ...]:
+        """Return Pacemaker's fencing devices, none where it is not configured."""
+        return self.cib.devices if self.cib else ()
+
+    def bare(self, name: str, marks: str = "#") -> str:
+        """Return a file without its comments, which begin with one of the marks."""
+        return re.sub(rf"(?m)[{marks}].*$", "", self.texts.get(name, ""))
 
     def settings_of(self, *names: str) -> dict[str, str]:
         """Return the ``KEY=value`` lines of the first of these files that exists."""

@@ -17,7 +17,6 @@ from xml.etree import ElementTree as Xml
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.behaviour import Action, Behaviour, Snapshot
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import is_true
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
@@ -33,8 +32,6 @@ T = TypeVar("T")
 _TRANSITIONS = 4
 # Old enough for every release: tools refuse what was last changed by a newer release than their own.
 _OLD_FEATURES = "3.0.14"
-# The attribute that each agent sets where nothing else is said.
-_WATCHERS = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "ethmonitor": "", "healthLUSTRE": "lustred"}
 # Each needs a call of its own; clusters of more services have many that are alike.
 _MOST_FAILURES = 40
 
@@ -134,16 +131,14 @@ class _Simulation:
         """Yield what agents say on a node of the copies that may be promoted there."""
         hosts = {resource.name: [host.name for host in resource.hosts] for resource in self._setup.drbd}
         for one in self._cib.primitives:
-            promotable = is_true(self._cib.clones.get(one.clone, {}).get("promotable", "false"))
-            if promotable and node in hosts.get(one.values.get("drbd_resource", ""), (node,)):
+            if self._cib.promotable(one.clone) and node in hosts.get(one.values.get("drbd_resource", ""), (node,)):
                 yield f"master-{one.id}", "10000"
 
     @cached_property
     def _watched(self) -> tuple[tuple[str, str], ...]:
         attributes = {}
         for one in self._cib.primitives:
-            if one.agent in _WATCHERS:
-                name = one.values.get("name") or _WATCHERS[one.agent] or f"ethmonitor-{one.values.get('interface', '')}"
+            if name := one.watched_attribute:
                 hosts = len(one.values.get("host_list", "x").split())
                 factor = one.values.get("multiplier", "1")
                 attributes[name] = str(hosts * int(factor) if factor.isdecimal() else hosts)
@@ -207,11 +202,7 @@ def _answered(trials: Mapping[str, Future[T]]) -> dict[str, T]:
 
 def _monitors(service: Primitive) -> list[tuple[int, str]]:
     """Return the interval in milliseconds and the role of each monitor that is repeated."""
-    return [
-        (round(one.interval_s * 1000), one.role)
-        for one in service.operations
-        if one.name == "monitor" and one.interval_s > 0
-    ]
+    return [(round(one.interval_s * 1000), one.role) for one in service.operations if one.repeats]
 
 
 def _plain(identity: str) -> str:

@@ -207,10 +207,10 @@ def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
     if place == "sbd" and setup.sbd:
         yield "", "sbd", _of_values(setup.sbd)
     elif place == "multipath":
-        text = re.sub(r"(?m)[#!].*$", "", setup.texts.get("etc/multipath.conf", ""))
+        text = setup.bare("etc/multipath.conf", "#!")
         yield "", "multipath.conf", lambda key: re.findall(rf'(?m)\b{key}\s+"?([\w]+)', text)
     elif place == "nfs":
-        text = re.sub(r"(?m)[#;].*$", "", setup.texts.get("etc/nfs.conf", ""))
+        text = setup.bare("etc/nfs.conf", "#;")
         yield "", "nfs.conf", lambda key: re.findall(rf"(?m)^\s*{key}\s*=\s*(\S+)", text)
     elif place == "iscsi":
         yield "", "iscsid.conf", _of_values(setup.settings_of("etc/iscsi/iscsid.conf"))
@@ -333,7 +333,7 @@ def _of_services(setup: Setup) -> Iterator[tuple[str, Amount]]:
             if name == "stop" and amount.written and (longest is None or amount.value > longest.value):
                 longest = amount
         for each in one.operations:
-            if each.name == "monitor" and each.interval_s > 0:
+            if each.repeats:
                 yield "monitor-interval", Amount(one.id, where, "monitor interval", each.interval_s)
         yield from _own_waits(one, where)
         if one.agent == "ZFS":
@@ -405,7 +405,7 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
             wait_s = _systemd(value)
             # Zero is for ever, or, of old releases, nothing.
             if wait_s and key in ("TimeoutStopSec", "TimeoutSec"):
-                for one in setup.cib.services if setup.cib else ():
+                for one in setup.services:
                     # Of a template the instance is named: NAME@INSTANCE.
                     unit = re.sub(r"@.+", "@", one.agent.removesuffix(".service"))
                     if one.standard in ("systemd", "service") and re.sub(r"@.+", "@", program) == unit:
@@ -417,7 +417,7 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    multipath = re.sub(r"(?m)[#!].*$", "", setup.texts.get("etc/multipath.conf", ""))
+    multipath = setup.bare("etc/multipath.conf", "#!")
     every = re.search(r"\bpolling_interval\s+\"?(\d{1,9})", multipath)
     for tries in re.findall(r"\bno_path_retry\s+\"?(\w+)", multipath):
         if tries.isdecimal() or tries == "queue":

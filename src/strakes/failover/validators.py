@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import itertools
 import re
 import shutil
@@ -15,7 +14,7 @@ from typing import Literal
 from strakes.errors import EnvironmentLacksError
 from strakes.failover.blocks import read_corosync
 from strakes.failover.limits import too_much_to_ask
-from strakes.failover.rules.heartbeat import links_of
+from strakes.failover.rules.heartbeat import is_address, links_of
 from strakes.failover.setup import Setup
 from strakes.targets.command import CommandTimeout, Completed, run
 
@@ -121,11 +120,7 @@ def _resolved(text: str) -> str:
     numbers = itertools.count(1)
 
     def address(match: re.Match[str]) -> str:
-        try:
-            ipaddress.ip_address(match[3])
-        except ValueError:
-            return f"{match[1]}198.18.{match[2]}.{next(numbers)}"
-        return match[0]
+        return match[0] if is_address(match[3]) else f"{match[1]}198.18.{match[2]}.{next(numbers)}"
 
     return re.sub(r"(?m)^(\s*ring(\d)_addr:\s*)(\S+)", address, text)
 

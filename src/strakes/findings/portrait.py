@@ -73,7 +73,8 @@ class Finding:
     ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), inconclusive (measured, not
     enough), unknown (not measured; ``needs`` says what it would take). ``evidence`` lists cell ids. ``tone``: good /
     bad where the interval shows that the file system does this well / badly, else neutral. ``claims``: what it asserts
-    of ratios; all of a run hold together with its confidence.
+    of ratios; all of a run hold together with its confidence. ``in_bursts``: it stands on phases too short to show what
+    lasts.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Finding:
     needs: str = ""
     tone: Literal["good", "bad", "neutral"] = "neutral"
     claims: tuple[Claim, ...] = ()
+    in_bursts: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class Recommendation:
     confirmed: bool
     claims: tuple[Claim, ...] = ()
     median: float | None = None
+    in_bursts: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,7 @@ class Headline:
 
     label: str
     cell: str
+    in_bursts: bool = False
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ class Observation:
 class Measured:
     """One measure of one cell with everything observed for it, in time order.
 
-    ``settings`` are those of the cell and of the measure. ``lower_is_better`` for times. ``correlation``: of each run
+    ``settings`` are those of the cell and of the measure. ``lower_is_better`` for times. ``elsewhere``: another node
+    made what it read. ``correlation``: of each run
     with the run before it, beyond what their blocks have in common; 0 where that is not shown. ``step``: what a step of
     the clock is of the time that a run takes; 0 where times do not step.
     """
@@ -46,6 +47,7 @@ class Measured:
     estimate: CellEstimate | None
     correlation: float = 0.0
     step: float = 0.0
+    elsewhere: bool = False
 
     @property
     def lower_is_better(self) -> bool:

@@ -75,7 +75,7 @@ class Board:
     def _of_keys(self, text: str) -> dict[str, str]:
         document = json.loads(text or "{}")
         if not isinstance(document, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not a JSON object")
         return {key: str(value) for key, value in document.items() if key.startswith(f"{self._prefix}/")}
 
     def _of_volume(self, text: str) -> dict[str, str]:

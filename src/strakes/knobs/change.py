@@ -65,26 +65,13 @@ class Effective:
         return tuple(lines)
 
 
-class Change(Mapping[str, Effective]):
+class Change(dict[str, Effective]):
     """Knob -> what is in force; after the end of ``changed``, ``restored`` says what became of each place."""
 
-    def __init__(self) -> None:
-        self._effective: dict[str, Effective] = {}
+    def __init__(self, journal: str) -> None:
+        super().__init__()
         self.restored: tuple[Restored, ...] = ()
-        self.journal = ""
-
-    def __getitem__(self, name: str) -> Effective:
-        return self._effective[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._effective)
-
-    def __len__(self) -> int:
-        return len(self._effective)
-
-    def add(self, effective: Effective) -> None:
-        """Take in one knob that was changed."""
-        self._effective[effective.knob.name] = effective
+        self.journal = journal
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -118,9 +105,8 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
     """
     root = store or default_root()
     plan = _plan(target, values)
-    change = Change()
     journal = KnobJournal.begin(root, str(target.path), command_line())
-    change.journal = journal.id
+    change = Change(journal.id)
     try:
         try:
             _apply(target, plan, journal, change)
@@ -150,9 +136,8 @@ def set_values(
     """
     root = store or default_root()
     plan = _plan(target, values)
-    change = Change()
     journal = KnobJournal.begin(root, str(target.path), command_line())
-    change.journal = journal.id
+    change = Change(journal.id)
     try:
         _apply(target, plan, journal, change)
         if keep:
@@ -194,7 +179,7 @@ def _apply(
 ) -> None:
     for knob, wanted, places in plan:
         given = {place.name_with_host: _change_place(knob, place, wanted, journal, target.run) for place in places}
-        change.add(Effective(knob, wanted, given, in_force(target, knob)))
+        change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
 
 
 def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, ask: Runner) -> str | None:

@@ -1,17 +1,20 @@
-"""The catalogue of knobs, read strictly from ``catalogue/*.toml``: a wrong entry is named with its file and line."""
+"""The catalogue of knobs, read strictly from ``catalogue/*.toml``: a wrong entry is named with its file and line.
+
+What a file says at its top is said for every knob in it that does not say otherwise; ``{name}`` there is the knob's.
+"""
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.knobs.knob import ANSWERS, COUNTERPARTS, KINDS, WHERES, Knob
-from strakes.toml_file import Keys, TomlFile, parse_toml
+from strakes.toml_file import Keys, TomlFile, flag_value, one_of, parse_toml, text_value
 
 # What stands in braces in files and words, and is known of a target (bindings.py) or of the change.
 PLACEHOLDERS = ("device", "bdi", "instance", "file_system", "ceph", "volume")
@@ -19,30 +22,9 @@ _IN_WRITE = ("value", "place")
 _NAME = re.compile(r"[A-Za-z0-9_.:*-]+")
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("it is not a text")
-    return value
-
-
-def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
-    def check(value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"it must be one of: {', '.join(choices)}")
-        return str(value)
-
-    return check
-
-
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("it is not a number")
-    return value
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("it must be true or false")
     return value
 
 
@@ -62,7 +44,7 @@ def _command(allowed: tuple[str, ...]) -> Callable[[object], tuple[str, ...]]:
 
 
 def _file(value: object) -> str:
-    path = _text(value)
+    path = text_value(value)
     if not path.startswith(("/sys/", "/proc/sys/", "/proc/fs/")):
         raise ValueError("it is not a file in /sys or /proc")
     _check_placeholders(path, PLACEHOLDERS)
@@ -80,7 +62,7 @@ def _check_placeholders(text: str, allowed: tuple[str, ...]) -> None:
 
 
 def _pattern(value: object) -> str:
-    text = _text(value)
+    text = text_value(value)
     try:
         groups = re.compile(text, re.MULTILINE).groups
     except re.error as error:
@@ -91,7 +73,7 @@ def _pattern(value: object) -> str:
 
 
 def _link(value: object) -> str:
-    text = _text(value)
+    text = text_value(value)
     if not text.startswith("https://"):
         raise ValueError("it is not an https:// address")
     return text
@@ -111,13 +93,15 @@ def _name(value: object) -> str:
 
 
 _REQUIRED = ("name", "meaning", "kind", "where", "source")
+# How strakes reads and changes a knob itself: nothing for one that is changed by hand.
+_WAYS = ("file", "read", "write", "unset", "in_force", "answer")
 _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "name": _name,
-    "meaning": _text,
-    "kind": _one_of(KINDS),
-    "where": _one_of(WHERES),
+    "meaning": text_value,
+    "kind": one_of(KINDS),
+    "where": one_of(WHERES),
     "source": _link,
-    "unit": _text,
+    "unit": text_value,
     "least": _number,
     "most": _number,
     "choices": _words,
@@ -126,14 +110,14 @@ _CHECKS: Mapping[str, Callable[[object], Any]] = {
     "write": _command((*PLACEHOLDERS, *_IN_WRITE)),
     "unset": _command(PLACEHOLDERS),
     "in_force": _command(PLACEHOLDERS),
-    "answer": _one_of(ANSWERS),
+    "answer": one_of(ANSWERS),
     "field": _pattern,
-    "by_hand": _text,
-    "root": _flag,
-    "restart": _text,
-    "adjusts": _text,
+    "by_hand": text_value,
+    "root": flag_value,
+    "restart": text_value,
+    "adjusts": text_value,
     "not_from": _not_from,
-    "counterpart": _one_of(COUNTERPARTS),
+    "counterpart": one_of(COUNTERPARTS),
 }
 
 
@@ -150,34 +134,30 @@ def catalogue() -> tuple[Knob, ...]:
         key=lambda file: file.name,
     )
     for place in places:
-        more = load(place.read_text(encoding="utf-8"), place.name)
-        known = {knob.name for knob in knobs}
-        for number, knob in enumerate(more):
-            if knob.name in known:
-                file = TomlFile(place.name, place.read_text(encoding="utf-8"), {})
-                raise file.error(
-                    ("knob", number, "name"),
-                    f"two knobs are called {knob.name}",
-                    remedy="Give one of them another name.",
-                )
-        knobs += more
+        knobs += load(place.read_text(encoding="utf-8"), place.name, {knob.name for knob in knobs})
     return tuple(knobs)
 
 
-def load(text: str, name: str) -> tuple[Knob, ...]:
-    """Read the knobs of one file. Raises BadInputError with file, line and key."""
+def load(text: str, name: str, taken: Collection[str] = ()) -> tuple[Knob, ...]:
+    """Read the knobs of one file; names that are ``taken`` are another file's.
+
+    Raises BadInputError with file, line and key.
+    """
     file = parse_toml(text, name, "the catalogue")
-    for key in file.values:
-        if key not in ("file_systems", "knob"):
-            raise file.error((key,), f"unknown key {key!r}", remedy="A catalogue has file_systems and [[knob]] tables.")
+    common = {key: value for key, value in file.values.items() if key not in ("file_systems", "knob")}
+    for key, value in common.items():
+        if key not in _CHECKS or key == "name":
+            remedy = "A catalogue has file_systems, keys for all of its knobs, and [[knob]] tables."
+            raise file.error((key,), f"unknown key {key!r}", remedy=remedy)
+        _checked(file, (key,), _CHECKS[key], _with_name(value, key))
     file_systems = _checked(file, ("file_systems",), _words, file.values.get("file_systems"))
     entries = file.values.get("knob")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise file.error(("knob",), "the catalogue has no [[knob]] table", remedy="Add at least one [[knob]] table.")
     knobs: dict[str, Knob] = {}
     for number, entry in enumerate(entries):
-        knob = _knob(file, number, entry, file_systems)
-        if knob.name in knobs:
+        knob = _knob(file, number, entry, common, file_systems)
+        if knob.name in knobs or knob.name in taken:
             raise file.error(
                 ("knob", number, "name"), f"two knobs are called {knob.name}", remedy="Give one of them another name."
             )
@@ -185,8 +165,16 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
     return tuple(knobs.values())
 
 
-def _knob(file: TomlFile, number: int, entry: Mapping[str, object], file_systems: tuple[str, ...]) -> Knob:
+def _knob(
+    file: TomlFile,
+    number: int,
+    own: Mapping[str, object],
+    common: Mapping[str, object],
+    file_systems: tuple[str, ...],
+) -> Knob:
     at: Keys = ("knob", number)
+    taken = {key: value for key, value in common.items() if key not in _WAYS or "by_hand" not in own}
+    entry = {key: _with_name(value, own.get("name")) for key, value in (taken | dict(own)).items()}
     unknown = next((key for key in entry if key not in _CHECKS), None)
     if unknown is not None:
         raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=f"The keys are: {', '.join(_CHECKS)}.")
@@ -206,6 +194,12 @@ def _knob(file: TomlFile, number: int, entry: Mapping[str, object], file_systems
             remedy="The entries around it are examples.",
         )
     return knob
+
+
+def _with_name(value: object, name: object) -> object:
+    if not isinstance(value, list) or not isinstance(name, str):
+        return value
+    return [word.replace("{name}", name) if isinstance(word, str) else word for word in value]
 
 
 def _checked(file: TomlFile, keys: Keys, check: Callable[[object], Any], value: object) -> Any:

@@ -51,7 +51,7 @@ class GlusterLab(Lab[GlusterOptions]):
         """Refuse what cannot be, before anything is touched."""
         if options.bricks % options.replica:
             raise BadInputError(
-                f"the number of bricks, {options.bricks}, is no multiple of that of copies, {options.replica}",
+                f"the number of bricks, {options.bricks}, is not a multiple of the number of copies, {options.replica}",
                 remedy="Change --bricks or --replica.",
             )
         refuse_long_path(directory)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ipaddress
 import json
 import random
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
+from strakes.lab.ports import is_listening
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
 
@@ -37,9 +37,7 @@ class LabNetwork:
 
     def answers(self, port: int) -> bool:
         """Whether somebody listens on a port of the server."""
-        with socket.socket() as probe:
-            probe.settimeout(1.0)
-            return probe.connect_ex((self.server, port)) == 0
+        return is_listening(port, self.server)
 
 
 def make_network(site: LabSite) -> LabNetwork:
@@ -88,5 +86,5 @@ def _free_subnet(site: LabSite) -> ipaddress.IPv4Network:
         if not any(candidate.overlaps(route) for route in taken):
             return candidate
     raise EnvironmentLacksError(
-        f"{site.name} cannot be started: no private network is available", why="all tried networks are in use"
+        f"{site.name} cannot be started: no private network is available", why="all networks that were tried are in use"
     )

@@ -29,12 +29,12 @@ class NfsOptions(LabOptions):
     )
     vers: str = choice("4.2", "4.1", "4.0", text="Version of NFS.")
     nconnect: int = count(1, "Connections of the client to its server.")
-    rsize: int | None = maybe_size("Largest read request  [default: what client and server agree on]", least="4KiB")
-    wsize: int | None = maybe_size("Largest write request  [default: what client and server agree on]", least="4KiB")
+    rsize: int | None = maybe_size("Largest read request.  [default: what client and server agree on]", least="4KiB")
+    wsize: int | None = maybe_size("Largest write request.  [default: what client and server agree on]", least="4KiB")
     actimeo: int | None = maybe_count(
-        "Use cached attributes for N seconds  [default: 3 to 60]", least=0, most=3600, metavar="N"
+        "Use cached attributes for N seconds.  [default: 3 to 60]", least=0, most=3600, metavar="N"
     )
-    size: int = size("2GiB", "Capacity.", least="320MiB")
+    size: int = size("2GiB", "Capacity of the exported file system.", least="320MiB")
 
 
 class NfsLab(Lab[NfsOptions]):

@@ -26,11 +26,11 @@ def free_ports(count: int, *, avoid: Sequence[int] = ()) -> tuple[int, ...]:
     raise EnvironmentLacksError("this machine has no free ports", where=f"{LOOPBACK}, {_LOWEST} to {_HIGHEST}")
 
 
-def is_listening(port: int) -> bool:
+def is_listening(port: int, address: str = LOOPBACK) -> bool:
     """Whether somebody answers there."""
     with socket.socket() as probe:
         probe.settimeout(1.0)
-        return probe.connect_ex((LOOPBACK, port)) == 0
+        return probe.connect_ex((address, port)) == 0
 
 
 def _is_free(port: int) -> bool:

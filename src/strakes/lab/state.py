@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.errors import BadInputError
+from strakes.targets.marker import boot_id
 
 JOURNAL = "lab.jsonl"
 _FORMAT = 1
@@ -159,8 +160,3 @@ def _intact(lines: Sequence[bytes]) -> list[dict[str, Any]]:
         for line in lines:
             records.append(json.loads(line))  # noqa: PERF401 - those before the bad one are kept
     return records
-
-
-def boot_id() -> str:
-    """Return what tells this boot from others."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

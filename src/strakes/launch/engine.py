@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from strakes.errors import EnvironmentLacksError
@@ -202,9 +201,7 @@ class Engine(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _first_words(self, command: Sequence[str], process: EngineProcess) -> Hello:
@@ -271,7 +268,7 @@ class Engine(ABC):
         try:
             # A line that it cannot read has no id; ours is the only request that it has.
             if message["id"] not in (talk.id, ""):
-                self._log(f"it sent a message of another plan: {message}")
+                self._log(f"it sent a message about another plan: {message}")
             elif message["type"] == "progress":
                 talk.progress = from_record(Progress, message)
             elif message["type"] == "sample":
@@ -362,7 +359,7 @@ def _own_error(
     what = {
         "died": "the engine died",
         "limit": f"the plan did not end within {format_seconds(after_s)}",
-        "cancelled": "the plan did not stop in order when it was cancelled",
+        "cancelled": "the plan did not stop cleanly when it was cancelled",
         "silent": f"the engine sent nothing for {format_seconds(after_s)}",
     }[ended]
     where = dict(lost)
@@ -370,7 +367,7 @@ def _own_error(
         where |= {"phase": talk.progress.phase, "operation": talk.progress.name, "ranks_done": talk.progress.ranks_done}
     remedy = "Check that the file system answers. A server may be down, or the limit may be too short."
     if ended == "died":
-        killed = "Look in the kernel's log whether memory ran out; else somebody killed it."
+        killed = "See in the kernel's log whether memory ran out; otherwise somebody killed it."
         remedy = killed if "SIGKILL" in why else "Please report it."
     elif ended == "silent":
         remedy = "Check the host and its network. STRAKES_SILENCE_S sets how many seconds of silence are allowed."

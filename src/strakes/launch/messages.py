@@ -135,20 +135,9 @@ def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
 
 def hello_from_message(message: Mapping[str, Any]) -> Hello:
     """Read a ``hello`` message. Raises KeyError for a message that is not one."""
-    return Hello(
-        engine=str(message["engine"]),
-        host=str(message["host"]),
-        pid=int(message["pid"]),
-        backends=tuple(map(str, message["backends"])),
-        kinds=tuple(map(str, message["kinds"])),
-        clock=str(message["clock"]),
-        absent=dict(message.get("absent", {})),
-        mpi=str(message.get("mpi", "")),
-        nodes={str(node["host"]): len(node["ranks"]) for node in message.get("nodes", ())},
-        ranks={
-            f"{node['host']} {pid}": int(rank)
-            for node in message.get("nodes", ())
-            for rank, pid in zip(node["ranks"], node["pids"], strict=True)
-        },
-        clock_uncertainty_s=float(message.get("clock_uncertainty_s", 0.0)),
-    )
+    nodes = message.get("nodes", ())
+    counts = {node["host"]: len(node["ranks"]) for node in nodes}
+    ranks = {
+        f"{node['host']} {pid}": rank for node in nodes for rank, pid in zip(node["ranks"], node["pids"], strict=True)
+    }
+    return from_record(Hello, {**message, "nodes": counts, "ranks": ranks})

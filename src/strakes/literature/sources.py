@@ -68,7 +68,8 @@ SOURCES: Mapping[str, Source] = {
             omitted=(
                 Omitted(
                     "what replicating metadata costs",
-                    "it takes a replicated device and one without: strakes study replication-cost DIR --against DIR2",
+                    "it needs a replicated device and one without replication: strakes study replication-cost DIR "
+                    "--against DIR2",
                 ),
                 Omitted(
                     "the time to recover against the number of clients",

@@ -33,7 +33,9 @@ _NODE_LACKS = "this node cannot do what the plan asks for; others may"
 # As the engine words it, and the load from which a slow plan is the machine's fault.
 _OVER_LIMIT = "the plan took longer than its limit"
 _OVERLOAD = 3.0
-_HANGS = "The file system does not answer: check its servers, and measure again when they serve. --resume goes on."
+_HANGS = (
+    "The file system does not answer: check its servers, and measure again when they serve. --resume continues the run."
+)
 
 
 class RunPlan(Protocol):
@@ -131,7 +133,7 @@ def require_end(visit: Visit, site: Site) -> None:
             f"the service was interrupted in each of {MOST_INTERRUPTED} runs",
             where=f"{site.workspace.path} (cell {visit.cell})",
             why=" ".join([*map(str, visit.interruptions), *site.target.trouble()]),
-            remedy="See why its servers fail over, and measure when they no longer do: --resume goes on.",
+            remedy="See why its servers fail over, and measure when they no longer do: --resume continues the run.",
         )
     if not visit.ended_well:
         raise failure(visit.ended, visit.errors, f"{site.workspace.path} (cell {visit.cell})", site.target)

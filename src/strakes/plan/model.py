@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any, get_args
 
-from strakes.plan.left_out import usual_keys
-from strakes.plan.metadata import MetadataPhase
-from strakes.plan.mixed import MixedPhase, Part, PartPhase
-from strakes.plan.probe import ProbePhase
-from strakes.plan.small_files import SmallFilesPhase, flow_from_json
-from strakes.plan.stage import StagePhase
-from strakes.plan.stop import Stop
-from strakes.plan.training import TrainingPhase
-from strakes.plan.transfer import StreamPhase, TransferPhase, sizes_from_json
+from strakes.plan.phases import (
+    FlowOperation,
+    MixedPhase,
+    Part,
+    PartPhase,
+    ProbePhase,
+    SizeShare,
+    SmallFilesPhase,
+    StagePhase,
+    Stop,
+    StreamPhase,
+    TrainingPhase,
+    TransferPhase,
+    usual_keys,
+)
 
 WholePhase = PartPhase | StagePhase | TrainingPhase
 Phase = WholePhase | MixedPhase
@@ -30,6 +37,7 @@ PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_page
 class Plan:
     """A team of ``ranks`` and the phases it runs in order, with a barrier between them.
 
+    >>> from strakes.plan import MetadataPhase
     >>> plan = Plan(ranks=2, phases=(MetadataPhase("create", "file-create", "unique", items=10),))
     >>> plan.to_json()["team"], len(plan.fingerprint())
     ({'ranks': 2}, 16)
@@ -65,6 +73,12 @@ class Plan:
         del canonical["seed"]
         text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def made_elsewhere(self, phase_name: str) -> bool:
+        """Tell whether each rank works in that phase on what a rank of another node made."""
+        shifts = [getattr(phase, "rank_shift", 0) for phase in self.phases if phase.name == phase_name]
+        each = self.ranks_per_node or self.ranks
+        return any(each <= shift <= self.ranks - each for shift in shifts)
 
     def inside_ceph(self) -> bool:
         """Tell whether its directory is in a Ceph file system reached without a mount: all its phases are, or none."""
@@ -205,6 +219,7 @@ def placed(plan: Plan, placement: Mapping[str, str]) -> Plan:
 
     Raises BadInputError for a value that the schema does not take.
 
+    >>> from strakes.plan import MetadataPhase
     >>> placed(Plan(2, (MetadataPhase("create", "file-create", "unique", items=10),)), {"processors": "0-1"}).processors
     '0-1'
     """
@@ -228,41 +243,34 @@ def _phase_from_json(body: Mapping[str, object]) -> Phase:
     arguments = {key: _number(key, value) for key, value in body.items() if key not in ("kind", "stop")}
     stop = body.get("stop", {"rule": "amount"})
     assert isinstance(stop, Mapping)
-    if "hints" in arguments:
-        arguments["hints"] = _hints_from_json(arguments["hints"])
-    for key in ("read_sizes", "write_sizes"):
-        if key in arguments:
-            arguments[key] = sizes_from_json(arguments[key])
-    if "flow" in arguments:
-        arguments["flow"] = flow_from_json(arguments["flow"])
-    if "parts" in arguments:
-        arguments["parts"] = _parts_from_json(arguments["parts"])
+    for key in _NESTED.keys() & arguments.keys():
+        arguments[key] = _NESTED[key](arguments[key])
     if body["kind"] not in ("probe", "stage", "training"):
         arguments["stop"] = Stop(stop["rule"], float(stop["seconds"]) if "seconds" in stop else None)
     # Validated against the schema before: the kind is one of these and the keys are the fields'.
-    kinds: dict[object, Callable[..., Phase]] = {
-        "transfer": TransferPhase,
-        "metadata": MetadataPhase,
-        "stream": StreamPhase,
-        "small-files": SmallFilesPhase,
-        "probe": ProbePhase,
-        "stage": StagePhase,
-        "training": TrainingPhase,
-        "mixed": MixedPhase,
-    }
+    kinds: dict[object, Callable[..., Phase]] = {kind.kind: kind for kind in get_args(Phase)}
     return kinds[body["kind"]](**arguments)
 
 
-def _hints_from_json(hints: object) -> tuple[tuple[str, str], ...]:
-    assert isinstance(hints, Mapping)
-    return tuple(sorted(hints.items()))
+def _part(body: Mapping[str, Any]) -> Part:
+    phase = _phase_from_json(body["phase"])
+    assert not isinstance(phase, StagePhase | TrainingPhase | MixedPhase)
+    return Part(int(body["ranks"]), phase)
 
 
-def _parts_from_json(bodies: object) -> tuple[Part, ...]:
-    assert isinstance(bodies, list)
-    parts = []
-    for body in bodies:
-        phase = _phase_from_json(body["phase"])
-        assert not isinstance(phase, StagePhase | TrainingPhase | MixedPhase)
-        parts.append(Part(int(body["ranks"]), phase))
-    return tuple(parts)
+def _step(body: Mapping[str, Any]) -> FlowOperation:
+    return FlowOperation(body["op"], int(body.get("bytes", 0)), int(body.get("unit_bytes", 0)))
+
+
+def _sizes(shares: Sequence[Mapping[str, Any]]) -> tuple[SizeShare, ...]:
+    return tuple(SizeShare(int(share["bytes"]), int(share["percent"])) for share in shares)
+
+
+# Keys of a phase whose values have parts of their own.
+_NESTED: Mapping[str, Callable[[Any], object]] = {
+    "hints": lambda hints: tuple(sorted(hints.items())),
+    "read_sizes": _sizes,
+    "write_sizes": _sizes,
+    "flow": lambda steps: tuple(map(_step, steps)),
+    "parts": lambda bodies: tuple(map(_part, bodies)),
+}

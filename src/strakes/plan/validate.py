@@ -32,7 +32,7 @@ _BOUNDS = {
 }
 _PATTERNS = {
     "^[a-z0-9][a-z0-9-]{0,31}$": "1 to 32 of a-z, 0-9 and '-', not beginning with '-'",
-    "^[!-.0-~]{0,64}$": "0 to 64 visible characters without blanks and /",
+    "^[!-.0-~]{0,64}$": "0 to 64 visible characters without blanks or /",
     "^[!-~]{1,35}$": "a name of 1 to 35 visible characters without blanks",
     "^[!-~]{1,255}$": "1 to 255 visible characters without blanks",
     "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$": "a list of numbers such as 0-3,8",

@@ -84,7 +84,7 @@ def say_scarce(forecast: Forecast) -> str:
     parts, probability = forecast.likely
     names = " or ".join(PART_NAMES[part] for part in parts)
     which = (
-        ". Which of them is not known: no counter, no stated limit and no change of their number tells"
+        ". Which of them is not known: no counter, no stated limit and no change of their number tells them apart"
         if len(parts) > 1
         else ""
     )

@@ -21,7 +21,7 @@ def render_namespace(plan: NamespacePlan, commands: Sequence[tuple[str, ...]], *
         yield "Counting ended by --limit: what was not reached is missing. Give a larger --limit."
     count = len(plan.shares)
     what = f"{count} metadata target{'s' if count > 1 else ''}"
-    yield f"{what}: the busiest bears {plan.most:.0%}, a fair share is {1 / count:.0%}."
+    yield f"{what}: the busiest has {plan.most:.0%} of the load, a fair share is {1 / count:.0%}."
     for share in plan.shares:
         below = counted(len(share.directories), "directory", "directories")
         yield f"target {share.target}: {share.load:.0%} of the load, {below}"

@@ -35,7 +35,7 @@ def render_beside(portrait: Portrait, systems: Sequence[System], source: str) ->
     )
     lines = [head]
     if not any(nodes / _LIKE <= system.nodes <= nodes * _LIKE for system in alike):
-        lines.append(f"  none of about {counted(nodes, 'client node')}: these are the nearest")
+        lines.append(f"  none with about {counted(nodes, 'client node')}: these are the nearest")
     for phase, labels in _PHASES:
         cell = _cell(portrait, labels)
         if cell is None:
@@ -81,7 +81,7 @@ def place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
 
 def _cell(portrait: Portrait, labels: Sequence[str]) -> CellEstimate | None:
     standing = headlines_of(portrait)
-    return next((cell for label in labels for name, cell in standing if name.startswith(label)), None)
+    return next((cell for label in labels for line, cell in standing if line.label.startswith(label)), None)
 
 
 def _interval(cell: CellEstimate, nodes: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from strakes.findings.portrait import CellEstimate, Portrait
+from strakes.findings.portrait import CellEstimate, Headline, Portrait
 from strakes.report.numbers import when
 from strakes.units import format_bytes, format_seconds
 
@@ -31,10 +31,10 @@ def created(portrait: Portrait) -> str:
     return when(portrait.run["created"]) if "created" in portrait.run else ""
 
 
-def headlines_of(portrait: Portrait) -> list[tuple[str, CellEstimate]]:
-    """Return the label and the cell of each headline whose cell the portrait has."""
+def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:
+    """Return each headline whose cell the portrait has, with that cell."""
     cells = {cell.id: cell for cell in portrait.cells}
-    return [(headline.label, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
+    return [(headline, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
 
 
 def size_of(target: Mapping[str, Any]) -> str:

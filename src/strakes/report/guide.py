@@ -9,8 +9,9 @@ from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
-from strakes.report.numbers import figures_of, percent, show_interval_of, show_width
+from strakes.report.numbers import figures_of, listed, percent, show_interval_of, show_width
 from strakes.report.sections import VERDICTS
+from strakes.report.words import reserve
 from strakes.units import counted, format_bytes
 
 _NO_ADVICE = "No setting is recommended: none is shown to be the best. What is not known is listed below."
@@ -55,7 +56,7 @@ def _advice(portrait: Portrait) -> Iterator[str]:
             recommendation.setting,
             f"**{_text(recommendation.value)}**",
             recommendation.reason,
-            show_interval_of(recommendation.interval, median=recommendation.median),
+            listed(show_interval_of(recommendation.interval, median=recommendation.median), reserve(recommendation)),
         )
         for recommendation in confirmed
     ]
@@ -78,13 +79,8 @@ def _expect(portrait: Portrait) -> Iterator[str]:
     yield from _heading("What to expect")
     confidence = percent(standing[0][1].confidence)
     rows = [
-        (
-            label,
-            figures_of(cell)[0],
-            ", ".join(filter(None, (figures_of(cell)[1], show_width(cell)))),
-            str(cell.runs),
-        )
-        for label, cell in standing
+        (line.label, figures_of(cell)[0], listed(figures_of(cell)[1], show_width(cell), reserve(line)), str(cell.runs))
+        for line, cell in standing
     ]
     yield from _table(("", "median", f"{confidence} interval", "runs"), rows)
 
@@ -172,9 +168,9 @@ def _own(portrait: Portrait) -> Iterator[str]:
 def _statements(findings: Sequence[Finding]) -> Iterator[str]:
     for finding in findings:
         interval = "" if finding.interval is None else f" [{_text(show_interval_of(finding.interval))}]"
-        verdict = "" if finding.verdict == "measured" else f" ({_text(VERDICTS[finding.verdict])})"
+        verdict = listed("" if finding.verdict == "measured" else VERDICTS[finding.verdict], reserve(finding))
         needs = f" {_text(f'Needed: {finding.needs}.')}" if finding.needs else ""
-        yield f"- {_text(finding.statement)}{verdict}{interval}{needs}"
+        yield f"- {_text(finding.statement)}{f' ({_text(verdict)})' if verdict else ''}{interval}{needs}"
     if findings:
         yield ""
 

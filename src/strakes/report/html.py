@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from strakes.findings.portrait import CellEstimate, Portrait, Recommendation
+from strakes.findings.portrait import CellEstimate, Headline, Portrait, Recommendation
 from strakes.language.page import translate_page
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.notices import notices, omissions
@@ -20,6 +20,7 @@ from strakes.report.numbers import (
     flat_facts,
     label_of,
     level_of,
+    listed,
     percent,
     show_interval_of,
     show_width,
@@ -28,7 +29,7 @@ from strakes.report.published import published
 from strakes.report.sections import Section, Statement, foremost, sections, statement
 from strakes.report.sources import SOURCES
 from strakes.report.tables import CellTable, tables_of
-from strakes.report.words import explained, title_of_warning
+from strakes.report.words import explained, reserve, title_of_warning
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -40,7 +41,7 @@ MOST_OPEN = 5
 
 @dataclass(frozen=True)
 class HeadlineRow:
-    """A headline with the value of the cell it stands on."""
+    """A headline with the value of the cell it stands on; ``width``: what is said of its interval."""
 
     label: str
     settings: str
@@ -61,6 +62,7 @@ class RecommendationCard:
     interval: str
     confirmed: bool
     evidence: tuple[CellTable, ...]
+    reserve: str
 
 
 def render_html(portrait: Portrait) -> str:
@@ -72,7 +74,7 @@ def render_html(portrait: Portrait) -> str:
     page = _resource("templates", "page.js")
     facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
     cells = {cell.id: cell for cell in portrait.cells}
-    rows = [_headline(label, cell) for label, cell in headlines_of(portrait)]
+    rows = [_headline(line, cell) for line, cell in headlines_of(portrait)]
     return render_page(
         "report.html.j2",
         title=title_of(portrait),
@@ -115,11 +117,12 @@ def plotly_bundle() -> str:
     return _resource("vendor", PLOTLY)
 
 
-def _headline(label: str, cell: CellEstimate) -> HeadlineRow:
+def _headline(line: Headline, cell: CellEstimate) -> HeadlineRow:
     settings = ", ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in cell.settings.items())
     # One that changed its level has no single figure.
     median, interval = figures_of(cell)
-    return HeadlineRow(label, settings, median, interval, show_width(cell), cell.runs, cell.warnings)
+    width = listed(show_width(cell), reserve(line))
+    return HeadlineRow(line.label, settings, median, interval, width, cell.runs, cell.warnings)
 
 
 def _recommendation(recommendation: Recommendation, cells: Mapping[str, CellEstimate]) -> RecommendationCard:
@@ -131,6 +134,7 @@ def _recommendation(recommendation: Recommendation, cells: Mapping[str, CellEsti
         show_interval_of(recommendation.interval, median=recommendation.median),
         recommendation.confirmed,
         evidence,
+        reserve(recommendation),
     )
 
 

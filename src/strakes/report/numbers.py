@@ -76,7 +76,7 @@ def show_width(cell: CellEstimate, dash: str = "–") -> str:
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
         runs = f"most runs {show_range(low, high, cell.unit, show(cell.median, cell.unit), dash)}"
-    return ", ".join(filter(None, (wide, runs)))
+    return listed(wide, runs)
 
 
 # Of so many levels at most is told.
@@ -100,6 +100,15 @@ def show_levels(levels: Sequence[float], unit: str, *, by_turns: bool = False) -
     if len(shown) == 1:
         return f"{shown[0]} for a time"
     return f"{shown[0]} or {shown[-1]} by turns" if by_turns else " then ".join(shown)
+
+
+def listed(*texts: str) -> str:
+    """Return those of the texts that are not empty, with commas between them.
+
+    >>> listed("2–30 s", "", "varied 15-fold")
+    '2–30 s, varied 15-fold'
+    """
+    return ", ".join(filter(None, texts))
 
 
 def show_bounds(interval: IntervalOf, dash: str = "–", beside: str = "") -> str:

@@ -14,6 +14,7 @@ from strakes.literature.tables import Beside, beside, scale, statements
 from strakes.report.numbers import show, show_bounds, show_interval
 from strakes.report.sources import SOURCES as PAPERS
 from strakes.report.summary import wrap
+from strakes.report.words import reserve
 
 _WIDTH = 100
 # A source may leave many comparisons open; a screen has room for so many of them. S5 alone has seven statements.
@@ -102,8 +103,9 @@ def _found(findings: Sequence[Finding]) -> list[str]:
 
 
 def _bounds(finding: Finding) -> str:
-    """Return the interval in short, where there is one."""
-    return "" if finding.interval is None else f" [{show_bounds(finding.interval, ' - ')}]"
+    """Return the interval in short, where there is one, and what else is said of the finding."""
+    interval = "" if finding.interval is None else f" [{show_bounds(finding.interval, ' - ')}]"
+    return f"{interval} ({reserve(finding)})" if finding.in_bursts else interval
 
 
 def _against(portraits: Sequence[Portrait]) -> bool:

@@ -14,6 +14,7 @@ from strakes.report.numbers import show_bounds, show_interval_of
 from strakes.report.servers import ServerTable, server_table
 from strakes.report.sources import SOURCES
 from strakes.report.tables import CellTable, tables_of
+from strakes.report.words import reserve
 
 VERDICTS: Mapping[str, str] = {
     "measured": "measured",
@@ -36,6 +37,7 @@ class Statement:
     needs: str
     study: str
     tone: str
+    reserve: str
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def statement(finding: Finding) -> Statement:
         finding.needs,
         finding.study,
         finding.tone,
+        reserve(finding),
     )
 
 

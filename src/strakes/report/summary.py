@@ -24,8 +24,8 @@ from strakes.report.facts import (
     title_of,
 )
 from strakes.report.notices import Notice, notices
-from strakes.report.numbers import figures_of, percent, show_bounds, show_interval_of, show_width
-from strakes.report.words import name_of_warning, title_of_warning
+from strakes.report.numbers import figures_of, listed, percent, show_bounds, show_interval_of, show_width
+from strakes.report.words import name_of_warning, reserve, title_of_warning
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -170,12 +170,12 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
         return [_plain(translate(no_headline(portrait)))]
     rows = [
         (
-            translate(for_terminal(label)),
+            translate(for_terminal(line.label)),
             translate(figures_of(cell)[0]),
-            ", ".join(filter(None, (f"[{translate(_interval(cell))}]", translate(show_width(cell))))),
+            listed(f"[{translate(_interval(cell))}]", translate(listed(show_width(cell), reserve(line)))),
             str(cell.runs),
         )
-        for label, cell in standing[:MOST_HEADLINES]
+        for line, cell in standing[:MOST_HEADLINES]
     ]
     confidence = percent(standing[0][1].confidence)
     header = tuple(map(translate, ("Headlines", "median", f"{confidence} interval", "runs")))
@@ -247,7 +247,7 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     """Return one line where it fits, else the gain on lines of its own: nothing of it is cut."""
     label = f"  {translate(for_terminal(recommendation.setting))} = "
     value = translate(for_terminal(recommendation.value))
-    proof = "confirmed" if recommendation.confirmed else "not confirmed"
+    proof = listed("confirmed" if recommendation.confirmed else "not confirmed", reserve(recommendation))
     told = show_interval_of(recommendation.interval, DASH, recommendation.median)
     gain = ", ".join(map(translate, (told, proof)))
     style = "bold green" if recommendation.confirmed else "bold"
@@ -310,6 +310,7 @@ _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 
 def _trait(finding: Finding, width: int) -> list[_Line]:
     bounds = "" if finding.interval is None else f" [{translate(show_bounds(finding.interval, DASH))}]"
+    bounds += f" ({translate(reserve(finding))})" if finding.in_bursts else ""
     sign, style = _SIGNS[finding.tone]
     first, *rest = wrapped(translate(for_terminal(finding.statement)) + bounds, width - 4)
     return [((f"  {sign} ", style), (first, "")), *(_plain(f"    {line}") for line in rest)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from strakes.findings.portrait import Finding, Headline, Recommendation
+
 # What each warning says, as short as it can be said.
 WARNINGS: Mapping[str, str] = {
     "background-load": "Others were at work when the run began",
@@ -14,16 +16,16 @@ WARNINGS: Mapping[str, str] = {
     "cache-suspect": "A cache answered, at least in part",
     "cache-unseen": "The client has a cache of its own that may have answered",
     "clock-jump": "The clock was set during the run",
-    "dependent-runs": "Runs resemble the run before them",
+    "dependent-runs": "Runs may resemble the run before them",
     "direct-refused": "The file system refuses O_DIRECT",
     "drift": "Everything became faster or slower during the run",
     "few-runs": "Too few runs for an interval",
-    "fits-servers-memory": "What was moved fits into caches of servers",
+    "fits-servers-memory": "The data that was moved fits into the servers' caches",
     "gave-way": "The measurement gave way to other users",
     "held-back": "The load was limited, so the file system may do more",
-    "hybrid-io": "The client made direct calls of buffered ones",
+    "hybrid-io": "The client turned buffered calls into direct ones",
     "imported": "Another tool measured this: single points without intervals",
-    "imported-note": "A remark of the reader of the imported file",
+    "imported-note": "A remark about how the imported file was read",
     "impossible-rate": "Faster than links or memory can be",
     "interval-not-reached": "The interval is wider than was asked for",
     "left-out": "Runs under other limits were left out",
@@ -106,6 +108,11 @@ def name_of_warning(code: str) -> str:
     ('work cut short', 'new kind')
     """
     return IN_BRIEF.get(code) or code.replace("-", " ")
+
+
+def reserve(said: Headline | Finding | Recommendation) -> str:
+    """Return what is said of anything that stands on phases too short to show what lasts, otherwise nothing."""
+    return "in bursts" if said.in_bursts else ""
 
 
 def explained(text: str) -> str:

@@ -38,6 +38,9 @@ _LONGEST = 200
 _MOST = 0.95
 # Of some fifty values the range covers the median all but certainly; a normal quantile needs what is below 1.
 _MOST_CONFIDENCE = 1 - 1e-12
+# Errors at which it is known how far the median of an autoregression may be off; others lie on straight lines between.
+_ERRORS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+_SERIES_OF_TAILS = 20_000
 # Of a single series of fewer values nothing is known, and they are taken to depend on each other so much.
 FEWEST_OF_ONE = 8
 UNKNOWN = 0.9
@@ -63,6 +66,19 @@ def pooled_correlation(series: Sequence[Sequence[float]], underrated: float = _U
     if median([_held_against(runs, correlation, 1 - low) for runs, correlation in known]) <= 0:
         return 0.0
     return min(_MOST, max(0.0, median([_held_against(runs, correlation, high) for runs, correlation in known])))
+
+
+def more_than_chance(called: int, series: int, error: float) -> bool:
+    """Whether so many of the series are surely more than are called dependent without being it.
+
+    >>> more_than_chance(2, 19, 0.01), more_than_chance(4, 19, 0.01)
+    (False, True)
+    """
+    chance = sum(
+        math.comb(series, number) * _CALLED**number * (1 - _CALLED) ** (series - number)
+        for number in range(called, series + 1)
+    )
+    return chance <= error
 
 
 def greatest_correlation(series: Sequence[Sequence[float]], error: float = 0.1) -> float:
@@ -124,10 +140,7 @@ def _shown_by(runs: int) -> NDArray[np.float64]:
     fresh = np.random.default_rng(runs).standard_normal((_SERIES, runs))
     rows = []
     for correlation in _CORRELATIONS:
-        series = fresh.copy()
-        for run in range(1, runs):
-            series[:, run] = correlation * series[:, run - 1] + math.sqrt(1 - correlation**2) * fresh[:, run]
-        ranks = series.argsort(axis=1).argsort(axis=1) - (runs - 1) / 2
+        ranks = _autoregressions(fresh, correlation).argsort(axis=1).argsort(axis=1) - (runs - 1) / 2
         rows.append((ranks[:, 1:] * ranks[:, :-1]).sum(axis=1) / (ranks**2).sum(axis=1))
     return np.array(rows)
 
@@ -197,12 +210,14 @@ def dependent_interval(values: Sequence[float], confidence: float, correlation: 
     """Return an interval for the median of values that resemble the one before them so much.
 
     As much wider as their standard error is larger: one of a higher confidence, or where so few values have none, the
-    range of the values with what is lacking added. None where even independent values would have none.
+    range of the values with what is lacking added, at least as much as simulated autoregressions need: values that
+    resemble each other also scatter less among themselves than they are off. None where even independent values would
+    have none.
 
     >>> values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     >>> intervals = [dependent_interval(values, 0.9, correlation) for correlation in (0.0, 0.8)]
-    >>> [round(interval.high - interval.low, 2) for interval in intervals]
-    [3.66, 11.46]
+    >>> [round(interval.high - interval.low, 1) for interval in intervals]
+    [3.7, 12.1]
     """
     if correlation <= 0 or len(values) < smallest_runs(confidence):
         return interpolated_interval(values, confidence)
@@ -213,5 +228,37 @@ def dependent_interval(values: Sequence[float], confidence: float, correlation: 
     if wanted <= reached:
         interval = interpolated_interval(values, min(2 * normal.cdf(wanted) - 1, most))
         return interval and replace(interval, confidence=confidence)
-    middle, longer = median(values), wanted / reached
+    middle, longer = median(values), max(wanted / reached, _ranges_off(len(values), confidence, correlation))
     return Interval(middle - longer * (middle - min(values)), middle + longer * (max(values) - middle), confidence)
+
+
+def _ranges_off(runs: int, confidence: float, correlation: float) -> float:
+    """Return how far the median of an autoregression is off, beside how far its farthest value on that side is."""
+    place = min(max(bisect_left(_CORRELATIONS, correlation), 1), len(_CORRELATIONS) - 1)
+    low, high = _CORRELATIONS[place - 1 : place + 1]
+    error = min(max(1 - confidence, _ERRORS[-1]), _ERRORS[0])
+    late = min(max(sum(error < known for known in _ERRORS), 1), len(_ERRORS) - 1)
+    share = math.log(_ERRORS[late - 1] / error) / math.log(_ERRORS[late - 1] / _ERRORS[late])
+    below, above = (
+        early * (1 - share) + last * share
+        for early, last in (_tails_off(min(runs, _LONGEST), each)[late - 1 : late + 1] for each in (low, high))
+    )
+    return below + (above - below) * (correlation - low) / (high - low)
+
+
+@lru_cache(maxsize=1024)
+def _tails_off(runs: int, correlation: float) -> tuple[float, ...]:
+    import numpy as np
+
+    series = _autoregressions(np.random.default_rng(runs).standard_normal((_SERIES_OF_TAILS, runs)), correlation)
+    middle = np.median(series, axis=1)
+    sides = np.where(middle > 0, middle - series.min(axis=1), series.max(axis=1) - middle)
+    return tuple(np.quantile(np.abs(middle) / sides, 1 - np.array(_ERRORS)).tolist())
+
+
+def _autoregressions(fresh: NDArray[np.float64], correlation: float) -> NDArray[np.float64]:
+    """Return a series of variance 1 for each row of independent values."""
+    series = fresh.copy()
+    for run in range(1, fresh.shape[1]):
+        series[:, run] = correlation * series[:, run - 1] + math.sqrt(1 - correlation**2) * fresh[:, run]
+    return series

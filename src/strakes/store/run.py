@@ -76,11 +76,11 @@ class Run:
             if key not in manifest:
                 raise self.damaged(f"{key!r} is missing", "run.json")
             if not isinstance(manifest[key], kind):
-                raise self.damaged(f"{key!r} is of another type", "run.json")
+                raise self.damaged(f"{key!r} has the wrong type", "run.json")
         try:
             datetime.fromisoformat(manifest["created"])
         except ValueError as error:
-            raise self.damaged(f"{'created'!r} is of another type", "run.json") from error
+            raise self.damaged(f"{'created'!r} has the wrong type", "run.json") from error
         return manifest
 
     @property
@@ -95,9 +95,9 @@ class Run:
         environment = self._read_document("environment.json")
         for key, kind in _ENVIRONMENT.items():
             if not isinstance(environment.get(key, kind()), kind):
-                raise self.damaged(f"{key!r} is of another type", "environment.json")
+                raise self.damaged(f"{key!r} has the wrong type", "environment.json")
         if not all(isinstance(load, int | float) for load in environment.get("load_average", ())):
-            raise self.damaged(f"{'load_average'!r} is of another type", "environment.json")
+            raise self.damaged(f"{'load_average'!r} has the wrong type", "environment.json")
         return environment
 
     @cached_property

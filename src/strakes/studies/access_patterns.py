@@ -10,9 +10,18 @@ from strakes.findings.portrait import Figure, Finding, Headline, Reference, Sett
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.report.words import PATTERNS
-from strakes.studies.compose import NO_COST, PROMISING, Tone, better_ratio, ratio_finding, series
+from strakes.studies.compose import (
+    NO_COST,
+    PROMISING,
+    WRITE_AND_READ,
+    Tone,
+    better_ratio,
+    ratio_finding,
+    series,
+    write_and_read,
+)
 from strakes.studies.seven import seven_findings
-from strakes.studies.study import Advice, Context, Study
+from strakes.studies.study import BANDWIDTH, Advice, Context, Study
 from strakes.units import KIB, MIB, counted, format_bytes
 
 _SURVEY_SIZES = (64 * KIB, MIB)
@@ -58,10 +67,10 @@ class AccessPatterns(Study):
             for pattern in _NAMES:
                 if size > amount:
                     cells.append(
-                        SkippedCell(
-                            self.name,
-                            {"pattern": pattern, "transfer_bytes": size},
+                        self.skipped(
                             f"needs more than the {format_bytes(amount)} per rank that fit",
+                            pattern=pattern,
+                            transfer_bytes=size,
                         )
                     )
                 else:
@@ -104,16 +113,11 @@ class AccessPatterns(Study):
                 (Measure("read", "bytes_per_s", {"operation": "read"}),),
                 precision=_WHOLE_PRECISION if context.full else None,
             )
-        layout = "file-per-process" if pattern == "MFWA" else "shared-file"
-        access = "strided" if pattern == "SFSA strided" else "segmented"
-        block, segments = (size, amount // size) if access == "strided" else (amount, 1)
-        write = TransferPhase("write", "write", layout, access, size, block, segments, sync="fsync", stop=stop)  # type: ignore[arg-type]
-        read = TransferPhase("read", "read", layout, access, size, block, segments, cache="drop", stop=stop)  # type: ignore[arg-type]
-        measures = (
-            Measure("write", "bytes_per_s", {"operation": "write"}),
-            Measure("read", "bytes_per_s", {"operation": "read"}),
-        )
-        return Cell(self.name, key, settings, Plan(ranks, (write, read), context.seed), measures)
+        if pattern == "SFSA strided":
+            phases = write_and_read(size, size, stop, "shared-file", "strided", amount // size)
+        else:
+            phases = write_and_read(size, amount, stop, "file-per-process" if pattern == "MFWA" else "shared-file")
+        return Cell(self.name, key, settings, Plan(ranks, phases, context.seed), WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth by request size, and by clients where they vary, with what S5 published."""
@@ -128,49 +132,38 @@ class AccessPatterns(Study):
             ),
         }
         return [
-            Figure(
-                self.name,
-                f"{self.title}: {operation}s",
-                self.question,
-                "request size",
-                "B",
-                "log",
-                "bandwidth",
-                "B/s",
-                tuple(
+            self.figure(
+                [
                     line
                     for pattern, name in _NAMES.items()
                     for line in series(
                         name, results.where(operation=operation, pattern=pattern, axis="requests"), "transfer_bytes"
                     )
-                ),
-                (theirs[operation],),
+                ],
+                ("request size", "B", "log"),
+                BANDWIDTH,
+                theirs[operation],
+                title=f"{self.title}: {operation}s",
             )
             for operation in ("write", "read")
         ] + [
-            Figure(
-                self.name,
-                f"{self.title}: {operation}s against clients",
-                "How does the rate change as clients are added?",
-                "clients (ranks of this node)",
-                "",
-                "log",
-                "bandwidth of all clients",
-                "B/s",
-                tuple(
+            self.figure(
+                [
                     line
                     for pattern, name in _NAMES.items()
                     for line in series(
                         name, results.where(operation=operation, pattern=pattern, axis="clients"), "ranks"
                     )
+                ],
+                ("clients (ranks of this node)", "", "log"),
+                ("bandwidth of all clients", "B/s"),
+                Reference(
+                    "S5",
+                    "S5 (1 - 40 clients): a file per client settles; contiguous segments are better, but lose "
+                    "with clients",
                 ),
-                (
-                    Reference(
-                        "S5",
-                        "S5 (1 - 40 clients): a file per client settles; contiguous segments are better, but lose "
-                        "with clients",
-                    ),
-                ),
+                title=f"{self.title}: {operation}s against clients",
+                question="How does the rate change as clients are added?",
             )
             for operation in ("write", "read")
             if results.where(axis="clients")

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Finding, Headline, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.statistics.comparison import Judged, block_scores, common_correlation, judge, within_blocks
 from strakes.statistics.contrast import Verdict, bonferroni
 from strakes.statistics.interval import smallest_runs
+from strakes.studies.compose import interval_of
 from strakes.studies.study import Context, Study
 
 PREFIX = "against:"
@@ -130,39 +131,27 @@ class Against(Study):
         a, b = (
             block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1)
         )
-        identifier, evidence = f"{self.name}-overall", results.ids(cell for pair in pairs for cell in pair)
+        evidence = results.ids(cell for pair in pairs for cell in pair)
         if not a.keys() & b.keys():
             text = f"B against A over all {len(pairs)} cells: INCONCLUSIVE."
-            return Finding(
-                identifier,
-                self.name,
-                text,
-                "inconclusive",
-                evidence,
-                needs="a larger --budget, so that blocks measure every cell",
-            )
+            needs = "a larger --budget, so that blocks measure every cell"
+            return self.finding("overall", text, "inconclusive", evidence, needs=needs)
         alike = common_correlation([(first.by_block(), other.by_block()) for first, other in pairs])
         (judgement,) = judge([within_blocks(a, b, correlation=alike)], results.confidence, MARGIN)
-        return _finding(identifier, self.name, f"B against A over all {len(pairs)} cells", judgement, evidence, "")
+        return self._judged("overall", f"B against A over all {len(pairs)} cells", judgement, evidence, "")
 
     def _cell(self, a: Measured, b: Measured, judgement: Judged, comparisons: int) -> Finding:
         name = a.id.removeprefix("A/")
         together = "" if comparisons == 1 else f", one of {comparisons} judged together"
-        return _finding(f"{self.name}-{name}", self.name, f"B against A, {name}", judgement, (a.id, b.id), together)
+        return self._judged(name, f"B against A, {name}", judgement, (a.id, b.id), together)
 
-
-def _finding(
-    identifier: str, study: str, what: str, judgement: Judged, evidence: tuple[str, ...], together: str
-) -> Finding:
-    text = (
-        f"{what}: {judgement.verdict}, {judgement.ratio.median:.3f} times as good (SAME is within {100 * MARGIN:g} %)."
-    )
-    interval = judgement.ratio.interval
-    shown = (
-        None
-        if interval is None
-        else IntervalOf(interval.low, interval.high, interval.confidence, f"B over A, paired{together}", "times")
-    )
-    if judgement.verdict is Verdict.INCONCLUSIVE:
-        return Finding(identifier, study, text, "inconclusive", evidence, shown, judgement.needs)
-    return Finding(identifier, study, text, "measured", evidence, shown)
+    def _judged(self, name: str, what: str, judgement: Judged, evidence: tuple[str, ...], together: str) -> Finding:
+        text = (
+            f"{what}: {judgement.verdict}, {judgement.ratio.median:.3f} times as good (SAME is within {100 * MARGIN:g} "
+            "%)."
+        )
+        interval = judgement.ratio.interval
+        shown = None if interval is None else interval_of(interval, f"B over A, paired{together}")
+        if judgement.verdict is Verdict.INCONCLUSIVE:
+            return self.finding(name, text, "inconclusive", evidence, shown, judgement.needs)
+        return self.finding(name, text, "measured", evidence, shown)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
+from strakes.findings.portrait import Figure, Finding, Headline, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
 from strakes.statistics.usl import FEWEST_LEVELS, Scalability, fit
-from strakes.studies.compose import saturation_advice, saturation_finding, series
+from strakes.studies.compose import interval_of, saturation_advice, saturation_finding, series
 from strakes.studies.pools import HOUR_S, files_that_fit, pool_phase
 from strakes.studies.study import Advice, Context, Study
 from strakes.units import counted
@@ -42,9 +42,7 @@ class ClientScaling(Study):
         for ranks in _FULL_LEVELS if context.full else _LEVELS:
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
             if files < 8:
-                cells.append(
-                    SkippedCell(self.name, {"clients": ranks}, f"only {context.max_items} files may be created here")
-                )
+                cells.append(self.skipped(f"only {context.max_items} files may be created here", clients=ranks))
                 continue
             phases = (pool_phase("fill", "accumulate", files=files, stop=context.stonewall()),)
             measures = (Measure("fill", "operations_per_s", {"operation": "create and write"}),)
@@ -58,9 +56,8 @@ class ClientScaling(Study):
         references = [
             Reference(
                 "S3",
-                f"S3 needed {_NEEDED_EACH_PER_HOUR:,} files an hour from each of {_NEEDED_CLIENTS} clients: the "
-                "dotted line through the "
-                "origin; at 1 client 5.6 a second",
+                f"S3 needed {_NEEDED_EACH_PER_HOUR:,} files an hour from each of {_NEEDED_CLIENTS} clients: the dotted "
+                "line through the origin; at 1 client 5.6 a second",
                 label="S3, published: what its clients needed",
                 points=tuple(
                     (float(cell.settings["clients"]), float(cell.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S)
@@ -83,7 +80,7 @@ class ClientScaling(Study):
             )
         lines = tuple(series("files created and written", cells, "clients"))
         title, label = "Clients against rate", "files a second, all clients"
-        return [Figure(self.name, title, self.question, "clients", "", "log", label, "op/s", lines, tuple(references))]
+        return [self.figure(lines, ("clients", "", "log"), (label, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where the rate saturates, the scalability law fitted to it, and what it says of S3's need."""
@@ -97,14 +94,7 @@ class ClientScaling(Study):
             needs = f"at least {FEWEST_LEVELS} numbers of clients, each with enough runs"
             return [
                 *findings,
-                Finding(
-                    f"{self.name}-law",
-                    self.name,
-                    "No scalability law was fitted.",
-                    "inconclusive",
-                    evidence,
-                    needs=needs,
-                ),
+                self.finding("law", "No scalability law was fitted.", "inconclusive", evidence, needs=needs),
             ]
         return [*findings, *self._law(law, evidence), self._need(law, evidence)]
 
@@ -115,7 +105,7 @@ class ClientScaling(Study):
                 f"{law.worst_residual:.0%}."
             )
             needs = "more runs, or a system that nobody else uses meanwhile"
-            return [Finding(f"{self.name}-law", self.name, statement, "inconclusive", evidence, needs=needs)]
+            return [self.finding("law", statement, "inconclusive", evidence, needs=needs)]
         findings = []
         for name, value, interval, what in (
             ("contention", law.law.contention, law.contention, "the share of the work that has to queue"),
@@ -123,31 +113,22 @@ class ClientScaling(Study):
         ):
             statement = f"Scalability law, {name} ({what}): {value:.3g}."
             of = f"{name}, bootstrap over runs"
-            findings.append(
-                Finding(
-                    f"{self.name}-{name}",
-                    self.name,
-                    statement,
-                    "measured",
-                    evidence,
-                    IntervalOf(interval.low, interval.high, interval.confidence, of, ""),
-                )
-            )
+            findings.append(self.finding(name, statement, "measured", evidence, interval_of(interval, of, "")))
         peak = law.peak
         if math.isfinite(peak.high):
             statement = f"By the law, the rate is highest at {law.law.peak:,.0f} clients and falls beyond."
-            interval_of = IntervalOf(peak.low, peak.high, peak.confidence, "clients at the peak", "clients")
-            findings.append(Finding(f"{self.name}-peak", self.name, statement, "measured", evidence, interval_of))
+            shown = interval_of(peak, "clients at the peak", "clients")
+            findings.append(self.finding("peak", statement, "measured", evidence, shown))
         else:
             statement = "By the law, the rate is not shown to fall at any number of clients."
             needs = f"more clients than {law.measured_up_to}"
-            findings.append(Finding(f"{self.name}-peak", self.name, statement, "unknown", evidence, needs=needs))
+            findings.append(self.finding("peak", statement, "unknown", evidence, needs=needs))
         return findings
 
     def _need(self, law: Scalability, evidence: tuple[str, ...]) -> Finding:
         """S3's need, where the law may be asked about it at all."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
-        identifier = f"{self.name}-need"
+        identifier = "need"
         what = (
             f"{_NEEDED_CLIENTS} clients with {_NEEDED_EACH_PER_HOUR:,} files an hour each ({needed:,.0f} a "
             "second; S3's need)"
@@ -155,20 +136,16 @@ class ClientScaling(Study):
         beyond = _NEEDED_CLIENTS / law.measured_up_to
         if law.worst_residual > _WORST_RESIDUAL or beyond > _FURTHEST:
             needs = f"at least {math.ceil(_NEEDED_CLIENTS / _FURTHEST)} clients that the law describes"
-            return Finding(
-                identifier, self.name, f"Whether it serves {what} is unknown.", "unknown", evidence, needs=needs
-            )
+            return self.finding(identifier, f"Whether it serves {what} is unknown.", "unknown", evidence, needs=needs)
         rate = law.rate(_NEEDED_CLIENTS)
-        interval = IntervalOf(
-            rate.low, rate.high, rate.confidence, f"rate of {_NEEDED_CLIENTS} clients, extrapolated", "files/s"
-        )
+        interval = interval_of(rate, f"rate of {_NEEDED_CLIENTS} clients, extrapolated", "files/s")
         holds = rate.low >= needed
         verdict = "served" if holds else "not served" if rate.high < needed else "perhaps served"
         statement = (
             f"By the law, {what} would be {verdict}; this extrapolates to {beyond:.0f} times the clients measured."
         )
-        return Finding(
-            identifier, self.name, statement, "inconclusive", evidence, interval, "clients on as many nodes, measured"
+        return self.finding(
+            identifier, statement, "inconclusive", evidence, interval, "clients on as many nodes, measured"
         )
 
     def advice(self, results: Results) -> Sequence[Advice]:
@@ -179,12 +156,10 @@ class ClientScaling(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate at the largest number of clients."""
-        cells = results.where()
-        return (
-            [Headline(f"small files by {counted(float(cells[-1].settings['clients']), 'client')}", cells[-1].id)]
-            if cells
-            else []
-        )
+        return [
+            Headline(f"small files by {counted(float(cell.settings['clients']), 'client')}", cell.id)
+            for cell in results.where()[-1:]
+        ]
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from strakes.findings.cell import Measure
 from strakes.findings.claims import Claim
 from strakes.findings.portrait import Finding, IntervalOf, Point, Series, Setting
 from strakes.findings.results import Measured, Results
+from strakes.plan import Stop, TransferPhase
+from strakes.plan.phases import Access, Sharing
 from strakes.statistics.contrast import paired_logs, paired_ratio
-from strakes.statistics.interval import Estimate, median, smallest_runs
+from strakes.statistics.interval import Estimate, Interval, median, smallest_runs
 from strakes.statistics.saturation import Level, Saturation, saturation
 from strakes.studies.study import Advice
 from strakes.targets.caches import own_cache
@@ -32,6 +35,32 @@ NEARLY_ALIKE = (0.8, 1.25)
 _MOST_RUNS = 60
 # A habit of applications that costs less than a tenth is served well.
 NO_COST = (0.9, math.inf)
+
+
+# What is measured of the two phases of ``write_and_read``.
+WRITE_AND_READ = tuple(Measure(operation, "bytes_per_s", {"operation": operation}) for operation in ("write", "read"))
+
+
+def write_and_read(
+    transfer: int,
+    amount: int,
+    stop: Stop,
+    files: Sharing = "file-per-process",
+    access: Access = "segmented",
+    segments: int = 1,
+    *,
+    direct: bool = False,
+    rank_shift: int = 0,
+) -> tuple[TransferPhase, TransferPhase]:
+    """Return a phase that writes ``amount`` bytes a rank to fsync, and one that reads them when caches are dropped."""
+    whole = TransferPhase("write", "write", files, access, transfer, amount, segments, direct=direct, stop=stop)
+    read = replace(whole, name="read", operation="read", cache="drop", rank_shift=rank_shift)
+    return replace(whole, sync="fsync"), read
+
+
+def first(cells: Sequence[Measured]) -> Measured | None:
+    """Return the first one; None where there is none."""
+    return cells[0] if cells else None
 
 
 def series(name: str, measured: Sequence[Measured], factor: str) -> list[Series]:
@@ -60,6 +89,11 @@ def ratio_logs(a: Measured, b: Measured) -> list[float]:
     if a.lower_is_better:
         first, second = second, first
     return paired_logs(first, second) or []
+
+
+def interval_of(interval: Interval, of: str, unit: str = "times", per: float = 1.0) -> IntervalOf:
+    """Return an interval, divided by ``per``, with what it is of."""
+    return IntervalOf(interval.low / per, interval.high / per, interval.confidence, of, unit)
 
 
 def step_between(*measured: Measured) -> float:
@@ -93,43 +127,29 @@ def ratio_finding(
     b: Measured,
     results: Results,
     *,
-    holds_within: tuple[float, float] | None = None,
     tone: Tone | None = None,
 ) -> Finding:
-    """Return the ratio of ``a`` to ``b``, as a measurement or as a test of a claim.
-
-    ``statement`` has one ``{ratio}`` for the median. With ``holds_within`` the claim is that the ratio lies in that
-    range: it holds when the whole interval does, does not when none of it does.
-    """
+    """Return the ratio of ``a`` to ``b``; ``statement`` has one ``{ratio}`` for the median."""
     evidence = (a.id, b.id)
     ratio = better_ratio(a, b, results.confidence)
     if ratio is None or ratio.interval is None:
         needs = f"at least {smallest_runs(results.confidence)} blocks that measure both cells: give a larger --budget"
-        return Finding(
-            finding_id, a.study, statement.format(ratio="an unknown number of"), "inconclusive", evidence, needs=needs
-        )
+        text = f"N is not known: {statement.format(ratio='N')}"
+        return Finding(finding_id, a.study, text, "inconclusive", evidence, needs=needs)
     low, high = ratio.interval.low, ratio.interval.high
-    interval = IntervalOf(low, high, ratio.interval.confidence, f"ratio of {describe(a)} to {describe(b)}", "times")
+    interval = interval_of(ratio.interval, f"ratio of {describe(a)} to {describe(b)}")
     text = statement.format(ratio=f"{ratio.median:.2f}")
-    verdict: Literal["measured", "holds", "does-not", "inconclusive"] = "inconclusive"
-    if holds_within is not None:
-        if holds_within[0] <= low and high <= holds_within[1]:
-            verdict = "holds"
-        elif high < holds_within[0] or low > holds_within[1]:
-            verdict = "does-not"
-    elif low > 1 or high < 1 or (low >= ALIKE[0] and high <= ALIKE[1]):
-        verdict = "measured"
-    elif (bounds := useful_bounds(low, high)) is not None:
-        verdict = "measured"
+    if not (low > 1 or high < 1 or (low >= ALIKE[0] and high <= ALIKE[1])):
+        bounds = useful_bounds(low, high)
+        if bounds is None:
+            text, needs = f"Not shown either way: {text}", "a narrower interval: a larger --budget"
+            return Finding(finding_id, a.study, text, "inconclusive", evidence, interval, needs)
         text = statement.format(ratio=bounds)
-    if verdict == "inconclusive":
-        text = f"Not shown either way: {text}"
-        return Finding(finding_id, a.study, text, verdict, evidence, interval, "a narrower interval: a larger --budget")
     judged = tone.of(low, high) if tone else "neutral"
     if tone and judged == "good" and tone.praise:
         text = f"{text} {tone.praise}"
     return Finding(
-        finding_id, a.study, text, verdict, evidence, interval, tone=judged, claims=(Claim(a.id, b.id, low, high),)
+        finding_id, a.study, text, "measured", evidence, interval, tone=judged, claims=(Claim(a.id, b.id, low, high),)
     )
 
 
@@ -149,6 +169,8 @@ def describe(cell: Measured) -> str:
 
 def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
     """Say where reads of data that had just been written came from, as far as the client can tell."""
+    if cell.elsewhere:
+        return "written by another node"
     if own_cache(str(facts.get("file_system", ""))) and cell.settings.get("io") != "direct":
         return "whatever cache answered"
     caches = [seen.sample.cache for seen in cell.observations]
@@ -186,18 +208,23 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     return 0 < each_s < _ROUND_TRIP_S
 
 
-def from_own_cache(cell: Measured) -> bool:
-    """Tell whether servers that count sent less than half of what was read: a cache of this node had the rest.
+def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
+    """Tell whether what was read says nothing of the file system: a cache of this node's client had most of it.
 
-    They are looked at before and after a visit, and count all that was read in it.
+    Where servers count, they sent less than half; they are looked at before and after a visit, and count all that was
+    read in it. Where none does, the client may have kept what it had just written.
     """
+    if cell.settings.get("operation") != "read" or cell.elsewhere:
+        return False
     shares = [
         sum(sent) / seen.sample.bytes
         for seen in cell.observations
         if seen.sample.bytes
         and (sent := [counts["data.read_bytes"] for counts in seen.servers.values() if "data.read_bytes" in counts])
     ]
-    return cell.settings.get("operation") == "read" and bool(shares) and median(shares) < _FROM_SERVERS
+    if shares:
+        return median(shares) < _FROM_SERVERS
+    return cell.settings.get("io") != "direct" and bool(own_cache(str(facts.get("file_system", ""))))
 
 
 def level_text(factor: str, value: Setting) -> str:
@@ -261,13 +288,7 @@ def saturation_finding(
     by_level = {float(cell.settings[factor]): cell for cell in measured}
     chosen, hardest = by_level[saturation.x], by_level[saturation.rival_x]
     level, rival = (level_text(factor, cell.settings[factor]) for cell in (chosen, hardest))
-    interval = IntervalOf(
-        saturation.ratio.interval.low,
-        saturation.ratio.interval.high,
-        saturation.ratio.interval.confidence,
-        f"ratio to {rival}",
-        "times",
-    )
+    interval = interval_of(saturation.ratio.interval, f"ratio to {rival}")
     others = [cell for cell in by_level.values() if cell is not chosen]
     times = f"{saturation.ratio.median:.2f} times those at {rival}"
     if saturation.verdict == "grows":
@@ -309,8 +330,7 @@ def _partly_known(
             f"{_upper(noun)} need more than {little}: {much} give {gain.median:.2f} times as much. What suffices is "
             "not known."
         )
-        of = f"ratio of {much} to {little}"
-        interval = IntervalOf(gain.interval.low, gain.interval.high, gain.interval.confidence, of, "times")
+        interval = interval_of(gain.interval, f"ratio of {much} to {little}")
         claims = tuple(Claim(better.id, cell.id, 1.0) for x, cell in by_level.items() if x <= saturation.too_little_x)
         return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
     if saturation.rival_x is None or ratio is None or not ratio.interval or ratio.interval.low < NEARLY_ALIKE[0]:
@@ -318,7 +338,7 @@ def _partly_known(
     smallest, low = by_level[min(by_level)], ratio.interval.low
     least, rival = (level_text(factor, cell.settings[factor]) for cell in (smallest, by_level[saturation.rival_x]))
     text = f"{_upper(noun)}: {least} reach at least {low:.0%} of the rate of any other setting measured."
-    interval = IntervalOf(low, ratio.interval.high, ratio.interval.confidence, f"ratio to {rival}", "times")
+    interval = interval_of(ratio.interval, f"ratio to {rival}")
     claims = tuple(Claim(smallest.id, cell.id, low) for cell in by_level.values() if cell is not smallest)
     return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
 

@@ -10,7 +10,7 @@ from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.statistics.interval import median
 from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
-from strakes.studies.study import Advice, Context, Study
+from strakes.studies.study import BANDWIDTH, Advice, Context, Study
 from strakes.units import GIB, KIB, MIB, format_bytes, format_seconds
 
 _SURVEY_LEVELS = (MIB, 8 * MIB, 64 * MIB, 256 * MIB)
@@ -27,7 +27,7 @@ class DataPerProcess(Study):
 
     name = "data-per-process"
     title = "Data per process"
-    question = "With how much data per process do writes saturate, and when do reads no longer come from the cache?"
+    question = "At how much data per process do writes saturate, and when do reads no longer come from the cache?"
     source = "S1"
     in_survey = True
 
@@ -40,19 +40,17 @@ class DataPerProcess(Study):
             predicted_s = level * ranks / context.pilot.write_bytes_per_s
             if level * ranks > context.max_bytes:
                 cells.append(
-                    SkippedCell(
-                        self.name,
-                        settings,
+                    self.skipped(
                         f"{format_bytes(level * ranks)} is more than strakes may use here "
                         f"({format_bytes(context.max_bytes)})",
+                        **settings,
                     )
                 )
             elif predicted_s > _PATIENCE * context.phase_s and level != context.data_per_rank:
                 cells.append(
-                    SkippedCell(
-                        self.name,
-                        settings,
+                    self.skipped(
                         f"one run would take about {format_seconds(predicted_s)}; a larger --budget allows it",
+                        **settings,
                     )
                 )
             else:
@@ -91,20 +89,7 @@ class DataPerProcess(Study):
             64 * MIB,
             GIB,
         )
-        return [
-            Figure(
-                self.name,
-                self.title,
-                self.question,
-                "data per process",
-                "B",
-                "log",
-                "bandwidth",
-                "B/s",
-                tuple(lines),
-                (theirs,),
-            )
-        ]
+        return [self.figure(lines, ("data per process", "B", "log"), BANDWIDTH, theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where writes saturate, how much the cache speeds up reads, and where it ends."""
@@ -128,7 +113,7 @@ class DataPerProcess(Study):
 
         Never guessed from the size of the memory.
         """
-        identifier, evidence = f"{self.name}-knee", results.ids(cached)
+        identifier, evidence = "knee", results.ids(cached)
         shares = [(figure, share) for figure in cached if (share := _resident_share(figure)) is not None]
         left = next((index for index, (_, share) in enumerate(shares) if share < _OUT_OF_CACHE), None)
         if left is None:
@@ -143,7 +128,7 @@ class DataPerProcess(Study):
                     f"Where reads leave the cache is unknown: with {each} per rank {share:.0%} of the written "
                     "data was still cached."
                 )
-            return Finding(identifier, self.name, text, "unknown", evidence, needs=needs)
+            return self.finding(identifier, text, "unknown", evidence, needs=needs)
         cell, share = shares[left]
         at = format_bytes(float(cell.settings["data_bytes"]))
         if left == 0:
@@ -153,10 +138,9 @@ class DataPerProcess(Study):
             fits = format_bytes(float(before.settings["data_bytes"]))
             text = (
                 f"Reads leave the page cache between {fits} and {at} per rank: {share_before:.0%} of what had just "
-                "been written was still "
-                f"cached, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
+                f"been written was still cached, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
             )
-        return Finding(identifier, self.name, text, "measured", evidence)
+        return self.finding(identifier, text, "measured", evidence)
 
     def advice(self, results: Results) -> Sequence[Advice]:
         """Return the smallest amount of data per process that seems as good as any."""

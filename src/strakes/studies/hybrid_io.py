@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.cell import Cell, Measure
+from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Headline, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.plan import Plan, TransferPhase
-from strakes.studies.compose import ratio_finding, series
-from strakes.studies.study import Context, Study
+from strakes.plan import Plan
+from strakes.studies.compose import WRITE_AND_READ, ratio_finding, series, write_and_read
+from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.units import MIB, format_bytes
 
 KNOB = "llite.hybrid_io"
@@ -23,51 +23,29 @@ class HybridIo(Study):
 
     name = "hybrid-io"
     title = "Hybrid I/O"
-    question = "Are large buffered calls faster as direct ones?"
+    question = "Are large buffered calls faster if the file system turns them into direct ones?"
     source = "Lustre"
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return one cell for each size of calls, with hybrid I/O and without."""
         if context.description is None or KNOB not in context.description.client:
-            return [
-                SkippedCell(self.name, {}, f"there is no hybrid I/O here ({context.file_system}); Lustre 2.17 has it")
-            ]
+            return [self.skipped(f"there is no hybrid I/O here ({context.file_system}); Lustre 2.17 has it")]
         amount = context.amount_bytes(context.team)
         return [
             self._cell(context, transfer, state, amount)
             for transfer in _TRANSFERS
             for state in _STATES
             if transfer <= amount
-        ] or [SkippedCell(self.name, {}, f"a rank moves only {format_bytes(amount)} here, less than a large call")]
+        ] or [self.skipped(f"a rank moves only {format_bytes(amount)} here, less than a large call")]
 
     def _cell(self, context: Context, transfer: int, state: str, amount: int) -> Cell:
-        write = TransferPhase(
-            "write",
-            "write",
-            "file-per-process",
-            "segmented",
-            transfer,
-            amount,
-            sync="fsync",
-            stop=context.stonewall(),
-        )
-        read = TransferPhase(
-            "read",
-            "read",
-            "file-per-process",
-            "segmented",
-            transfer,
-            amount,
-            cache="drop",
-            stop=context.stonewall(),
-        )
         return Cell(
             self.name,
             f"{self.name}/{state}/{transfer}",
             {"transfer_bytes": transfer, "hybrid_io": state, "ranks": context.team},
-            Plan(context.team, (write, read), context.seed),
-            tuple(Measure(phase, "bytes_per_s", {"operation": phase}) for phase in ("write", "read")),
+            Plan(context.team, write_and_read(transfer, amount, context.stonewall()), context.seed),
+            WRITE_AND_READ,
             knobs={KNOB: _STATES[state]},
         )
 
@@ -81,7 +59,7 @@ class HybridIo(Study):
         )
         if not lines:
             return []
-        return [Figure(self.name, self.title, self.question, "transfer size", "B", "log", "bandwidth", "B/s", lines)]
+        return [self.figure(lines, ("transfer size", "B", "log"), BANDWIDTH)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Hold each size with hybrid I/O against the same without."""

@@ -22,6 +22,7 @@ class ImportedResults(Study):
     question = "What did the other tool report?"
     source = ""
     needs_pilot = False
+    of_file_system = False
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return none: nothing is measured."""
@@ -36,17 +37,7 @@ class ImportedResults(Study):
                 points = tuple(Point(cell.id.rsplit(":", 1)[0], cell.id) for cell in measured)
                 title = f"{self.title}: {label}"
                 figures.append(
-                    Figure(
-                        self.name,
-                        title,
-                        self.question,
-                        "operation",
-                        "",
-                        "category",
-                        label,
-                        unit,
-                        (Series(label, points),),
-                    )
+                    self.figure((Series(label, points),), ("operation", "", "category"), (label, unit), title=title)
                 )
         return figures
 

@@ -11,7 +11,7 @@ from strakes.findings.portrait import Figure, Finding, Headline, Point, Series, 
 from strakes.findings.results import Measured, Results
 from strakes.plan import MetadataPhase, Phase, Plan, Stop, TransferPhase
 from strakes.studies.compose import from_memory, from_own_cache, read_from
-from strakes.studies.study import FEW_VISITS, LASTING_S, Context, Pilot, Study, longer_making
+from strakes.studies.study import BANDWIDTH, FEW_VISITS, LASTING_S, Context, Pilot, Study, longer_making
 from strakes.studies.transfer_size import FEWEST_CALLS, SURVEY_LEVELS, TransferSize
 from strakes.targets.caches import own_cache
 from strakes.units import counted, format_bytes
@@ -30,7 +30,7 @@ class LastingRates(Study):
 
     name = "lasting-rates"
     title = "Rates that last"
-    question = "How fast are large calls, creating and removing while they go on?"
+    question = "How fast are large calls, file creation and removal when they last?"
     source = "strakes"
     in_survey = True
 
@@ -40,7 +40,8 @@ class LastingRates(Study):
         ample = replace(context, phase_s=_AMPLE * phase_s)
         buffered, direct = (self._data(ample, direct=direct) for direct in (False, True))
         # A cache that cannot be dropped answers buffered reads.
-        first, last = (direct, buffered) if own_cache(context.file_system) else (buffered, direct)
+        cached = own_cache(context.file_system) and not context.shift
+        first, last = (direct, buffered) if cached else (buffered, direct)
         cells = [_ended(cell, phase_s, context.pilot) for cell in (*first, *self._names(ample), *last)]
         if context.full:
             return cells
@@ -52,7 +53,7 @@ class LastingRates(Study):
                 left_s -= takes_s
                 kept.append(replace(cell, visits=FEW_VISITS))
             elif context.lasting_s:
-                kept.append(SkippedCell(self.name, cell.settings, "a larger --budget measures it, too"))
+                kept.append(self.skipped("a larger --budget measures it, too", **cell.settings))
         return kept
 
     def _data(self, context: Context, *, direct: bool) -> list[Cell]:
@@ -88,7 +89,7 @@ class LastingRates(Study):
             if "io" in cell.settings and cell.estimate is not None
         )
         lines = (Series("large calls", points),) if points else ()
-        return [Figure(self.name, self.title, self.question, "calls", "", "category", "bandwidth", "B/s", lines)]
+        return [self.figure(lines, ("calls", "", "category"), BANDWIDTH)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return none: too few runs to compare."""
@@ -99,7 +100,7 @@ class LastingRates(Study):
         return [
             Headline(_label(cell, results), cell.id)
             for cell in results.where()
-            if not from_memory(cell, results.facts) and not from_own_cache(cell)
+            if not from_memory(cell, results.facts) and not from_own_cache(cell, results.facts)
         ]
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Point, Series, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.plan import MetadataPhase, Plan, TransferPhase
+from strakes.plan import MetadataPhase, Plan
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.compose import ratio_finding
+from strakes.studies.compose import ratio_finding, write_and_read
 from strakes.studies.study import Context, Study, power_of_two_at_most
 from strakes.targets.lustre.lfs_setstripe import layout_from
 from strakes.units import KIB, MIB
@@ -40,11 +40,11 @@ class Layouts(Study):
         striping, ranks = context.striping, context.team
         if striping is None or not striping.kinds:
             why = context.no_striping or f"strakes knows of no other layouts on {context.file_system}"
-            return [SkippedCell(self.name, {}, f"no layouts beyond a stripe count and a size can be set here: {why}")]
+            return [self.skipped(f"no layouts beyond a stripe count and a size can be set here: {why}")]
         small = min(context.items(ranks), context.max_bytes // (2 * ranks * _SMALL_BYTES))
         large = min(context.amount_bytes(ranks), power_of_two_at_most(context.max_bytes / (2 * ranks)))
         if small < 1 or large < _SMALL_BYTES:
-            return [SkippedCell(self.name, {}, "strakes may use too little room here for files of all layouts")]
+            return [self.skipped("strakes may use too little room here for files of all layouts")]
         plain = {_ONE_STRIPE: "-c 1", **({"every target": "-c -1"} if striping.data_targets > 1 else {})}
         return [
             self._cell(context, name, options, small, large) for name, options in (plain | dict(striping.kinds)).items()
@@ -52,14 +52,12 @@ class Layouts(Study):
 
     def _cell(self, context: Context, name: str, options: str, small: int, large: int) -> Cell:
         ranks, stop = context.team, context.stonewall()
-        transfer = min(MIB, large)
         phases = (
             MetadataPhase("small-write", "file-create", "unique", small, file_bytes=_SMALL_BYTES, stop=stop),
             # Another rank's files, so that what a client has in its cache does not answer all.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small),
-            TransferPhase("write", "write", "file-per-process", "segmented", transfer, large, sync="fsync", stop=stop),
-            TransferPhase("read", "read", "file-per-process", "segmented", transfer, large, cache="drop", stop=stop),
+            *write_and_read(min(MIB, large), large, stop),
         )
         return Cell(
             self.name,
@@ -86,17 +84,7 @@ class Layouts(Study):
                 label, unit = ("operations a second", "op/s") if small else ("bandwidth", "B/s")
                 line = Series(words, tuple(Point(str(cell.settings["layout"]), cell.id) for cell in cells))
                 figures.append(
-                    Figure(
-                        self.name,
-                        f"{self.title}: {words}",
-                        self.question,
-                        "layout",
-                        "",
-                        "category",
-                        label,
-                        unit,
-                        (line,),
-                    )
+                    self.figure((line,), ("layout", "", "category"), (label, unit), title=f"{self.title}: {words}")
                 )
         return figures
 

@@ -21,7 +21,7 @@ from strakes.findings.portrait import (
 )
 from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Plan, Stop
-from strakes.plan.metadata import MetadataOperation
+from strakes.plan.phases import MetadataOperation
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.compose import (
     NO_COST,
@@ -30,6 +30,7 @@ from strakes.studies.compose import (
     Tone,
     better_ratio,
     from_memory,
+    interval_of,
     ratio_finding,
     series,
 )
@@ -85,9 +86,7 @@ class MetadataOps(Study):
                     continue  # one rank shares with nobody; over scale everybody has a directory of his own
                 settings = {"ranks": ranks, "directory": directory}
                 if context.max_items < 16 * ranks:
-                    cells.append(
-                        SkippedCell(self.name, settings, f"only {context.max_items} files may be created here")
-                    )
+                    cells.append(self.skipped(f"only {context.max_items} files may be created here", **settings))
                 else:
                     most = ranks == teams[-1] and directory == "unique"
                     cells.append(self._cell(context, ranks, directory, most=most))
@@ -191,18 +190,7 @@ class MetadataOps(Study):
             "its rates are not comparable with one client",
         )
         return [
-            Figure(
-                self.name,
-                self.title,
-                self.question,
-                "operation",
-                "",
-                "category",
-                "operations per second",
-                "op/s",
-                tuple(lines),
-                (theirs,),
-            ),
+            self.figure(lines, ("operation", "", "category"), ("operations per second", "op/s"), theirs),
             *self._over_scale(results),
             *self._devices(results),
         ]
@@ -220,7 +208,9 @@ class MetadataOps(Study):
             f"{self.title} over scale",
             "How do the rates of mdtest's six operations grow with the number of ranks?",
         )
-        return [Figure(self.name, title, question, "ranks", "", "log", "operations per second", "op/s", tuple(lines))]
+        return [
+            self.figure(lines, ("ranks", "", "log"), ("operations per second", "op/s"), title=title, question=question)
+        ]
 
     def _devices(self, results: Results) -> list[Figure]:
         """How busy the busiest device of this node was, beside what S2 saw of its two."""
@@ -249,7 +239,7 @@ class MetadataOps(Study):
         question = "Is the device the limit?"
         title, label = f"{self.title}: device utilisation", _which_device(results)
         return (
-            [Figure(self.name, title, question, "operation", "", "category", label, "%", tuple(lines), theirs)]
+            [self.figure(lines, ("operation", "", "category"), (label, "%"), *theirs, title=title, question=question)]
             if lines
             else []
         )
@@ -270,14 +260,13 @@ class MetadataOps(Study):
             return []
         text = (
             f"The {_which_device(results)} is {cell.median:.0f} % busy during {busiest.settings['operation']} with "
-            f"{counted(float(ranks), 'rank')} "
-            "(S2: about 20 % on SSDs, 100 % on disks)."
+            f"{counted(float(ranks), 'rank')} (S2: about 20 % on SSDs, 100 % on disks)."
         )
         if cell.low is None or cell.high is None:
             needs = f"at least {smallest_runs(results.confidence)} blocks"
-            return [Finding(f"{self.name}-device", self.name, text, "inconclusive", (busiest.id,), needs=needs)]
+            return [self.finding("device", text, "inconclusive", (busiest.id,), needs=needs)]
         interval = IntervalOf(cell.low, cell.high, cell.confidence, "time that the device was busy", "%")
-        return [Finding(f"{self.name}-device", self.name, text, "measured", (busiest.id,), interval)]
+        return [self.finding("device", text, "measured", (busiest.id,), interval)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return how unique and shared directories differ, how rates scale, and the summaries."""
@@ -352,16 +341,8 @@ class MetadataOps(Study):
         interval = median_interval(means, results.confidence) if means else None
         if interval is None:
             needs = f"at least {smallest_runs(results.confidence)} blocks"
-            return [
-                Finding(
-                    f"{self.name}-mean",
-                    self.name,
-                    "There are too few runs for the mean of the six operations.",
-                    "inconclusive",
-                    evidence,
-                    needs=needs,
-                )
-            ]
+            text = "There are too few runs for the mean of the six operations."
+            return [self.finding("mean", text, "inconclusive", evidence, needs=needs)]
         middle = sorted(means)[len(means) // 2]
         what = f"Mean of the six mdtest operations, {counted(float(ranks), 'rank')}, a directory per rank"
         statement = f"{what}: {middle:,.0f} op/s (dominated by the fastest; see each operation)."
@@ -371,13 +352,12 @@ class MetadataOps(Study):
             statement = f"{what}: no single figure, between {low:,.0f} and {high:,.0f} op/s in most blocks."
             needs = "runs that are more alike: a quieter time"
         return [
-            Finding(
-                f"{self.name}-mean",
-                self.name,
+            self.finding(
+                "mean",
                 statement,
                 "inconclusive" if needs else "measured",
                 evidence,
-                IntervalOf(interval.low, interval.high, interval.confidence, "mean of the six", "op/s"),
+                interval_of(interval, "mean of the six", "op/s"),
                 needs,
             )
         ]

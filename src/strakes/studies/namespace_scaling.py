@@ -11,15 +11,15 @@ from typing import Literal
 
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Observation, Results
 from strakes.plan import AMOUNT, MetadataPhase, Plan
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
 from strakes.statistics.interval import Estimate, smallest_runs
-from strakes.studies.compose import series
+from strakes.studies.compose import first, interval_of, series
 from strakes.studies.metadata_ops import SIX
-from strakes.studies.study import Context, Study
+from strakes.studies.study import NARROWER, Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
@@ -71,14 +71,14 @@ class NamespaceScaling(Study):
                 f"{len(targets) or 'no'} metadata target is visible here ({context.file_system}); two or more are "
                 "needed"
             )
-            return [SkippedCell(self.name, {}, why)]
+            return [self.skipped(why)]
         # Every rank has a directory of its own, and every target as many ranks, unless another number is asked for.
         ranks = context.most_ranks or len(targets) * math.ceil(max(4, context.team) / len(targets))
         least = smallest_runs(bonferroni(0.9, 2)) + 1
         cells: list[Cell | SkippedCell] = [
             self._cell(context, "manual", targets[:1], ranks, least, of=len(targets)),
             *(
-                SkippedCell(self.name, {"metadata_targets": number}, f"needs {number} ranks, one for each target")
+                self.skipped(f"needs {number} ranks, one for each target", metadata_targets=number)
                 for number in range(ranks + 1, len(targets) + 1)
             ),
         ]
@@ -150,28 +150,24 @@ class NamespaceScaling(Study):
             ]
             if not lines:
                 continue
-            title = f"{self.title}: {operation}"
-            first = _line(results, operation, "manual")[0]
-            assert first.estimate is not None
-            rate = first.estimate.median
+            single = _line(results, operation, "manual")[0].estimate
+            assert single is not None
             linear = Reference(
                 "linear",
                 "Dotted: one metadata target times their number.",
                 label="linear",
-                points=tuple((float(number), rate * float(number)) for number in results.levels("metadata_targets")),
+                points=tuple(
+                    (float(number), single.median * float(number)) for number in results.levels("metadata_targets")
+                ),
             )
             figures.append(
-                Figure(
-                    self.name,
-                    title,
-                    self.question,
-                    "metadata targets",
-                    "",
-                    "linear",
-                    "operations a second",
-                    "op/s",
-                    tuple(lines),
-                    (*theirs, linear),
+                self.figure(
+                    lines,
+                    ("metadata targets", "", "linear"),
+                    ("operations a second", "op/s"),
+                    *theirs,
+                    linear,
+                    title=f"{self.title}: {operation}",
                 )
             )
         return figures
@@ -192,7 +188,7 @@ class NamespaceScaling(Study):
 
     def _other_way(self, way: str, most: int, results: Results) -> Finding:
         """Hold another automatic way against the usual one, all six operations together; says how it is set."""
-        identifier, paste = f"{self.name}-{way.replace(' ', '-')}", _OTHER_WAYS[way][1].replace(" N", f" {most}")
+        identifier, paste = f"{way.replace(' ', '-')}", _OTHER_WAYS[way][1].replace(" N", f" {most}")
         cells = [_at(results, operation, name, most) for operation in SIX for name in (way, "automatic")]
         evidence = tuple(cell.id for cell in cells if cell is not None)
         confidence = bonferroni(results.confidence, len(_OTHER_WAYS))
@@ -200,18 +196,13 @@ class NamespaceScaling(Study):
         subject = f"Directories over {most} metadata targets, {way} ({paste})"
         if ratio is None or ratio.interval is None:
             needs = f"at least {smallest_runs(confidence)} blocks that measure both"
-            return Finding(identifier, self.name, f"{subject}: INCONCLUSIVE.", "inconclusive", evidence, needs=needs)
-        low, high = ratio.interval.low, ratio.interval.high
-        interval = IntervalOf(
-            low, high, confidence, "rate of six operations over that of the usual automatic placement", "times"
-        )
+            return self.finding(identifier, f"{subject}: INCONCLUSIVE.", "inconclusive", evidence, needs=needs)
+        of = "rate of six operations over that of the usual automatic placement"
+        interval = interval_of(ratio.interval, of)
         text = f"{subject}: {ratio.median:.2f} times the rate of the usual automatic placement."
-        if low > 1 or high < 1:
-            return Finding(identifier, self.name, text, "measured", evidence, interval)
-        needs = "a narrower interval: give a larger --budget"
-        return Finding(
-            identifier, self.name, f"Not shown either way: {text}", "inconclusive", evidence, interval, needs
-        )
+        if interval.low > 1 or interval.high < 1:
+            return self.finding(identifier, text, "measured", evidence, interval)
+        return self.finding(identifier, f"Not shown either way: {text}", "inconclusive", evidence, interval, NARROWER)
 
     def _efficiencies(self, way: Way, most: int, results: Results) -> list[Finding]:
         """Rate on all targets over the rate on one, as a share of their number, operation by operation."""
@@ -221,87 +212,53 @@ class NamespaceScaling(Study):
             few, many = _at(results, operation, "manual", 1), _at(results, operation, way, most)
             if few is None or many is None:
                 continue
-            identifier = f"{self.name}-{way}-{operation}"
+            identifier = f"{way}-{operation}"
             evidence = (many.id, few.id)
-            ratio = _paired(many, few, confidence)
+            ratio = _ratio(many.by_block(), few.by_block(), confidence)
             if ratio is None or ratio.interval is None:
                 text = f"{operation}, {way} placement over {most} metadata targets: the efficiency is unknown."
                 needs = f"at least {smallest_runs(confidence)} blocks that measure both"
-                findings.append(Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs))
+                findings.append(self.finding(identifier, text, "inconclusive", evidence, needs=needs))
                 continue
             text = (
                 f"{operation}, {way} placement over {most} metadata targets: {ratio.median / most:.0%} of linear "
                 "scaling."
             )
-            interval = IntervalOf(
-                ratio.interval.low / most,
-                ratio.interval.high / most,
-                ratio.interval.confidence,
-                "efficiency against linear",
-                "share",
-            )
-            findings.append(Finding(identifier, self.name, text, "measured", evidence, interval))
+            interval = interval_of(ratio.interval, "efficiency against linear", "share", per=most)
+            findings.append(self.finding(identifier, text, "measured", evidence, interval))
         return findings
 
     def _verdict(self, most: int, results: Results) -> Finding:
         """S4's decision: is automatic placement to be recommended?"""
-        identifier = f"{self.name}-verdict"
         cells = [_at(results, operation, way, number) for operation in SIX for way, number in _decisive(most)]
         evidence = tuple(cell.id for cell in cells if cell is not None)
         scores = {(way, number): _score(results, way, number) for way, number in _decisive(most)}
         if not scores["automatic", most]:
             text = "Whether to recommend automatic placement of directories is unknown."
-            return Finding(
-                identifier,
-                self.name,
-                text,
-                "unknown",
-                evidence,
-                needs="a file system that offers automatic placement",
-            )
+            needs = "a file system that offers automatic placement"
+            return self.finding("verdict", text, "unknown", evidence, needs=needs)
         confidence = bonferroni(results.confidence, 2)
         efficiency = _ratio(scores["automatic", most], scores["manual", 1], confidence)
         of_manual = _ratio(scores["automatic", most], scores["manual", most], confidence)
         if efficiency is None or of_manual is None or efficiency.interval is None or of_manual.interval is None:
             text = "Automatic placement of directories: INCONCLUSIVE."
             needs = f"at least {smallest_runs(confidence)} blocks that measure all of it"
-            return Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs)
+            return self.finding("verdict", text, "inconclusive", evidence, needs=needs)
         share = efficiency.median / most
-        interval = IntervalOf(
-            efficiency.interval.low / most,
-            efficiency.interval.high / most,
-            confidence,
-            "efficiency of automatic placement, six operations",
-            "share",
-        )
+        of = "efficiency of automatic placement, six operations"
+        interval = interval_of(efficiency.interval, of, "share", per=most)
         reason = (
-            f"on {most} metadata targets it reaches {share:.0%} of linear scaling and {of_manual.median:.2f} times "
-            "the rate "
-            f"of placement by hand [{of_manual.interval.low:.2f} - {of_manual.interval.high:.2f}]"
+            f"on {most} metadata targets it reaches {share:.0%} of linear scaling and {of_manual.median:.2f} times the "
+            f"rate of placement by hand [{of_manual.interval.low:.2f} - {of_manual.interval.high:.2f}]"
         )
         if interval.low >= LEAST_EFFICIENCY and of_manual.interval.low >= LEAST_OF_MANUAL:
-            return Finding(
-                identifier,
-                self.name,
-                f"Automatic placement is RECOMMENDED: {reason}.",
-                "holds",
-                evidence,
-                interval,
-                tone="good",
-            )
+            text = f"Automatic placement is RECOMMENDED: {reason}."
+            return self.finding("verdict", text, "holds", evidence, interval, tone="good")
         if interval.high < LEAST_EFFICIENCY or of_manual.interval.high < LEAST_OF_MANUAL:
             text = f"Automatic placement is NOT recommended: {reason}."
-            return Finding(identifier, self.name, text, "does-not", evidence, interval, tone="bad")
+            return self.finding("verdict", text, "does-not", evidence, interval, tone="bad")
         text = f"Automatic placement: INCONCLUSIVE; {reason}."
-        return Finding(
-            identifier,
-            self.name,
-            text,
-            "inconclusive",
-            evidence,
-            interval,
-            "a narrower interval: give a larger --budget",
-        )
+        return self.finding("verdict", text, "inconclusive", evidence, interval, NARROWER)
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
         """Who served how many metadata requests: by the servers' own counters, else by those of this client."""
@@ -313,21 +270,13 @@ class NamespaceScaling(Study):
         if not sum(served.values()):
             served, told, _ = _requests(cells[0], _sent_requests)
             whose = "Requests that this node sent"
-        identifier, evidence = f"{self.name}-served-{way}", (cells[0].id,)
+        identifier, evidence = f"served-{way}", (cells[0].id,)
         total = sum(served.values())
         if not total:
             text = f"Which metadata target served how many requests is unknown ({way} placement over {most})"
             text += f": no counters of {', '.join(silent)}." if silent else "."
-            return [
-                Finding(
-                    identifier,
-                    self.name,
-                    text,
-                    "unknown",
-                    evidence,
-                    needs="counters: root on this client, or --servers",
-                )
-            ]
+            needs = "counters: root on this client, or --servers"
+            return [self.finding(identifier, text, "unknown", evidence, needs=needs)]
         shares = ", ".join(f"{name} {count / total:.0%}" for name, count in sorted(served.items()))
         text = f"{whose}, {way} placement over {most} metadata targets: {shares} of {total:,.0f}"
         counted = {_run(seen) for seen in cells[0].observations if seen.servers}
@@ -336,21 +285,17 @@ class NamespaceScaling(Study):
         done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in told)
         if total < _ALL_SERVED * done:
             text += f", for {done:,} operations; the client's cache answered the rest"
-        return [Finding(identifier, self.name, f"{text}.", "measured", evidence)]
+        return [self.finding(identifier, f"{text}.", "measured", evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return creates at the deciding numbers of metadata targets."""
         levels = results.levels("metadata_targets")
         headlines = []
         for way, number in _decisive(int(float(levels[-1]))) if levels else ():
-            cell, noun = _at(results, "file-create", way, number), "target" if number == 1 else "targets"
+            cell = _at(results, "file-create", way, number)
+            noun, placed = "target" if number == 1 else "targets", "by hand" if way == "manual" else "automatic"
             if cell is not None:
-                headlines.append(
-                    Headline(
-                        f"file-create, {number} metadata {noun}, {'by hand' if way == 'manual' else 'automatic'}",
-                        cell.id,
-                    )
-                )
+                headlines.append(Headline(f"file-create, {number} metadata {noun}, {placed}", cell.id))
         return headlines
 
 
@@ -411,8 +356,7 @@ def _line(results: Results, operation: str, way: str) -> list[Measured]:
 
 
 def _at(results: Results, operation: str, way: str, number: int) -> Measured | None:
-    cells = results.where(operation=operation, placement=way, metadata_targets=number)
-    return cells[0] if cells else None
+    return first(results.where(operation=operation, placement=way, metadata_targets=number))
 
 
 def _score(results: Results, way: str, number: int) -> dict[int, float]:
@@ -422,7 +366,3 @@ def _score(results: Results, way: str, number: int) -> dict[int, float]:
 
 def _ratio(a: dict[int, float], b: dict[int, float], confidence: float) -> Estimate | None:
     return paired_ratio(a, b, confidence) if a.keys() & b.keys() else None
-
-
-def _paired(a: Measured, b: Measured, confidence: float) -> Estimate | None:
-    return _ratio(a.by_block(), b.by_block(), confidence)

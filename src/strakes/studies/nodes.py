@@ -12,10 +12,18 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample
-from strakes.plan import MetadataPhase, Plan, TransferPhase
+from strakes.plan import MetadataPhase, Plan
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Interval, median_interval, smallest_runs
-from strakes.studies.compose import level_text, saturation_advice, saturation_finding, series
+from strakes.studies.compose import (
+    WRITE_AND_READ,
+    interval_of,
+    level_text,
+    saturation_advice,
+    saturation_finding,
+    series,
+    write_and_read,
+)
 from strakes.studies.study import Advice, Context, Study
 from strakes.units import MIB, format_value
 
@@ -37,11 +45,10 @@ class NodesStudy(Study):
         """Return a cell per number of nodes, all with as many ranks each; none on a single node."""
         if len(context.nodes) < 2:
             return [
-                SkippedCell(
-                    self.name,
-                    {"nodes": 1},
+                self.skipped(
                     "only one node takes part; more do with --launcher and --hosts (strakes doctor says which "
                     "launchers work here)",
+                    nodes=1,
                 )
             ]
         each = min(context.nodes.values())
@@ -52,24 +59,10 @@ class NodesStudy(Study):
         amount = context.amount_bytes(most)
         transfer, stop = min(MIB, amount), context.stonewall()
         phases = (
-            TransferPhase("write", "write", "file-per-process", "segmented", transfer, amount, sync="fsync", stop=stop),
-            TransferPhase(
-                "read",
-                "read",
-                "file-per-process",
-                "segmented",
-                transfer,
-                amount,
-                cache="drop",
-                rank_shift=each % ranks,
-                stop=stop,
-            ),
+            *write_and_read(transfer, amount, stop, rank_shift=each % ranks),
             MetadataPhase("create", "file-create", "unique", context.items(most), stop=stop),
         )
-        measures = (
-            *(Measure(operation, "bytes_per_s", {"operation": operation}) for operation in _DATA),
-            Measure("create", "operations_per_s", {"operation": "create"}),
-        )
+        measures = (*WRITE_AND_READ, Measure("create", "operations_per_s", {"operation": "create"}))
         settings = {"nodes": nodes, "ranks": ranks, "ranks_per_node": each}
         return Cell(self.name, f"{self.name}/{nodes}", settings, Plan(ranks, phases, context.seed, each), measures)
 
@@ -84,28 +77,11 @@ class NodesStudy(Study):
             text = "Measured by TCP between the nodes before the first run: what the links of so many nodes carry."
             references.append(Reference("links", text, label="links of the nodes", points=points))
         return [
-            Figure(
-                self.name,
-                "Nodes against rate",
-                self.question,
-                "nodes",
-                "",
-                "log",
-                "bandwidth of all nodes",
-                "B/s",
-                tuple(data),
-                tuple(references),
+            self.figure(
+                data, ("nodes", "", "log"), ("bandwidth of all nodes", "B/s"), *references, title="Nodes against rate"
             ),
-            Figure(
-                self.name,
-                "Nodes against creations",
-                self.question,
-                "nodes",
-                "",
-                "log",
-                "files created by all nodes",
-                "op/s",
-                tuple(creates),
+            self.figure(
+                creates, ("nodes", "", "log"), ("files created by all nodes", "op/s"), title="Nodes against creations"
             ),
         ]
 
@@ -127,26 +103,20 @@ class NodesStudy(Study):
 
         Of that all nodes together see at least what they get.
         """
-        identifier, evidence = f"{self.name}-bottleneck", results.ids(cells)
+        identifier, evidence = "bottleneck", results.ids(cells)
         link = _link(results)
         if not results.facts.get("remote", False):
             text = (
                 "The test x < y*n (node link against data targets) does not apply, because no network link is in "
                 "the path of this file system."
             )
-            return Finding(identifier, self.name, text, "unknown", evidence, needs="a file system on the network")
+            return self.finding(identifier, text, "unknown", evidence, needs="a file system on the network")
         if link is None:
             text = "Whether a node's link is the bottleneck (x < y*n) is unknown: the links were not measured."
-            return Finding(
-                identifier,
-                self.name,
-                text,
-                "unknown",
-                evidence,
-                needs="nodes that can reach each other and this host by TCP",
-            )
+            needs = "nodes that can reach each other and this host by TCP"
+            return self.finding(identifier, text, "unknown", evidence, needs=needs)
         x, interval = link
-        shown = IntervalOf(interval.low, interval.high, interval.confidence, "rate of a node's link, by TCP", "B/s")
+        shown = interval_of(interval, "rate of a node's link, by TCP", "B/s")
         link_text = f"A node's link carries {format_value(x, 'B/s')} (TCP)"
         best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
         known = [
@@ -157,7 +127,7 @@ class NodesStudy(Study):
         if best.estimate is not None and best.estimate.low is not None and best.estimate.low > interval.high:
             taken = f"{format_value(best.estimate.median, 'B/s')} from {best.settings['nodes']} nodes"
             text = f"{link_text}, and the data targets took {taken}: x < y*n, so one node is limited by its link."
-            return Finding(identifier, self.name, text, "holds", evidence, shown)
+            return self.finding(identifier, text, "holds", evidence, shown)
         if len(known) == len(cells) and all(
             estimate.high is not None and estimate.high < interval.low for estimate in known
         ):
@@ -165,15 +135,15 @@ class NodesStudy(Study):
                 f"{link_text}, and even all nodes together write less: x < y*n does not hold, so the link is not "
                 "the bottleneck."
             )
-            return Finding(identifier, self.name, text, "does-not", evidence, shown)
+            return self.finding(identifier, text, "does-not", evidence, shown)
         text, needs = (
             f"{link_text}; whether that is the bottleneck (x < y*n) is not known.",
             "narrower intervals, or more nodes",
         )
-        return Finding(identifier, self.name, text, "inconclusive", evidence, shown, needs)
+        return self.finding(identifier, text, "inconclusive", evidence, shown, needs)
 
     def _slowest(self, operation: str, cell: Measured, results: Results) -> Finding:
-        identifier, evidence = f"{self.name}-slowest-{operation}", (cell.id,)
+        identifier, evidence = f"slowest-{operation}", (cell.id,)
         shares = shares_of_nodes([seen.sample for seen in cell.observations if seen.purpose == "measure"])
         confidence = bonferroni(results.confidence, max(1, len(shares)))
         intervals = {host: median_interval(values, confidence) for host, values in shares.items()}
@@ -182,7 +152,7 @@ class NodesStudy(Study):
                 f"Whether a node {operation}s more slowly is unknown.",
                 f"at least {smallest_runs(confidence)} runs with all nodes",
             )
-            return Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs)
+            return self.finding(identifier, text, "inconclusive", evidence, needs=needs)
         host = min(shares, key=lambda name: median(shares[name]))
         interval = intervals[host]
         assert interval is not None
@@ -190,12 +160,12 @@ class NodesStudy(Study):
         shown = IntervalOf(interval.low, interval.high, confidence, of, "share")
         if interval.high < _SLOW:
             text = f"{host} is slow: it {operation}s at {median(shares[host]):.0%} of the usual rate of the nodes."
-            return Finding(identifier, self.name, text, "measured", evidence, shown, tone="bad")
+            return self.finding(identifier, text, "measured", evidence, shown, tone="bad")
         text = (
             f"No node is shown to {operation} more slowly; the slowest, {host}, is at {median(shares[host]):.0%} "
             "of the usual rate."
         )
-        return Finding(identifier, self.name, text, "measured", evidence, shown)
+        return self.finding(identifier, text, "measured", evidence, shown)
 
     def advice(self, results: Results) -> Sequence[Advice]:
         """Return the smallest number of nodes that seems as good as any, per operation."""

@@ -37,9 +37,7 @@ class OpenClose(Study):
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         for ranks in levels:
             if context.max_items < 8 * ranks:
-                cells.append(
-                    SkippedCell(self.name, {"ranks": ranks}, f"only {context.max_items} files may be created here")
-                )
+                cells.append(self.skipped(f"only {context.max_items} files may be created here", ranks=ranks))
             else:
                 cells.append(self._cell(context, ranks))
         return cells
@@ -69,20 +67,7 @@ class OpenClose(Study):
             for line in series(operation, results.where(operation=operation), "ranks")
         ]
         theirs = Reference("S1", "S1: the cost grew fast above 1,024 processes on its machine (off this axis)")
-        return [
-            Figure(
-                self.name,
-                self.title,
-                self.question,
-                "ranks",
-                "",
-                "log",
-                "time for all ranks, one file each",
-                "s",
-                tuple(lines),
-                (theirs,),
-            )
-        ]
+        return [self.figure(lines, ("ranks", "", "log"), ("time for all ranks, one file each", "s"), theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return how much longer many ranks take than few, to create and to open."""
@@ -104,14 +89,7 @@ class OpenClose(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the time of creating and closing with most ranks."""
-        cells = results.where(operation="create and close")
-        return (
-            [
-                Headline(
-                    f"create and close one file on each of {counted(float(cells[-1].settings['ranks']), 'rank')}",
-                    cells[-1].id,
-                )
-            ]
-            if cells
-            else []
-        )
+        return [
+            Headline(f"create and close one file on each of {counted(float(cell.settings['ranks']), 'rank')}", cell.id)
+            for cell in results.where(operation="create and close")[-1:]
+        ]

@@ -26,6 +26,7 @@ class PlanRun(Study):
     question = "What rate does each phase of the plan reach?"
     source = ""
     needs_pilot = False
+    of_file_system = False
 
     def __init__(
         self, plan: Plan | None = None, measured: Collection[str] | None = None, fit: Fit | None = None
@@ -61,7 +62,7 @@ class PlanRun(Study):
             if measured:
                 points = tuple(Point(str(cell.settings["phase"]), cell.id) for cell in measured)
                 title, lines = f"{self.title}: {label}", (Series(label, points),)
-                figures.append(Figure(self.name, title, self.question, "phase", "", "category", label, unit, lines))
+                figures.append(self.figure(lines, ("phase", "", "category"), (label, unit), title=title))
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:

@@ -13,12 +13,13 @@ from strakes.plan import Plan
 from strakes.statistics.change_points import SHORTEST, change_points
 from strakes.studies.compose import Tone, ratio_finding
 from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
-from strakes.studies.study import Context, Study
+from strakes.studies.study import Context, Study, Verdict, XAxis
 from strakes.units import format_value
 
 _STEPS = 12
 _ROUNDS = 5
 KEPT = "population"
+_FILES: XAxis = ("files there are", "", "log")
 # S3: after 40 million files the rate had fallen by more than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
 _THEIR_LOAD = {
@@ -48,11 +49,11 @@ class Population(Study):
         files = min(wanted, room)
         if files < 1:
             reason = f"only {context.max_items} files may be created here"
-            return [SkippedCell(self.name, {"ranks": ranks}, reason)]
+            return [self.skipped(reason, ranks=ranks)]
         skipped = []
         if context.files and files < wanted:
             reason = f"there is space for {files * ranks * _ROUNDS:,} files, not for {context.files:,}"
-            skipped.append(SkippedCell(self.name, {"files": context.files}, reason))
+            skipped.append(self.skipped(reason, files=context.files))
         measures = (
             Measure("fill", "operations_per_s", {"operation": "create and write"}),
             Measure("fill", "iowait", {"operation": "create and write"}),
@@ -89,19 +90,13 @@ class Population(Study):
             label="S3, published: 10 and 40 million files",
             points=((1e7, AFTER_PER_HOUR / HOUR_S), (_THEIR_BEND, _THEIR_SHARE * AFTER_PER_HOUR / HOUR_S)),
         )
-        rates = Figure(
-            self.name,
-            self.title,
-            self.question,
-            "files there are",
-            "",
-            "log",
-            "files made a second",
-            "op/s",
+        rates = self.figure(
             (Series("created and written", _points(cells)),),
-            (theirs,),
+            _FILES,
+            ("files made a second", "op/s"),
+            theirs,
         )
-        return [rates, *_meanwhile(f"{self.title}: ", results)]
+        return [rates, *self._meanwhile(results)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return how many files there were, where their rate bends, what the load was, and what removal took."""
@@ -109,23 +104,125 @@ class Population(Study):
         if not cells:
             return []
         if len(cells) == 1:
-            return [_size(cells, results)]
+            return [self._size(cells, results)]
         return [
-            _size(cells, results),
-            *_bends(cells, results),
+            self._size(cells, results),
+            *self._bends(cells, results),
             *_start_to_end(cells, results),
-            *_load(results),
-            *_clean_up(cells, results),
+            *self._load(results),
+            *self._clean_up(cells, results),
         ]
+
+    def _meanwhile(self, results: Results) -> list[Figure]:
+        """Load of this node and of the servers, over the same axis."""
+        figures = []
+        for name, question, label, unit, metrics in (
+            (
+                "waiting for devices",
+                "Does this node wait for its devices as the number of files grows?",
+                "iowait",
+                "%",
+                {"iowait": "this node"},
+            ),
+            (
+                "memory",
+                "How does memory use change as the number of files grows?",
+                "memory",
+                "B",
+                {"memory_available": "available on this node", "servers_memory": "used by the metadata servers"},
+            ),
+        ):
+            lines = tuple(
+                Series(text, _points(seen)) for metric, text in metrics.items() if (seen := results.beside(metric))
+            )
+            if lines:
+                theirs = Reference("S3", _THEIR_LOAD[label])
+                title = f"{self.title}: {name}"
+                figures.append(self.figure(lines, _FILES, (label, unit), theirs, title=title, question=question))
+        return figures
+
+    def _size(self, cells: Sequence[Measured], results: Results) -> Finding:
+        """How many files were truly made, of those that were to be."""
+        made = sum(seen.sample.operations for cell in cells for seen in cell.observations)
+        planned = max(int(cell.settings["files"]) for cell in results.measured)
+        evidence = results.ids(cells)
+        if made >= planned:
+            text = f"The population grew to its full size: {made:,} files were created."
+            return self.finding("size", text, "measured", evidence)
+        text = f"{made:,} of {planned:,} files were created; nothing is known about more."
+        needs = "a larger --budget, or --resume if --keep was given"
+        return self.finding("size", text, "inconclusive", evidence, needs=needs)
+
+    def _bends(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
+        """Where the series of all rounds changes its level."""
+        whole = [cell for cell in cells if len(cell.by_block()) >= _ROUNDS]
+        values = [value for cell in whole for value in cell.by_block().values()]
+        where = [float(cell.settings["files"]) for cell in whole for _ in cell.by_block()]
+        evidence = results.ids(cells)
+        if len(values) < 2 * SHORTEST:
+            text = "There are too few rounds to find a change of the rate."
+            return [self.finding("bend", text, "inconclusive", evidence, needs="more rounds")]
+        changes = change_points(values)
+        if not changes:
+            text = f"No change of the rate is found up to {where[-1]:,.0f} files; S3's came at 40 million."
+            return [self.finding("bend", text, "measured", evidence)]
+        return [
+            self.finding(
+                f"bend-{number}",
+                f"From about {where[change.index]:,.0f} files on, {change.after:,.0f} instead of {change.before:,.0f} "
+                f"are created per second (p = {change.p_value:.2g}).",
+                "measured",
+                evidence,
+                tone="bad" if change.after < 0.8 * change.before else "neutral",
+            )
+            for number, change in enumerate(changes, start=1)
+        ]
+
+    def _load(self, results: Results) -> list[Finding]:
+        """Return what grew with the population beside it, at its beginning and at its end."""
+        findings = []
+        for metric, what in (
+            ("iowait", "Waiting for devices (iowait of this node)"),
+            ("servers_memory", "Memory of the metadata servers"),
+        ):
+            seen = [cell for cell in results.beside(metric) if cell.estimate is not None]
+            if len(seen) > 1:
+                first, last = (
+                    format_value(cell.estimate.median, cell.unit)
+                    for cell in (seen[0], seen[-1])
+                    if cell.estimate is not None
+                )
+                files = int(seen[-1].settings["files"])
+                theirs = _THEIR_LOAD["iowait" if metric == "iowait" else "memory"]
+                text = f"{what}: {first} at the beginning, {last} with {files:,} files ({theirs})."
+                few = min(len(cell.by_block()) for cell in (seen[0], seen[-1])) < _ROUNDS
+                verdict: Verdict = "inconclusive" if few else "measured"
+                evidence, needs = (seen[0].id, seen[-1].id), "more rounds" if few else ""
+                findings.append(self.finding(metric.replace("_", "-"), text, verdict, evidence, needs=needs))
+        return findings
+
+    def _clean_up(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
+        """Compare removal with creation, both of all the files."""
+        done = results.facts.get("clean_up")
+        evidence = results.ids(cells)
+        if not done:
+            text = "How fast the population is removed is unknown."
+            return [self.finding("clean-up", text, "unknown", evidence, needs="a complete run without --keep")]
+        made_s = sum(seen.sample.elapsed_s for cell in cells for seen in cell.observations)
+        removed, made = done["files"] / done["elapsed_s"], done["files"] / made_s if made_s else 0.0
+        ratio = removed / made if made else 0.0
+        text = (
+            f"All {done['files']:,} files were removed in {done['elapsed_s']:.3g} s, {ratio:.2f} times as fast as "
+            "they were created (one removal)."
+        )
+        return [self.finding("clean-up", text, "measured", evidence, tone="good" if ratio > 1 else "bad")]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate at which the last files were made."""
-        cells = results.where()
-        return (
-            [Headline(f"files made a second, the last of {int(cells[-1].settings['files']):,}", cells[-1].id)]
-            if cells
-            else []
-        )
+        return [
+            Headline(f"files made a second, the last of {int(cell.settings['files']):,}", cell.id)
+            for cell in results.where()[-1:]
+        ]
 
 
 def _steps(files: int) -> list[int]:
@@ -140,100 +237,8 @@ def _steps(files: int) -> list[int]:
     return [files // steps + (step >= steps - files % steps) for step in range(steps)]
 
 
-def _meanwhile(title: str, results: Results) -> list[Figure]:
-    """Load of this node and of the servers, over the same axis."""
-    figures = []
-    for name, question, label, unit, metrics in (
-        (
-            "waiting for devices",
-            "Does this node wait for its devices as the number of files grows?",
-            "iowait",
-            "%",
-            {"iowait": "this node"},
-        ),
-        (
-            "memory",
-            "How does memory use change as the number of files grows?",
-            "memory",
-            "B",
-            {"memory_available": "available on this node", "servers_memory": "used by the metadata servers"},
-        ),
-    ):
-        lines = tuple(
-            Series(text, _points(seen)) for metric, text in metrics.items() if (seen := results.beside(metric))
-        )
-        if lines:
-            theirs = (Reference("S3", _THEIR_LOAD[label]),)
-            figures.append(
-                Figure(
-                    "population", f"{title}{name}", question, "files there are", "", "log", label, unit, lines, theirs
-                )
-            )
-    return figures
-
-
 def _points(cells: Sequence[Measured]) -> tuple[Point, ...]:
     return tuple(Point(float(cell.settings["files"]), cell.id) for cell in cells)
-
-
-def _size(cells: Sequence[Measured], results: Results) -> Finding:
-    """How many files were truly made, of those that were to be."""
-    made = sum(seen.sample.operations for cell in cells for seen in cell.observations)
-    planned = max(int(cell.settings["files"]) for cell in results.measured)
-    identifier, evidence = "population-size", results.ids(cells)
-    if made >= planned:
-        return Finding(
-            identifier,
-            "population",
-            f"The population grew to its full size: {made:,} files were created.",
-            "measured",
-            evidence,
-        )
-    text = f"{made:,} of {planned:,} files were created; nothing is known about more."
-    return Finding(
-        identifier,
-        "population",
-        text,
-        "inconclusive",
-        evidence,
-        needs="a larger --budget, or --resume if --keep was given",
-    )
-
-
-def _bends(cells: Sequence[Measured], results: Results) -> list[Finding]:
-    """Where the series of all rounds changes its level."""
-    whole = [cell for cell in cells if len(cell.by_block()) >= _ROUNDS]
-    values = [value for cell in whole for value in cell.by_block().values()]
-    where = [float(cell.settings["files"]) for cell in whole for _ in cell.by_block()]
-    identifier, evidence = "population-bend", results.ids(cells)
-    if len(values) < 2 * SHORTEST:
-        return [
-            Finding(
-                identifier,
-                "population",
-                "There are too few rounds to find a change of the rate.",
-                "inconclusive",
-                evidence,
-                needs="more rounds",
-            )
-        ]
-    changes = change_points(values)
-    if not changes:
-        text = f"No change of the rate is found up to {where[-1]:,.0f} files; S3's came at 40 million."
-        return [Finding(identifier, "population", text, "measured", evidence)]
-    return [
-        Finding(
-            f"{identifier}-{number}",
-            "population",
-            f"From about {where[change.index]:,.0f} files on, {change.after:,.0f} instead of {change.before:,.0f} "
-            "are created per second "
-            f"(p = {change.p_value:.2g}).",
-            "measured",
-            evidence,
-            tone="bad" if change.after < 0.8 * change.before else "neutral",
-        )
-        for number, change in enumerate(changes, start=1)
-    ]
 
 
 def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
@@ -251,49 +256,7 @@ def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
     return [ratio_finding("population-end-to-start", text, aligned[0], aligned[1], results, tone=tone)]
 
 
-def _load(results: Results) -> list[Finding]:
-    """Return what grew with the population beside it, at its beginning and at its end."""
-    findings = []
-    for metric, what in (
-        ("iowait", "Waiting for devices (iowait of this node)"),
-        ("servers_memory", "Memory of the metadata servers"),
-    ):
-        seen = [cell for cell in results.beside(metric) if cell.estimate is not None]
-        if len(seen) > 1:
-            first, last = (
-                format_value(cell.estimate.median, cell.unit)
-                for cell in (seen[0], seen[-1])
-                if cell.estimate is not None
-            )
-            files = int(seen[-1].settings["files"])
-            theirs = _THEIR_LOAD["iowait" if metric == "iowait" else "memory"]
-            text = f"{what}: {first} at the beginning, {last} with {files:,} files ({theirs})."
-            identifier, evidence = f"population-{metric.replace('_', '-')}", (seen[0].id, seen[-1].id)
-            if min(len(cell.by_block()) for cell in (seen[0], seen[-1])) < _ROUNDS:
-                findings.append(Finding(identifier, "population", text, "inconclusive", evidence, needs="more rounds"))
-            else:
-                findings.append(Finding(identifier, "population", text, "measured", evidence))
-    return findings
-
-
 def _renumbered(cell: Measured) -> Measured:
     return replace(
         cell, observations=tuple(replace(seen, block=number) for number, seen in enumerate(cell.observations))
     )
-
-
-def _clean_up(cells: Sequence[Measured], results: Results) -> list[Finding]:
-    """Compare removal with creation, both of all the files."""
-    done = results.facts.get("clean_up")
-    identifier, evidence = "population-clean-up", results.ids(cells)
-    if not done:
-        text = "How fast the population is removed is unknown."
-        return [Finding(identifier, "population", text, "unknown", evidence, needs="a complete run without --keep")]
-    made_s = sum(seen.sample.elapsed_s for cell in cells for seen in cell.observations)
-    removed, made = done["files"] / done["elapsed_s"], done["files"] / made_s if made_s else 0.0
-    ratio = removed / made if made else 0.0
-    text = (
-        f"All {done['files']:,} files were removed in {done['elapsed_s']:.3g} s, {ratio:.2f} times as fast as "
-        "they were created (one removal)."
-    )
-    return [Finding(identifier, "population", text, "measured", evidence, tone="good" if ratio > 1 else "bad")]

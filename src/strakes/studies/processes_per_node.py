@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, Setting, SkippedCell
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Figure, Finding, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.plan import Plan, TransferPhase
+from strakes.plan import Plan
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.compose import SATURATED, better_ratio, saturation_advice, saturation_finding, series
-from strakes.studies.study import Advice, Context, Study, power_of_two_at_most
+from strakes.studies.compose import (
+    SATURATED,
+    WRITE_AND_READ,
+    better_ratio,
+    interval_of,
+    saturation_advice,
+    saturation_finding,
+    series,
+    write_and_read,
+)
+from strakes.studies.study import NARROWER, Advice, Context, Study, power_of_two_at_most
 from strakes.studies.target_baseline import layout_on
 from strakes.targets.description import Description, Layout
 from strakes.units import KIB, MIB, format_bytes
@@ -47,19 +56,13 @@ class ProcessesPerNode(Study):
         most = next(iter(context.nodes.values()), None)
         for ranks in levels:
             if most is not None and ranks > most:
-                cells.append(
-                    SkippedCell(
-                        self.name, {"ranks": ranks}, f"{most} ranks are started on each node (--ranks-per-node)"
-                    )
-                )
+                cells.append(self.skipped(f"{most} ranks are started on each node (--ranks-per-node)", ranks=ranks))
                 continue
             amount = power_of_two_at_most(total / ranks)
             if amount < _TRANSFER:
                 cells.append(
-                    SkippedCell(
-                        self.name,
-                        {"ranks": ranks},
-                        f"only {format_bytes(total)} in total fit into the budget and the free space",
+                    self.skipped(
+                        f"only {format_bytes(total)} in total fit into the budget and the free space", ranks=ranks
                     )
                 )
             else:
@@ -78,7 +81,7 @@ class ProcessesPerNode(Study):
                 settings: dict[str, Setting] = {"ranks": ranks, "data_bytes": each, "transfer_bytes": _TRANSFER}
                 if each * ranks > context.max_bytes:
                     reason = f"{format_bytes(each * ranks)} are more than strakes may use here"
-                    cells.append(SkippedCell(self.name, settings, reason))
+                    cells.append(self.skipped(reason, **settings))
                     continue
                 cell = self._cell(context, ranks, each)
                 key = f"{self.name}/each-{each}/{ranks}"
@@ -96,7 +99,7 @@ class ProcessesPerNode(Study):
                 if target is not None
                 else "fewer than two data targets are visible here"
             )
-            return [SkippedCell(self.name, {"on": _ALONE}, reason)]
+            return [self.skipped(reason, on=_ALONE)]
         cell = self._cell(context, context.team, context.amount_bytes(context.team))
         settings: dict[str, Setting] = {"ranks": context.team, "transfer_bytes": _TRANSFER}
         every = Layout(stripe_count=-1) if context.file_system == "lustre" else None
@@ -112,21 +115,12 @@ class ProcessesPerNode(Study):
         ]
 
     def _cell(self, context: Context, ranks: int, amount: int) -> Cell:
-        write = TransferPhase(
-            "write", "write", "file-per-process", "segmented", _TRANSFER, amount, sync="fsync", stop=context.stonewall()
-        )
-        read = TransferPhase(
-            "read", "read", "file-per-process", "segmented", _TRANSFER, amount, cache="drop", stop=context.stonewall()
-        )
         return Cell(
             self.name,
             f"{self.name}/{ranks}",
             {"ranks": ranks, "transfer_bytes": _TRANSFER},
-            Plan(ranks, (write, read), context.seed),
-            (
-                Measure("write", "bytes_per_s", {"operation": "write"}),
-                Measure("read", "bytes_per_s", {"operation": "read"}),
-            ),
+            Plan(ranks, write_and_read(_TRANSFER, amount, context.stonewall()), context.seed),
+            WRITE_AND_READ,
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -152,20 +146,7 @@ class ProcessesPerNode(Study):
             label=f"S1, published: best write, {_BEST_RANKS} processes of 8 MiB",
             points=((float(_BEST_RANKS), _BEST_BYTES_PER_S),) if results.levels("data_bytes") else (),
         )
-        return [
-            Figure(
-                self.name,
-                self.title,
-                self.question,
-                "processes on this node",
-                "",
-                "log",
-                "bandwidth of the node",
-                "B/s",
-                tuple(lines),
-                (theirs,),
-            )
-        ]
+        return [self.figure(lines, ("processes on this node", "", "log"), ("bandwidth of the node", "B/s"), theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where this node saturates, and whether it or the data targets limit it (x < y*n)."""
@@ -187,60 +168,38 @@ class ProcessesPerNode(Study):
 
     def _bottleneck(self, results: Results, cells: tuple[str, ...]) -> Finding:
         """Return S1's test x < y*n: the node's rate on n data targets against n times its rate on one."""
-        identifier = f"{self.name}-bottleneck"
         alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
         if alone and together:
-            return self._measured_bottleneck(identifier, alone[0], together[0], results)
+            return self._measured_bottleneck(alone[0], together[0], results)
         if not results.facts.get("remote", False):
             statement = (
                 "The test x < y*n (node link against data targets) does not apply, because this file system "
                 "is local and no network link is in its path."
             )
-            return Finding(identifier, self.name, statement, "unknown", cells, needs="a file system on the network")
+            return self.finding("bottleneck", statement, "unknown", cells, needs="a file system on the network")
         statement = "Whether the node is the bottleneck (x < y*n) is unknown: no data target was measured by itself."
-        return Finding(
-            identifier,
-            self.name,
-            statement,
-            "unknown",
-            cells,
-            needs="a file system where files can be put on one data target",
-        )
+        needs = "a file system where files can be put on one data target"
+        return self.finding("bottleneck", statement, "unknown", cells, needs=needs)
 
-    def _measured_bottleneck(self, identifier: str, alone: Measured, together: Measured, results: Results) -> Finding:
+    def _measured_bottleneck(self, alone: Measured, together: Measured, results: Results) -> Finding:
         number = int(together.settings["data_targets"])
         evidence = (together.id, alone.id)
         ratio = better_ratio(together, alone, results.confidence)
         what = f"S1's test x < y*n, writes: {number} data targets together"
         if ratio is None or ratio.interval is None:
             needs = f"at least {smallest_runs(results.confidence)} blocks that measure both"
-            return Finding(identifier, self.name, f"{what}: not known.", "inconclusive", evidence, needs=needs)
+            return self.finding("bottleneck", f"{what}: not known.", "inconclusive", evidence, needs=needs)
         low, high = ratio.interval.low / number, ratio.interval.high / number
-        interval = IntervalOf(
-            ratio.interval.low,
-            ratio.interval.high,
-            ratio.interval.confidence,
-            f"rate on all {number} over the rate on one",
-            "times",
-        )
+        interval = interval_of(ratio.interval, f"rate on all {number} over the rate on one")
         text = f"{what} give {ratio.median:.2f} times what one gives"
         if high < SATURATED:
             text += ": the bottleneck is this node (its processors, client or link), not the data targets."
-            return Finding(identifier, self.name, text, "holds", evidence, interval)
+            return self.finding("bottleneck", text, "holds", evidence, interval)
         if low >= SATURATED:
-            return Finding(
-                identifier, self.name, f"{text}: the bottleneck is the data targets.", "does-not", evidence, interval
-            )
-        needs = "a narrower interval: give a larger --budget"
-        return Finding(
-            identifier,
-            self.name,
-            f"{text}: which of the two is the bottleneck is not known.",
-            "inconclusive",
-            evidence,
-            interval,
-            needs,
-        )
+            text = f"{text}: the bottleneck is the data targets."
+            return self.finding("bottleneck", text, "does-not", evidence, interval)
+        text = f"{text}: which of the two is the bottleneck is not known."
+        return self.finding("bottleneck", text, "inconclusive", evidence, interval, NARROWER)
 
     def advice(self, results: Results) -> Sequence[Advice]:
         """Return the fewest processes per node that seem as good as any, per operation."""
@@ -251,10 +210,6 @@ class ProcessesPerNode(Study):
                 f"processes per node, {operation}s", f"{operation}s", _of_node(results, operation), "ranks", results
             )
         ]
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return none: the summary screen has nothing of this study."""
-        return ()
 
 
 def _of_node(results: Results, operation: str) -> list[Measured]:

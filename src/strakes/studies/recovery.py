@@ -56,7 +56,7 @@ class RecoveryStudy(Study):
             )
             return [
                 self._cell(context, 1, sessions=False),
-                *(SkippedCell(self.name, {"clients": clients}, why) for clients in _LEVELS[1:]),
+                *(self.skipped(why, clients=clients) for clients in _LEVELS[1:]),
             ]
         levels = sorted({*_LEVELS, context.most_ranks or 1})
         return [self._cell(context, clients, sessions=True) for clients in levels]
@@ -88,7 +88,7 @@ class RecoveryStudy(Study):
             points=_S2,
         )
         axis = "from the fault to the end of the wait"
-        return [Figure(self.name, self.title, self.question, "clients", "", "log", axis, "s", tuple(lines), (theirs,))]
+        return [self.figure(lines, ("clients", "", "log"), (axis, "s"), theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return whether every acknowledged operation survived, and how the wait grows with the clients."""
@@ -117,20 +117,18 @@ class RecoveryStudy(Study):
             f"in {counted(len(drills), 'drill')} ({total['failed']:,} creations failed, {total['repeated']:,} "
             "were repeated)."
         )
-        identifier, evidence = f"{self.name}-nothing-lost", results.ids(cells)
+        identifier, evidence = "nothing-lost", results.ids(cells)
         if total["lost"]:
-            return Finding(identifier, self.name, text, "does-not", evidence, tone="bad")
+            return self.finding(identifier, text, "does-not", evidence, tone="bad")
         least = smallest_runs(results.confidence)
         if any(len(cell.observations) < least for cell in cells):
             needs = f"at least {least} drills with each number of clients: give a larger --budget"
-            return Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs)
-        return Finding(identifier, self.name, text, "holds", evidence, tone="good")
+            return self.finding(identifier, text, "inconclusive", evidence, needs=needs)
+        return self.finding(identifier, text, "holds", evidence, tone="good")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the wait of the last client, with most clients."""
-        cells = results.where(who="last client")
-        return (
-            [Headline(f"fail-over until the last of {cells[-1].settings['clients']} clients is back", cells[-1].id)]
-            if cells
-            else []
-        )
+        return [
+            Headline(f"fail-over until the last of {cell.settings['clients']} clients is back", cell.id)
+            for cell in results.where(who="last client")[-1:]
+        ]

@@ -13,7 +13,6 @@ from strakes.findings.portrait import (
     Figure,
     Finding,
     Headline,
-    IntervalOf,
     Point,
     Reference,
     Series,
@@ -24,6 +23,7 @@ from strakes.findings.results import Measured, Results
 from strakes.literature.replication import BYTES_PER_FILE, CONFIGURED_MB_PER_S, MEASURED, MIB, disagreements, predicted
 from strakes.plan import MetadataPhase, Plan
 from strakes.statistics.interval import median, median_interval
+from strakes.studies.compose import interval_of
 from strakes.studies.study import Context, Study
 
 SENT = "data.replicated_bytes"
@@ -39,8 +39,8 @@ class ReplicationCost(Study):
     name = "replication-cost"
     title = "What replicating metadata costs"
     question = (
-        "How many files per second with replication, how many bytes are replicated per file, and how fast is "
-        "it without?"
+        "How many files per second are created with replication, how many bytes are replicated per file, and how "
+        "many files are created without it?"
     )
     source = "S2"
 
@@ -49,9 +49,7 @@ class ReplicationCost(Study):
         cells: list[Cell | SkippedCell] = []
         for ranks in (1, context.team):
             if context.max_items < 16 * ranks:
-                cells.append(
-                    SkippedCell(self.name, {"ranks": ranks}, f"only {context.max_items} files may be created here")
-                )
+                cells.append(self.skipped(f"only {context.max_items} files may be created here", ranks=ranks))
                 continue
             items = context.items(ranks)
             synced = min(items, _MOST_SYNCED)
@@ -100,29 +98,15 @@ class ReplicationCost(Study):
             )
             for how, time_s in ((f"predicted at {CONFIGURED_MB_PER_S:.0f} MB/s", expected_s), ("measured", seconds))
         )
-        return [
-            Figure(
-                self.name,
-                self.title,
-                self.question,
-                "operation",
-                "",
-                "category",
-                "files a second",
-                "op/s",
-                tuple(lines),
-                theirs,
-            )
-        ]
+        return [self.figure(lines, ("operation", "", "category"), ("files a second", "op/s"), *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the bytes replicated per file, S2's arithmetic on them, and what it would take to know the ratio."""
         return [
             *(self._bytes(cell, results.confidence) for cell in results.where()),
             *self._arithmetic(results),
-            Finding(
-                f"{self.name}-ratio",
-                self.name,
+            self.finding(
+                "ratio",
                 "How much faster it is without replication is unknown.",
                 "unknown",
                 (),
@@ -144,29 +128,21 @@ class ReplicationCost(Study):
 
     def _bytes(self, cell: Measured, confidence: float) -> Finding:
         operation, ranks = cell.settings["operation"], cell.settings["ranks"]
-        identifier = f"{self.name}-bytes-{cell.id.split('/', 1)[1].rpartition(':')[0]}"
+        identifier = f"bytes-{cell.id.split('/', 1)[1].rpartition(':')[0]}"
         each = _bytes_per_file(cell)
         if not each:
             text = f"How many bytes are replicated for a file is unknown ({operation}, {_ranks(ranks)})."
-            return Finding(
-                identifier,
-                self.name,
-                text,
-                "unknown",
-                (cell.id,),
-                needs="a DRBD 8.4 device on this machine, which counts bytes",
-            )
+            needs = "a DRBD 8.4 device on this machine, which counts bytes"
+            return self.finding(identifier, text, "unknown", (cell.id,), needs=needs)
         interval = median_interval(each, confidence)
         text = (
             f"{median(each):,.0f} bytes are replicated for a file ({operation}, {_ranks(ranks)}); S2: "
             f"{BYTES_PER_FILE:,.0f}, published."
         )
         if interval is None:
-            return Finding(
-                identifier, self.name, text, "inconclusive", (cell.id,), needs="more runs: give a larger --budget"
-            )
-        shown = IntervalOf(interval.low, interval.high, interval.confidence, "replicated for a file", "bytes")
-        return Finding(identifier, self.name, text, "measured", (cell.id,), shown)
+            return self.finding(identifier, text, "inconclusive", (cell.id,), needs="more runs: give a larger --budget")
+        shown = interval_of(interval, "replicated for a file", "bytes")
+        return self.finding(identifier, text, "measured", (cell.id,), shown)
 
     def _arithmetic(self, results: Results) -> list[Finding]:
         """Return what the bytes measured here would mean for S2's files, at the rate that it had configured."""
@@ -179,11 +155,10 @@ class ReplicationCost(Study):
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = (
             f"{files:,} files at {CONFIGURED_MB_PER_S:.0f} MB/s: {own_s:.3f} s by the bytes of a batch counted here; "
-            "published, S2: "
-            f"{expected_s:.3f} s predicted, {measured_s} s measured. {' '.join(disagreements())}"
+            f"published, S2: {expected_s:.3f} s predicted, {measured_s} s measured. {' '.join(disagreements())}"
         )
         evidence = results.ids(results.where(operation=_BATCH))
-        return [Finding(f"{self.name}-arithmetic", self.name, text.strip(), "measured", evidence)]
+        return [self.finding("arithmetic", text.strip(), "measured", evidence)]
 
 
 def _bytes_per_file(cell: Measured) -> list[float]:

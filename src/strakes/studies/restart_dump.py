@@ -14,7 +14,7 @@ from strakes.findings.portrait import Figure, Finding, Headline, Point, Referenc
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.studies.scenario import best_advice, enough_runs, speed_ups
-from strakes.studies.study import Advice, Context, Study
+from strakes.studies.study import BANDWIDTH, Advice, Context, Study
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB
 
@@ -41,7 +41,7 @@ class RestartDump(Study):
         cells += [self._cell(context, ranks, amount, writers, None) for writers in _WRITERS if writers < ranks]
         if context.striping is None or context.striping.data_targets < 2:
             reason = context.no_striping or "there are fewer than two data targets to spread a file over"
-            cells.append(SkippedCell(self.name, {"way": "on all data targets"}, reason))
+            cells.append(self.skipped(reason, way="on all data targets"))
         else:
             every = Layout(stripe_size_bytes=MIB, stripe_count=context.striping.data_targets)
             single = Layout(stripe_size_bytes=MIB, stripe_count=1)
@@ -95,9 +95,7 @@ class RestartDump(Study):
             "S1",
             "S1: stripe count 4 to 16 and 8 writers per node took 15 % off the time at 8,192 processes (1.18 times)",
         )
-        return [
-            Figure(self.name, self.title, self.question, "way", "", "category", "bandwidth", "B/s", lines, (theirs,))
-        ]
+        return [self.figure(lines, ("way", "", "category"), BANDWIDTH, theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return how much faster each way is than every rank for itself, in one file and in its own."""

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from strakes.findings.cell import Cell
 from strakes.findings.claims import Claim
-from strakes.findings.portrait import Finding, IntervalOf, SkippedCell
+from strakes.findings.portrait import Finding, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.compose import better_ratio
+from strakes.studies.compose import better_ratio, interval_of
 from strakes.studies.study import Advice
 
 
@@ -45,7 +45,7 @@ def speed_ups(
             continue
         low, high = ratio.interval.low, ratio.interval.high
         of = "speed-up, one of several judged together" if len(others) > 1 else "speed-up"
-        interval = IntervalOf(low, high, confidence, of, "times")
+        interval = interval_of(ratio.interval, of)
         text = f"{what}: {ratio.median:.2f} times as fast here ({published})."
         if low <= 1 <= high:
             needs = "a narrower interval: a larger --budget"

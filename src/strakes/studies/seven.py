@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +11,7 @@ from strakes.findings.portrait import Finding, IntervalOf
 from strakes.findings.results import Measured, Results
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.compose import better_ratio, describe
+from strakes.studies.compose import better_ratio, describe, first, interval_of
 
 # S5 repeated to 10 % relative error (5 % for whole reads of one file): settings closer than that count as the same.
 SAME = (1 / 1.1, 1.1)
@@ -41,6 +40,11 @@ class NumberedStatement:
     text: str
     parts: tuple[NamedPart, ...]
 
+    @property
+    def id(self) -> str:
+        """Of its finding."""
+        return f"access-patterns-s5-{self.number}"
+
 
 def judge(statement: NumberedStatement, results: Results) -> Finding | None:
     """Return the statement as a finding; None where this run did not measure what it is about."""
@@ -52,7 +56,6 @@ def judge(statement: NumberedStatement, results: Results) -> Finding | None:
     if len(parts) != len(statement.parts):
         return None
     confidence = bonferroni(results.confidence, len(parts))
-    identifier, study = f"access-patterns-s5-{statement.number}", "access-patterns"
     judged = [_judge(part, a, b, confidence) for part, a, b in parts]
     verdicts = [verdict for verdict, _, _ in judged]
     verdict: Verdict = (
@@ -78,7 +81,7 @@ def judge(statement: NumberedStatement, results: Results) -> Finding | None:
         for (_, a, b), (part_verdict, _, interval) in zip(parts, judged, strict=True)
         if interval is not None and part_verdict == verdict
     )
-    return Finding(identifier, study, text, verdict, evidence, deciding, needs, claims=claims)
+    return Finding(statement.id, "access-patterns", text, verdict, evidence, deciding, needs, claims=claims)
 
 
 def _judge(part: NamedPart, a: Measured, b: Measured, confidence: float) -> tuple[Verdict, str, IntervalOf | None]:
@@ -86,8 +89,7 @@ def _judge(part: NamedPart, a: Measured, b: Measured, confidence: float) -> tupl
     if ratio is None or ratio.interval is None:
         return "inconclusive", f"{part.what}: too few runs", None
     low, high = ratio.interval.low, ratio.interval.high
-    of = f"{part.what}: ratio of {describe(a)} to {describe(b)}"
-    interval = IntervalOf(low, high, ratio.interval.confidence, of, "times")
+    interval = interval_of(ratio.interval, f"{part.what}: ratio of {describe(a)} to {describe(b)}")
     text = f"{part.what} {ratio.median:.2f} times [{low:.2f} - {high:.2f}]"
     if part.within[0] <= low and high <= part.within[1]:
         return "holds", text, interval
@@ -103,112 +105,65 @@ def statements(results: Results) -> list[NumberedStatement]:
         return []
     fine, coarse = sizes[0], sizes[-1]
 
-    def by_size(pattern: str, operation: str, size: float) -> Measured | None:
-        return _one(results.where(axis="requests", pattern=pattern, operation=operation, transfer_bytes=size))
+    def by_size(pattern: str, size: float, operation: str = "read") -> Measured | None:
+        return first(results.where(axis="requests", pattern=pattern, operation=operation, transfer_bytes=size))
 
-    def by_clients(pattern: str, operation: str, ranks: float) -> Measured | None:
-        return _one(results.where(axis="clients", pattern=pattern, operation=operation, ranks=ranks))
+    def by_clients(pattern: str, ranks: float, operation: str = "read") -> Measured | None:
+        return first(results.where(axis="clients", pattern=pattern, operation=operation, ranks=ranks))
 
     most = clients[-1] if clients else 0.0
     fewer = clients[-2] if len(clients) > 1 else most
     best_of_few = max(
-        (cell for number in clients[:-1] if (cell := by_clients("SFSA", "read", number)) is not None),
+        (cell for number in clients[:-1] if (cell := by_clients("SFSA", number)) is not None),
         key=lambda figure: figure.estimate.median if figure.estimate else 0.0,
         default=None,
     )
     both = ("write", "read")
-    return [
-        NumberedStatement(
-            1,
-            "whole reads of one shared file do not depend on the block size",
-            (
-                NamedPart(
-                    "largest to smallest block",
-                    by_size("SFWA", "read", coarse),
-                    by_size("SFWA", "read", fine),
-                    SAME_WHOLE,
-                ),
+    stated = {
+        "whole reads of one shared file do not depend on the block size": [
+            NamedPart("largest to smallest block", by_size("SFWA", coarse), by_size("SFWA", fine), SAME_WHOLE)
+        ],
+        "with a file per client the number of requests does not matter at equal amounts of data": [
+            NamedPart(
+                f"few to many requests, {each}s", by_size("MFWA", coarse, each), by_size("MFWA", fine, each), SAME
+            )
+            for each in both
+        ],
+        "with a file per client the rate settles as clients are added, and does not fall": [
+            NamedPart(
+                f"{most:.0f} to {fewer:.0f} clients, {each}s",
+                by_clients("MFWA", most, each),
+                by_clients("MFWA", fewer, each),
+                NO_LESS,
+            )
+            for each in both
+        ],
+        "strided access to a shared file is the slower the finer, contiguous segments are not": [
+            NamedPart(
+                "strided, finest to coarsest, reads",
+                by_size("SFSA strided", fine),
+                by_size("SFSA strided", coarse),
+                LESS,
             ),
-        ),
-        NumberedStatement(
-            2,
-            "with a file per client the number of requests does not matter at equal amounts of data",
-            tuple(
-                NamedPart(
-                    f"few to many requests, {operation}s",
-                    by_size("MFWA", operation, coarse),
-                    by_size("MFWA", operation, fine),
-                    SAME,
-                )
-                for operation in both
-            ),
-        ),
-        NumberedStatement(
-            3,
-            "with a file per client the rate settles as clients are added, and does not fall",
-            tuple(
-                NamedPart(
-                    f"{most:.0f} to {fewer:.0f} clients, {operation}s",
-                    by_clients("MFWA", operation, most),
-                    by_clients("MFWA", operation, fewer),
-                    NO_LESS,
-                )
-                for operation in both
-            ),
-        ),
-        NumberedStatement(
-            4,
-            "strided access to a shared file is the slower the finer, contiguous segments are not",
-            (
-                NamedPart(
-                    "strided, finest to coarsest, reads",
-                    by_size("SFSA strided", "read", fine),
-                    by_size("SFSA strided", "read", coarse),
-                    LESS,
-                ),
-                NamedPart(
-                    "contiguous, finest to coarsest, reads",
-                    by_size("SFSA", "read", fine),
-                    by_size("SFSA", "read", coarse),
-                    SAME,
-                ),
-            ),
-        ),
-        NumberedStatement(
-            5,
-            "contiguous segments of a shared file are read faster than a file per client (S5: by about 20 %)",
-            (
-                NamedPart(
-                    "shared to own, reads", by_size("SFSA", "read", coarse), by_size("MFWA", "read", coarse), MORE
-                ),
-            ),
-        ),
-        NumberedStatement(
-            6,
-            "contiguous segments are faster than strided ones with many clients, but lose as clients are added",
-            (
-                NamedPart(
-                    "contiguous to strided, reads",
-                    by_clients("SFSA", "read", most),
-                    by_clients("SFSA strided", "read", most),
-                    MORE,
-                ),
-                NamedPart("most clients to the best of fewer", by_clients("SFSA", "read", most), best_of_few, LESS),
-            ),
-        ),
-        NumberedStatement(
-            7,
-            "reads are faster than writes (S5: by about 20 %)",
-            (
-                NamedPart(
-                    "reads to writes to fsync, file per client",
-                    by_size("MFWA", "read", coarse),
-                    by_size("MFWA", "write", coarse),
-                    MORE,
-                ),
-            ),
-        ),
-    ]
+            NamedPart("contiguous, finest to coarsest, reads", by_size("SFSA", fine), by_size("SFSA", coarse), SAME),
+        ],
+        "contiguous segments of a shared file are read faster than a file per client (S5: by about 20 %)": [
+            NamedPart("shared to own, reads", by_size("SFSA", coarse), by_size("MFWA", coarse), MORE)
+        ],
+        "contiguous segments are faster than strided ones with many clients, but lose as clients are added": [
+            NamedPart("contiguous to strided, reads", by_clients("SFSA", most), by_clients("SFSA strided", most), MORE),
+            NamedPart("most clients to the best of fewer", by_clients("SFSA", most), best_of_few, LESS),
+        ],
+        "reads are faster than writes (S5: by about 20 %)": [
+            NamedPart(
+                "reads to writes to fsync, file per client",
+                by_size("MFWA", coarse),
+                by_size("MFWA", coarse, "write"),
+                MORE,
+            )
+        ],
+    }
+    return [NumberedStatement(number, text, tuple(parts)) for number, (text, parts) in enumerate(stated.items(), 1)]
 
 
 def seven_findings(results: Results) -> list[Finding]:
@@ -222,15 +177,10 @@ def seven_findings(results: Results) -> list[Finding]:
                 dict.fromkeys(cell.id for part in statement.parts for cell in (part.a, part.b) if cell is not None)
             )
             needs = "strakes study access-patterns DIR with space and time for all its cells"
-            identifier = f"access-patterns-s5-{statement.number}"
-            finding = Finding(identifier, "access-patterns", text, "unknown", evidence, needs=needs)
+            finding = Finding(statement.id, "access-patterns", text, "unknown", evidence, needs=needs)
         findings.append(replace(finding, tone="neutral"))
     return findings
 
 
 def _axis(results: Results, axis: str, factor: str) -> list[float]:
     return sorted({float(cell.settings[factor]) for cell in results.where(axis=axis) if factor in cell.settings})
-
-
-def _one(cells: Sequence[Measured]) -> Measured | None:
-    return cells[0] if cells else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
-from strakes.findings.results import Results
+from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
 from strakes.studies.compose import Tone, ratio_finding
 from strakes.studies.pools import (
@@ -15,10 +15,9 @@ from strakes.studies.pools import (
     HOUR_S,
     NEEDED_PER_HOUR,
     files_that_fit,
-    per_hour_finding,
     pool_phase,
 )
-from strakes.studies.study import Context, Study
+from strakes.studies.study import NARROWER, Context, Study
 from strakes.units import counted
 
 _PHASES = {"fill": "create and write", "transactions": "transactions", "remove": "remove"}
@@ -39,7 +38,7 @@ class SmallFiles(Study):
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
             if files < 8:
                 reason = f"only {context.max_items} files may be created here"
-                cells.append(SkippedCell(self.name, {"ranks": ranks}, reason))
+                cells.append(self.skipped(reason, ranks=ranks))
                 continue
             phases = (
                 pool_phase("fill", "accumulate", files=files, stop=context.stonewall()),
@@ -68,20 +67,7 @@ class SmallFiles(Study):
             )
             for when, rate in (("before tuning", BEFORE_PER_HOUR), ("after tuning", AFTER_PER_HOUR))
         )
-        return [
-            Figure(
-                self.name,
-                self.title,
-                self.question,
-                "operation",
-                "",
-                "category",
-                "operations a second",
-                "op/s",
-                tuple(lines),
-                theirs,
-            )
-        ]
+        return [self.figure(lines, ("operation", "", "category"), ("operations a second", "op/s"), *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return files per hour against S3's need, and how removing compares to writing."""
@@ -93,11 +79,8 @@ class SmallFiles(Study):
         remove = results.where(ranks=ranks[-1], operation="remove")
         if fill:
             findings.append(
-                per_hour_finding(
-                    f"{self.name}-per-hour",
-                    fill[0],
-                    f"{counted(float(ranks[-1]), 'rank')} of one node write{'s' if ranks[-1] == 1 else ''}",
-                    NEEDED_PER_HOUR,
+                self._per_hour(
+                    fill[0], f"{counted(float(ranks[-1]), 'rank')} of one node write{'s' if ranks[-1] == 1 else ''}"
                 )
             )
         if fill and remove:
@@ -109,6 +92,24 @@ class SmallFiles(Study):
             text = f"{ranks[-1]} ranks write small files {{ratio}} times as fast as {ranks[0]}."
             findings.append(ratio_finding(f"{self.name}-scaling", text, fill[0], few[0], results))
         return findings
+
+    def _per_hour(self, cell: Measured, what: str) -> Finding:
+        """Hold files an hour against S3's need."""
+        assert cell.estimate is not None
+        rate = cell.estimate.median * HOUR_S
+        statement = f"{what}: {rate / 1e6:,.3g} million files an hour"
+        if cell.estimate.low is None or cell.estimate.high is None:
+            needs = "more runs: give a larger --budget"
+            return self.finding("per-hour", f"{statement}.", "inconclusive", (cell.id,), needs=needs)
+        low, high = cell.estimate.low * HOUR_S / 1e6, cell.estimate.high * HOUR_S / 1e6
+        interval = IntervalOf(low, high, cell.estimate.confidence, "rate of files", "million files/h")
+        needed = NEEDED_PER_HOUR / 1e6
+        statement += f"; S3 needed {needed:g} million, from 100 clients or more."
+        if low >= needed:
+            return self.finding("per-hour", statement, "holds", (cell.id,), interval, tone="good")
+        if high < needed:
+            return self.finding("per-hour", statement, "does-not", (cell.id,), interval, tone="bad")
+        return self.finding("per-hour", statement, "inconclusive", (cell.id,), interval, NARROWER)
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of each step, with most ranks."""

@@ -11,7 +11,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.plan.stage import StagePhase
+from strakes.plan.phases import StagePhase
 from strakes.studies.scenario import best_advice, enough_runs, speed_ups
 from strakes.studies.study import Advice, Context, Study
 from strakes.targets.description import Layout
@@ -40,7 +40,7 @@ class StartupLoad(Study):
         cells: list[Cell | SkippedCell] = []
         if context.striping is None or context.striping.data_targets < 2:
             reason = context.no_striping or "there are fewer than two data targets to spread a file over"
-            cells.append(SkippedCell(self.name, {"way": "from all data targets"}, reason))
+            cells.append(self.skipped(reason, way="from all data targets"))
         else:
             stripes = (
                 Layout(stripe_size_bytes=MIB, stripe_count=count) for count in (1, context.striping.data_targets)
@@ -73,11 +73,7 @@ class StartupLoad(Study):
             "S1",
             "S1: stripe count 1 to 16 and one reader per node: 10 minutes became 5 seconds, 4,096 cores (120 times)",
         )
-        return [
-            Figure(
-                self.name, self.title, self.question, "way", "", "category", "input delivered", "B/s", lines, (theirs,)
-            )
-        ]
+        return [self.figure(lines, ("way", "", "category"), ("input delivered", "B/s"), theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return how much faster each way is than every rank reading for itself."""

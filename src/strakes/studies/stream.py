@@ -9,7 +9,7 @@ from strakes.findings.portrait import Figure, Finding, Headline, Point, Referenc
 from strakes.findings.results import Results
 from strakes.plan import Plan, StreamPhase
 from strakes.studies.compose import ratio_finding
-from strakes.studies.study import Context, Study
+from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.units import KIB, MIB, counted, format_bytes
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
@@ -35,9 +35,7 @@ class Stream(Study):
                 settings: dict[str, Setting] = {"block_bytes": block, "ranks": ranks}
                 if block > amount:
                     cells.append(
-                        SkippedCell(
-                            self.name, settings, f"needs more than the {format_bytes(amount)} per rank that fit"
-                        )
+                        self.skipped(f"needs more than the {format_bytes(amount)} per rank that fit", **settings)
                     )
                     continue
                 count, stop = amount // block, context.stonewall()
@@ -80,20 +78,7 @@ class Stream(Study):
                 for who, a, b in (("one client", small[0], large[0]), ("five clients together", small[1], large[1]))
             )
             title = f"{self.title}: {operation}s"
-            figures.append(
-                Figure(
-                    self.name,
-                    title,
-                    self.question,
-                    "block size",
-                    "",
-                    "category",
-                    "bandwidth",
-                    "B/s",
-                    tuple(lines),
-                    theirs,
-                )
-            )
+            figures.append(self.figure(lines, ("block size", "", "category"), BANDWIDTH, *theirs, title=title))
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:

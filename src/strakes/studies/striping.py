@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from strakes.findings.cell import Cell, Measure
+from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.plan import Plan, TransferPhase
-from strakes.studies.compose import from_own_cache, ratio_finding, saturation_advice, saturation_finding, series
-from strakes.studies.study import Advice, Context, Study
+from strakes.plan import Plan
+from strakes.studies.compose import (
+    WRITE_AND_READ,
+    from_own_cache,
+    ratio_finding,
+    saturation_advice,
+    saturation_finding,
+    series,
+    write_and_read,
+)
+from strakes.studies.study import BANDWIDTH, Advice, Context, Study
 from strakes.targets.description import Layout
 from strakes.units import GIB, KIB, MIB, counted, format_bytes, format_seconds
 
@@ -47,9 +55,9 @@ class StripingStudy(Study):
         """Return a cell per layout and file size; those that do not fit or take too long are skipped."""
         if context.striping is None:
             why = context.no_striping or f"strakes cannot do that on {context.file_system}"
-            return [SkippedCell(self.name, {}, f"the layout of files cannot be set here: {why}")]
+            return [self.skipped(f"the layout of files cannot be set here: {why}")]
         if context.striping.data_targets < 2:
-            return [SkippedCell(self.name, {}, "there is only one data target, so files cannot be striped")]
+            return [self.skipped("there is only one data target, so files cannot be striped")]
         cells: list[Cell | SkippedCell] = []
         for level in _levels(context, context.striping.data_targets, context.striping.unit_bytes):
             settings = _settings(level, context.team)
@@ -58,35 +66,26 @@ class StripingStudy(Study):
                     f"{counted(context.team, 'file')} of {format_bytes(level.file_bytes)}: more than strakes "
                     "may use here"
                 )
-                cells.append(SkippedCell(self.name, settings, reason))
+                cells.append(self.skipped(reason, **settings))
             elif level.file_bytes > _largest(context) and _predicted_s(context, level) > _PATIENCE * context.phase_s:
                 reason = (
                     f"one run would take about {format_seconds(_predicted_s(context, level))}; a larger "
                     "--budget allows it"
                 )
-                cells.append(SkippedCell(self.name, settings, reason))
+                cells.append(self.skipped(reason, **settings))
             else:
                 cells.append(self._cell(context, level, settings))
         return cells
 
     def _cell(self, context: Context, level: _Level, settings: dict[str, Setting]) -> Cell:
         transfer = min(MIB, level.file_bytes)
-        stop = context.stonewall()
-        write = TransferPhase(
-            "write", "write", "file-per-process", "segmented", transfer, level.file_bytes, sync="fsync", stop=stop
-        )
-        read = TransferPhase(
-            "read", "read", "file-per-process", "segmented", transfer, level.file_bytes, cache="drop", stop=stop
-        )
+        phases = write_and_read(transfer, level.file_bytes, context.stonewall())
         return Cell(
             self.name,
             f"{self.name}/{level.file_bytes}/{level.stripe_count}x{level.stripe_bytes}",
             settings,
-            Plan(context.team, (write, read), context.seed),
-            (
-                Measure("write", "bytes_per_s", {"operation": "write"}),
-                Measure("read", "bytes_per_s", {"operation": "read"}),
-            ),
+            Plan(context.team, phases, context.seed),
+            WRITE_AND_READ,
             priority=1 if level.file_bytes > _SMALL_FILE and level.stripe_bytes == _USUAL_STRIPE else 2,
             layout=Layout(stripe_size_bytes=level.stripe_bytes, stripe_count=level.stripe_count),
         )
@@ -99,18 +98,7 @@ class StripingStudy(Study):
             "stripes for all",
         )
         return [
-            Figure(
-                self.name,
-                f"{self.title}: {title}",
-                self.question,
-                label,
-                unit,
-                "log",
-                "bandwidth",
-                "B/s",
-                lines,
-                (theirs,),
-            )
+            self.figure(lines, (label, unit, "log"), BANDWIDTH, theirs, title=f"{self.title}: {title}")
             for factor, title, label, unit in (
                 ("stripe_count", "how many stripes", "stripe count", ""),
                 ("stripe_bytes", "how large", "stripe size", "B"),
@@ -171,7 +159,7 @@ class StripingStudy(Study):
         for operation in ("write", "read"):
             sizes = results.levels("file_bytes")
             cells = results.where(operation=operation, file_bytes=sizes[-1]) if sizes else []
-            cells = [cell for cell in cells if cell.estimate and not from_own_cache(cell)]
+            cells = [cell for cell in cells if cell.estimate and not from_own_cache(cell, results.facts)]
             if cells:
                 best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
                 stripes = f"{best.settings['stripe_count']} x {format_bytes(float(best.settings['stripe_bytes']))}"

@@ -5,9 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, SkippedCell
+from strakes.findings.portrait import (
+    Figure,
+    Finding,
+    Headline,
+    IntervalOf,
+    Reference,
+    Series,
+    Setting,
+    SkippedCell,
+)
 from strakes.findings.results import Results
 from strakes.plan import Stop
 from strakes.targets.description import Description, Striping
@@ -19,6 +29,14 @@ LASTING_S = 0.5
 # Runs of what nothing is compared with: an interval needs one less.
 FEW_VISITS = 6
 _LONGER_MAKING = 2.0
+# Of an axis: what is on it, its unit and how it is drawn; y axes fit what is drawn.
+XAxis = tuple[str, str, Literal["log", "linear", "category"]]
+YAxis = tuple[str, str]
+Verdict = Literal["measured", "holds", "does-not", "inconclusive", "unknown"]
+# What it takes where a figure is not exact enough.
+NARROWER = "a narrower interval: give a larger --budget"
+BANDWIDTH: YAxis = ("bandwidth", "B/s")
+OPERATIONS: YAxis = ("operations a second", "op/s")
 
 
 @dataclass(frozen=True)
@@ -75,9 +93,9 @@ class Context:
     the target. ``striping``: the layouts that may be asked for, None where none can be set, for the reason
     ``no_striping``. ``full`` asks for every level. ``description``: the file system's parts, where a study asked for
     them. ``files``, ``data_per_rank``: how many files and bytes were asked for, where that was said.
-    ``least_priority``: cells that matter less than this are left to a larger budget. ``most_ranks``: cells with more
-    are left out. ``nodes``: how many ranks each host can have, where there are several. ``lasting_s``: the time for
-    phases that last, where most are too short for it.
+    ``least_priority``: cells that matter less than this are left to a larger budget, and so are the parts that are
+    ``left_out``. ``most_ranks``: cells with more are left out. ``nodes``: how many ranks each host can have, where
+    there are several. ``lasting_s``: the time for phases that last, where most are too short for it.
     """
 
     file_system: str
@@ -100,6 +118,13 @@ class Context:
     least_priority: int = 9
     nodes: Mapping[str, int] = field(default_factory=dict)
     lasting_s: float = 0.0
+    left_out: frozenset[str] = frozenset()
+
+    @property
+    def shift(self) -> int:
+        """By how many ranks reads are shifted so that another node wrote what each reads; 0 on a single node."""
+        each = min(self.nodes.values(), default=0)
+        return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 
     @property
     def whose(self) -> str:
@@ -187,6 +212,9 @@ class Study(ABC):
     # Whether its cells are visited one after the other, each so often, because each goes on where the one before ended.
     visits_in_sequence = 0
 
+    # Whether what it says is about the file system alone; a user's own plan may be about a cache, too.
+    of_file_system = True
+
     # Whether its visits are drills, which nobody may start without saying so.
     interrupts_service = False
 
@@ -218,3 +246,26 @@ class Study(ABC):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the one or two figures of the summary screen."""
         return ()
+
+    def skipped(self, reason: str, **settings: Setting) -> SkippedCell:
+        """Return a cell of this study that cannot be measured here."""
+        return SkippedCell(self.name, settings, reason)
+
+    def figure(
+        self, lines: Sequence[Series], x: XAxis, y: YAxis, *references: Reference, title: str = "", question: str = ""
+    ) -> Figure:
+        """Return a figure of this study, with its title and question where no others are given."""
+        return Figure(self.name, title or self.title, question or self.question, *x, *y, tuple(lines), references)
+
+    def finding(
+        self,
+        name: str,
+        statement: str,
+        verdict: Verdict,
+        evidence: tuple[str, ...],
+        interval: IntervalOf | None = None,
+        needs: str = "",
+        tone: Literal["good", "bad", "neutral"] = "neutral",
+    ) -> Finding:
+        """Return a finding of this study, whose id is the study's name and ``name``."""
+        return Finding(f"{self.name}-{name}", self.name, statement, verdict, evidence, interval, needs, tone)

@@ -11,13 +11,14 @@ from typing import Literal
 
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
+from strakes.findings.portrait import Figure, Finding, IntervalOf, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Results
-from strakes.plan import AMOUNT, MetadataPhase, Plan, TransferPhase
-from strakes.plan.metadata import MetadataOperation
+from strakes.plan import AMOUNT, MetadataPhase, Plan
+from strakes.plan.phases import MetadataOperation
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
 from strakes.statistics.interval import smallest_runs
+from strakes.studies.compose import WRITE_AND_READ, write_and_read
 from strakes.studies.study import Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
 from strakes.units import MIB
@@ -55,15 +56,9 @@ class TargetBaseline(Study):
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         cells: list[Cell | SkippedCell] = []
         if not metadata:
-            cells.append(
-                SkippedCell(
-                    self.name, {"kind": "metadata"}, f"no metadata targets are visible here ({context.file_system})"
-                )
-            )
+            cells.append(self.skipped(f"no metadata targets are visible here ({context.file_system})", kind="metadata"))
         if not parts.data_targets:
-            cells.append(
-                SkippedCell(self.name, {"kind": "data"}, f"no data targets are visible here ({context.file_system})")
-            )
+            cells.append(self.skipped(f"no data targets are visible here ({context.file_system})", kind="data"))
         # Enough runs that every target can be judged among all of them.
         most = max(
             _comparisons(len(metadata), len(_OPERATIONS)), _comparisons(len(parts.data_targets), len(_TRANSFERS))
@@ -74,7 +69,7 @@ class TargetBaseline(Study):
             layout = layout_on(target, parts, context.file_system)
             if layout is None:
                 reason = "files cannot be put on this target alone, because it has no pool of its own"
-                cells.append(SkippedCell(self.name, {"kind": "data", "target": target.name}, reason))
+                cells.append(self.skipped(reason, kind="data", target=target.name))
             else:
                 cells.append(self._data_cell(context, target.name, layout, least))
         return cells
@@ -110,17 +105,12 @@ class TargetBaseline(Study):
 
     def _data_cell(self, context: Context, name: str, layout: Layout, least: int) -> Cell:
         ranks, amount, stop = context.team, context.amount_bytes(context.team), context.stonewall(_STOP)
-        transfer = min(MIB, amount)
-        phases = (
-            TransferPhase("write", "write", "file-per-process", "segmented", transfer, amount, sync="fsync", stop=stop),
-            TransferPhase("read", "read", "file-per-process", "segmented", transfer, amount, cache="drop", stop=stop),
-        )
         return Cell(
             self.name,
             f"{self.name}/data/{name}",
             {"kind": "data", "target": name, "ranks": ranks},
-            Plan(ranks, phases, context.seed),
-            tuple(Measure(phase.name, "bytes_per_s", {"operation": phase.name}) for phase in phases),
+            Plan(ranks, write_and_read(min(MIB, amount), amount, stop), context.seed),
+            WRITE_AND_READ,
             layout=layout,
             least_runs=least,
         )
@@ -147,9 +137,7 @@ class TargetBaseline(Study):
                 )
                 title = f"{self.title}: {kind} targets"
                 figures.append(
-                    Figure(
-                        self.name, title, self.question, f"{kind} target", "", "category", label, unit, lines, (theirs,)
-                    )
+                    self.figure(lines, (f"{kind} target", "", "category"), (label, unit), theirs, title=title)
                 )
         return figures
 
@@ -165,16 +153,7 @@ class TargetBaseline(Study):
                 f"Whether the {kind} target {targets[0]} is slow is unknown, because there is no other to compare "
                 "it with."
             )
-            return [
-                Finding(
-                    f"{self.name}-{kind}",
-                    self.name,
-                    text,
-                    "unknown",
-                    results.ids(cells),
-                    needs=f"a second {kind} target",
-                )
-            ]
+            return [self.finding(f"{kind}", text, "unknown", results.ids(cells), needs=f"a second {kind} target")]
         scores: dict[str, dict[str, Mapping[int, float]]] = {ALL: {}}
         for name in targets:
             scores[ALL][name] = block_scores(
@@ -188,14 +167,14 @@ class TargetBaseline(Study):
     def _judge(
         self, kind: str, name: str, scores: Mapping[str, Scores], confidence: float, results: Results
     ) -> Finding:
-        identifier, evidence = f"{self.name}-{kind}-{name}", results.ids(results.where(kind=kind))
+        identifier, evidence = f"{kind}-{name}", results.ids(results.where(kind=kind))
         open_claim = f"Whether the {kind} target {name} keeps up with the others"
         ratios = {
             what: ratio_of for what, scores_of in scores.items() if (ratio_of := _ratio(name, scores_of, confidence))
         }
         if ALL not in ratios:
             needs = f"at least {smallest_runs(confidence)} blocks that measure all targets"
-            return Finding(identifier, self.name, f"{open_claim} is not known.", "inconclusive", evidence, needs=needs)
+            return self.finding(identifier, f"{open_claim} is not known.", "inconclusive", evidence, needs=needs)
         slow = {what: ratio for what, (ratio, interval) in ratios.items() if interval.high < SLOW_SHARE}
         slowest = sorted(slow, key=lambda what: slow[what])
         shown = slowest[0] if slow and ALL not in slow else ALL
@@ -207,19 +186,14 @@ class TargetBaseline(Study):
                 f"The {kind} target {name} is slow{at}: {ratio:.2f} times the rate of the "
                 f"others{where and f' ({where})'}."
             )
-            return Finding(identifier, self.name, text, "does-not", evidence, interval, tone="bad")
+            return self.finding(identifier, text, "does-not", evidence, interval, tone="bad")
         rate = f"{ratio:.2f} times their rate (slow is below {SLOW_SHARE})"
         if interval.low >= SLOW_SHARE:
             claim = f"The {kind} target {name} keeps up with the others"
-            return Finding(identifier, self.name, f"{claim}: {rate}.", "holds", evidence, interval, tone="good")
+            return self.finding(identifier, f"{claim}: {rate}.", "holds", evidence, interval, tone="good")
         needs = "a narrower interval: give a larger --budget"
-        return Finding(
-            identifier, self.name, f"{open_claim} is open: {rate}.", "inconclusive", evidence, interval, needs
-        )
-
-    def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return none: the findings name the slow targets."""
-        return []
+        text = f"{open_claim} is undecided: {rate}."
+        return self.finding(identifier, text, "inconclusive", evidence, interval, needs)
 
 
 def _comparisons(targets: int, operations: int) -> int:

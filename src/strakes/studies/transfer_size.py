@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.cell import Cell, Measure
+from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.plan import Plan, TransferPhase
+from strakes.plan import Plan
 from strakes.studies.compose import (
+    WRITE_AND_READ,
     from_own_cache,
     ratio_finding,
     read_from,
     saturation_advice,
     saturation_finding,
     series,
+    write_and_read,
 )
-from strakes.studies.study import Advice, Context, Study
+from strakes.studies.study import BANDWIDTH, Advice, Context, Study
+from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes, typed_bytes
 
@@ -52,22 +55,16 @@ class TransferSize(Study):
         for direct in (False, True):
             io = "direct" if direct else "buffered"
             if direct and not context.direct_io:
-                cells.append(
-                    SkippedCell(
-                        self.name, {"io": io}, f"O_DIRECT is refused by this file system ({context.file_system})"
-                    )
-                )
+                cells.append(self.skipped(f"O_DIRECT is refused by this file system ({context.file_system})", io=io))
                 continue
             for transfer in _FULL_LEVELS if context.full else SURVEY_LEVELS:
                 settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": ranks}
                 if FEWEST_CALLS * transfer > amount:
                     cells.append(
-                        SkippedCell(
-                            self.name,
-                            settings,
+                        self.skipped(
                             f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space: "
-                            f"fewer than {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} "
-                            "measures it",
+                            f"fewer than {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} measures it",
+                            **settings,
                         )
                     )
                 else:
@@ -100,37 +97,13 @@ class TransferSize(Study):
             assert layout.stripe_size_bytes is not None and layout.stripe_count is not None
             settings |= {"stripe_bytes": layout.stripe_size_bytes, "stripe_count": layout.stripe_count}
             key += f"/{layout.stripe_count}x{layout.stripe_size_bytes}"
-        write = TransferPhase(
-            "write",
-            "write",
-            "file-per-process",
-            "segmented",
-            transfer,
-            amount,
-            direct=direct,
-            sync="fsync",
-            stop=context.stonewall(),
-        )
-        read = TransferPhase(
-            "read",
-            "read",
-            "file-per-process",
-            "segmented",
-            transfer,
-            amount,
-            direct=direct,
-            cache="drop",
-            stop=context.stonewall(),
-        )
+        phases = write_and_read(transfer, amount, context.stonewall(), direct=direct, rank_shift=context.shift)
         return Cell(
             self.name,
             key,
             settings,
-            Plan(context.team, (write, read), context.seed),
-            (
-                Measure("write", "bytes_per_s", {"operation": "write"}),
-                Measure("read", "bytes_per_s", {"operation": "read"}),
-            ),
+            Plan(context.team, phases, context.seed, context.shift or None),
+            WRITE_AND_READ,
             priority=2 if layout is not None else _priority(context, io, transfer, amount),
             layout=layout,
         )
@@ -166,9 +139,7 @@ class TransferSize(Study):
             64 * KIB,
             8 * MIB,
         )
-        return Figure(
-            self.name, title, self.question, "transfer size", "B", "log", "bandwidth", "B/s", tuple(lines), (theirs,)
-        )
+        return self.figure(lines, ("transfer size", "B", "log"), BANDWIDTH, theirs, title=title)
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where larger calls bring no more, and how buffered calls and stripe sizes compare."""
@@ -226,25 +197,23 @@ class TransferSize(Study):
         return findings
 
     def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the smallest transfer size that seems as good as any, per operation."""
-        return [
-            advice
-            for operation in ("write", "read")
-            for advice in saturation_advice(
-                f"transfer size, {operation}s",
-                f"buffered {operation}s",
-                _usual(results, operation, "buffered"),
-                "transfer_bytes",
-                results,
-            )
-        ]
+        """Return the smallest transfer size that seems as good as any, per operation: past a cache that answers."""
+        advice: list[Advice] = []
+        for operation in ("write", "read"):
+            names = (f"transfer size, {operation}s", f"buffered {operation}s")
+            cells = _usual(results, operation, "buffered")
+            if not cells:
+                names = (f"transfer size, O_DIRECT {operation}s", f"O_DIRECT {operation}s")
+                cells = _usual(results, operation, "direct")
+            advice += saturation_advice(*names, cells, "transfer_bytes", results)
+        return advice
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates of the largest calls, buffered and direct, unless a cache of this node answered."""
         lines = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
-                cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell)]
+                cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell, results.facts)]
                 if cells:
                     # Not the best one: of many, the one that looks best was lucky, too.
                     largest = max(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))
@@ -257,6 +226,9 @@ class TransferSize(Study):
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
     """Return what a short survey measures first: small and large calls, and large ones past the cache."""
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
+        return 1
+    # Where a cache answers buffered reads, the others tell which size suffices.
+    if io == "direct" and transfer == 64 * KIB and not context.shift and own_cache(context.file_system):
         return 1
     return _FIRST.get((io, transfer), 4)
 

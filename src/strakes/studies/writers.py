@@ -23,7 +23,7 @@ class Writers(Study):
 
     name = "writers"
     title = "Writers"
-    question = "How many of the processes of a node should write, for how much data each?"
+    question = "How many processes of a node should write, depending on how much data each has?"
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
@@ -42,7 +42,7 @@ class Writers(Study):
                 settings: dict[str, Setting] = {"writers": writers, "data_bytes": size, "ranks": ranks}
                 if ranks * size > context.max_bytes:
                     reason = f"{format_bytes(ranks * size)} are more than strakes may use here"
-                    cells.append(SkippedCell(self.name, settings, reason))
+                    cells.append(self.skipped(reason, **settings))
                     continue
                 # As many writers as ranks of a node: nobody hands anything over.
                 phase = TransferPhase(
@@ -80,20 +80,7 @@ class Writers(Study):
             32,
         )
         writers = "writers of each node" if results.facts.get("nodes") else "writers of this node"
-        return [
-            Figure(
-                self.name,
-                self.title,
-                self.question,
-                writers,
-                "",
-                "log",
-                "bandwidth of all ranks",
-                "B/s",
-                lines,
-                (theirs,),
-            )
-        ]
+        return [self.figure(lines, (writers, "", "log"), ("bandwidth of all ranks", "B/s"), theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where more writers bring no more, and whether few are faster than all ranks."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from strakes.analysis.collect import ENOUGH_CELLS
 from strakes.analysis.statements import blocks_to_decide
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
@@ -48,6 +49,11 @@ LONG_ENOUGH_MEMORY_S = 0.03
 _OF_BUDGET = 1 / 1200
 # Of the time for measuring, at most, what a few phases that last may take where all others are shorter.
 LASTING_SHARE = 0.45
+# Where phases of all that matters most would be shorter than this share of what is long enough, whole studies are left
+# out, the first of these last: in the second order where the first leaves fewer cells than ENOUGH_CELLS, of which a run
+# cannot tell how sure they are, or no names, or no data.
+_TOO_SHORT = 0.5
+_FOREMOST = (("transfer-size", "lasting-rates"), ("transfer-size", "processes-per-node", "lasting-rates"))
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
@@ -97,6 +103,43 @@ def long_enough_s(file_system: str, budget_s: float, *, remote: bool) -> float:
     if file_system in MEMORY_FILE_SYSTEMS:
         return LONG_ENOUGH_MEMORY_S
     return LASTING_S if remote else max(LONG_ENOUGH_S, min(_OF_BUDGET * budget_s, LASTING_S))
+
+
+def with_fewer_studies(request: Request, context: Context, planned: Context, cells: Sequence[Cell]) -> Context:
+    """Return what was planned, or, where its phases are too short, the context with fewer studies and longer phases.
+
+    ``cells``: those that matter most, with all that last.
+    """
+    in_memory = context.file_system in MEMORY_FILE_SYSTEMS
+    least_s = _TOO_SHORT * (LONG_ENOUGH_MEMORY_S if in_memory else LONG_ENOUGH_S)
+    if request.full or planned.phase_s >= least_s:
+        return planned
+    for foremost in _FOREMOST:
+        kept, left_out = _fitting(request, cells, context.pilot, least_s, foremost)
+        kinds = {isinstance(phase, MetadataPhase) for cell in kept for phase in cell.plan.phases}
+        if len(kept) >= ENOUGH_CELLS and len(kinds) > 1:
+            phase_s = min(phase_seconds(request, load_of(kept, context.pilot)), LASTING_S)
+            return replace(context, phase_s=phase_s, least_priority=planned.least_priority, left_out=left_out)
+    return planned
+
+
+def _fitting(
+    request: Request, cells: Sequence[Cell], pilot: Pilot, phase_s: float, foremost: Sequence[str]
+) -> tuple[list[Cell], frozenset[str]]:
+    """Return the cells for which there is time with phases of this length, and the parts for which there is none.
+
+    Spare blocks may make these a fifth shorter.
+    """
+    parts: dict[str, list[Cell]] = {}
+    for cell in sorted(cells, key=lambda cell: foremost.index(cell.study) if cell.study in foremost else len(foremost)):
+        parts.setdefault(cell.part, []).append(cell)
+    kept: list[Cell] = []
+    for part in parts.values():
+        load = load_of([*kept, *part], pilot)
+        fewest = max(fewest_blocks(request.confidence, load.cells), load.least_runs)
+        if load.of_phases(phase_s, fewest) <= request.budget_s:
+            kept += part
+    return kept, frozenset(parts.keys() - {cell.part for cell in kept})
 
 
 def asked_phase_s(request: Request, context: Context) -> float | None:

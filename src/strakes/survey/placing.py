@@ -48,7 +48,7 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
     kept = [cell for cell in cells if cell.layout not in refused]
     if not kept:
         raise MeasurementError(
-            "the file system gives no layout as asked for",
+            "the file system gives none of the layouts asked for",
             where=str(session.request.directory),
             why="; ".join(dict.fromkeys(why)),
             remedy="strakes target DIR shows what can be set here.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from strakes.survey.amounts import (
     load_of,
     refuse_without_room,
     with_amounts,
+    with_fewer_studies,
 )
 from strakes.survey.request import Request
 from strakes.targets.description import Description, Striping
@@ -134,7 +136,9 @@ def make_context(
     planned = _with_amounts(request, context)
     if request.amounts() or planned.phase_s >= LASTING_S:
         return planned
-    return _with_amounts(request, replace(context, lasting_s=LASTING_SHARE * MEASURE_SHARE * request.budget_s))
+    planned = _with_amounts(request, replace(context, lasting_s=LASTING_SHARE * MEASURE_SHARE * request.budget_s))
+    with_all = replace(context, lasting_s=math.inf, least_priority=planned.least_priority)
+    return with_fewer_studies(request, with_all, planned, choose_cells(request, with_all)[0])
 
 
 def _with_amounts(request: Request, context: Context) -> Context:
@@ -175,15 +179,15 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
                 size, files = cell.plan.bytes_on_target(), cell.plan.inodes_on_target()
                 needs = f"{format_bytes(size)} and {counted(files, 'file')}"
                 skipped.append(SkippedCell(cell.study, cell.settings, f"needs {needs}, more than may be used here"))
-            elif cell.priority > context.least_priority:
+            elif cell.priority > context.least_priority or cell.part in context.left_out:
                 skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))
             else:
                 cells.append(replace(cell, plan=_through_libcephfs(cell.plan)) if request.libcephfs else cell)
     if request.libcephfs and cells and not any(cell.plan.inside_ceph() for cell in cells):
         names = ", ".join(dict.fromkeys(cell.study for cell in cells))
         raise BadInputError(
-            f"--libcephfs would change nothing of {names}",
-            why="it is for metadata operations alone; all that is measured here moves data, through the mount",
+            f"--libcephfs would change nothing in {names}",
+            why="it concerns only metadata operations; all that is measured here moves data, through the mount",
             remedy="Leave out --libcephfs, or measure metadata: strakes study metadata-ops DIR --libcephfs.",
         )
     return cells, skipped

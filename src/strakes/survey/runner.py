@@ -54,7 +54,7 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
         )
     if request.budget_s < _LEAST_S:
         progress.note(
-            f"a budget of {typed_seconds(request.budget_s)} is less than first rates, one run and the report take: "
+            f"a budget of {typed_seconds(request.budget_s)} is too short for first rates, one run and the report: "
             f"expect about {typed_seconds(_LEAST_S)}, more on a slow file system"
         )
     target = detect(request.directory, request.servers)

@@ -113,7 +113,7 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
 
 def _who_works(marker: Marker | NoMarker) -> str:
     if isinstance(marker, NoMarker):
-        return "somebody is making it"
+        return "somebody is creating it now"
     return f"process {marker.pid} of {marker.user} on {marker.host} is using it"
 
 

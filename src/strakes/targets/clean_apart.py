@@ -19,8 +19,7 @@ from strakes.processes import python_module
 from strakes.targets.calls import UnansweredError
 from strakes.targets.clean import CleanReport, clean
 from strakes.targets.keeper import STUCK_S, wait_while_at_work
-from strakes.targets.mountinfo import find_mount, read_mounts
-from strakes.targets.registry import target_of_mount
+from strakes.targets.registry import detect_by_name
 from strakes.targets.removal import Left
 
 _KEPT = ("what", "where", "why", "remedy")
@@ -55,16 +54,13 @@ def clean_apart(directory: Path, *, dry_run: bool = False, force: bool = False) 
 
 
 def _unanswered(directory: Path) -> UnansweredError:
-    # By its name alone, which no server is asked for.
-    name = os.path.abspath(directory)
-    target = target_of_mount(Path(name), find_mount(read_mounts(), name))
     error = UnansweredError(
         "the file system does not answer",
         where=str(directory),
         why=f"cleaning up has waited for it for {STUCK_S:g} s",
         remedy="Try again when its servers answer.",
     )
-    return error.naming(target.trouble())
+    return error.naming(detect_by_name(directory).trouble())
 
 
 def _read(document: dict[str, Any]) -> CleanReport:

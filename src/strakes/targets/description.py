@@ -156,11 +156,8 @@ _MOST_NAMES = 10
 class Interruption:
     """A time in which a server or target did not serve this client. ``ended_unix_s`` is None while it lasts.
 
-    ``evicted``: this client was; ``evicted_clients``: how many were, as far as the server told. ``or_earlier``: it may
-    have begun before, for that is forgotten. ``within_s``: so far off the times may be.
-
     ``evicted``: this client was; ``evicted_clients``: how many were, as far as the server told; ``evicted_names``: who.
-    ``or_earlier``: it may have begun before, for that is forgotten.
+    ``or_earlier``: it may have begun before, for that is forgotten. ``within_s``: so far off the times may be.
 
     >>> str(Interruption("labfs-MDT0001", 1795324554, 1795324559, evicted=True))
     'labfs-MDT0001 did not serve this client from 2026-11-22 05:15:54 UTC for 5.00 s, which was evicted.'
@@ -173,7 +170,6 @@ class Interruption:
     evicted_clients: int | None = None
     or_earlier: bool = False
     within_s: float = 1.0
-
     evicted_names: tuple[str, ...] = ()
 
     def __str__(self) -> str:

@@ -190,8 +190,7 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element, client: o
         notes=(
             (
                 f"Volume of type {kind}: {counted(len(bricks), 'brick')}, "
-                f"{'one copy' if copies == 1 else f'{copies} copies'} of "
-                "every file."
+                f"{'one copy' if copies == 1 else f'{copies} copies'} of every file."
             ),
             *(
                 f"{name} = {value}"

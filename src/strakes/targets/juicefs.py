@@ -82,7 +82,7 @@ class JuiceFsTarget(RemoteTarget):
         try:
             volume = settings(self._internal("config"))
         except StrakesError as error:
-            return replace(told, notes=(f"{said(error)} (it is told to root only).",))
+            return replace(told, notes=(f"{said(error)} (only root may read it).",))
         version = volume.pop("version", "")
         return replace(told, version=version, client={**told.client, **volume})
 

@@ -114,13 +114,13 @@ def mount_id_of(descriptor: int) -> int:
     for line in Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines():
         if line.startswith("mnt_id:"):
             return int(line.split()[1])
-    raise OSError(errno.ENOSYS, "the kernel does not tell the mounts of files apart (Linux 3.15)")
+    raise OSError(errno.ENOSYS, "the kernel does not say on which mount a file is (Linux 3.15 and later do)")
 
 
 def no_proc() -> EnvironmentLacksError:
     """Return what is wrong where the kernel's files of processes are not there."""
     return EnvironmentLacksError(
         "/proc is not mounted",
-        why="strakes reads there what is mounted and which processes live",
+        why="strakes reads there what is mounted and which processes are running",
         remedy="Mount it: mount -t proc proc /proc",
     )

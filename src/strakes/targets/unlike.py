@@ -65,7 +65,7 @@ def _odd(target: DataTarget | MetadataTarget, others: Sequence[DataTarget | Meta
         return f"{target.name} has {format_bytes(target.total_bytes)} where others have {format_bytes(size)}."
     if abs(_used(target) - use) > _UNEVEN:
         return (
-            f"{target.name} is filled to {_used(target):.0%} where others are to {use:.0%}: new files are not "
+            f"{target.name} is {_used(target):.0%} full where others are {use:.0%} full: new files are not "
             "spread evenly."
         )
     return ""

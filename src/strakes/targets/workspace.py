@@ -268,7 +268,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
             raise BadInputError(
                 "this run is being measured by another process",
                 where=path,
-                why=f"process {marker.pid} of {marker.user} on {marker.host} is alive",
+                why=f"process {marker.pid} of {marker.user} on {marker.host} is still running",
                 remedy="Wait until it ends, or stop it.",
             )
         left = remove_workspace(parent, name, directory, path)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from strakes.advise.app import App, AppPhase
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Setting
-from strakes.plan.backend import Backend
+from strakes.plan.phases import Backend
 from strakes.targets.description import Layout, Striping
 from strakes.tune.space import Constraint, Factor, SearchSpace
 from strakes.units import KIB, MIB, format_bytes

@@ -10,8 +10,7 @@ from typing import Literal
 from strakes.advise.app import App, AppPhase
 from strakes.findings.portrait import Setting
 from strakes.plan import Phase, Plan, Stop, TransferPhase
-from strakes.plan.stage import StagePhase
-from strakes.plan.transfer import Sharing
+from strakes.plan.phases import Sharing, StagePhase
 from strakes.store.records import Visit
 from strakes.targets.description import Layout
 from strakes.targets.lustre.lfs_setstripe import layout_from

@@ -10,6 +10,7 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from heapq import heapify, heappush, heapreplace
 from statistics import median
 
 from strakes.watch.values import WatchEvent
@@ -33,6 +34,8 @@ class SpaceSaving:
         self._capacity = capacity
         self._weights: dict[str, float] = {}
         self._errors: dict[str, float] = {}
+        # The smallest first; a weight may have grown since.
+        self._smallest: list[tuple[float, str]] = []
 
     def add(self, key: str, weight: float) -> None:
         """Count ``weight`` for ``key``."""
@@ -40,11 +43,16 @@ class SpaceSaving:
             self._weights[key] += weight
         elif len(self._weights) < self._capacity:
             self._weights[key], self._errors[key] = weight, 0.0
+            heappush(self._smallest, (weight, key))
         else:
-            least = min(self._weights, key=lambda other: self._weights[other])
-            floor = self._weights.pop(least)
+            while self._smallest[0][0] != self._weights[self._smallest[0][1]]:
+                grown_key = self._smallest[0][1]
+                heapreplace(self._smallest, (self._weights[grown_key], grown_key))
+            floor, least = self._smallest[0]
+            del self._weights[least]
             del self._errors[least]
             self._weights[key], self._errors[key] = floor + weight, floor
+            heapreplace(self._smallest, (floor + weight, key))
 
     def top(self, count: int = TOP) -> list[tuple[str, float, float]]:
         """Return key, weight and by how much it may be too large, the heaviest first."""
@@ -60,6 +68,8 @@ class SpaceSaving:
         for key in self._weights:
             self._weights[key] *= share
             self._errors[key] *= share
+        self._smallest = [(weight, key) for key, weight in self._weights.items()]
+        heapify(self._smallest)
 
     def __len__(self) -> int:
         """Return the number of counters in use."""

@@ -30,11 +30,11 @@ _GROWN, _RENEWED = 1.4, 128
 # Evidence (log likelihood ratio, of values that are far apart) that a change is over.
 _OVER = 3.0
 _LEAST = 0.05
-# A bound that chance should pass so often is passed 1.3 to 2.4 times as often in years of made-up noise, resembling
-# itself or not: a baseline of a few dozen values is one of many that there could have been.
-_PASSED = 0.4
+# Chance is left this share of the alarms: a bound is passed 1.3 to 2.4 times as often as it should be by made-up noise,
+# for a baseline of a few dozen values is one of many that there could have been; and real levels move by themselves.
+_PASSED = 0.12
 # Each change that was told in a year leaves this share of the alarms: a level that wanders goes further to be news.
-_WANDERS = 0.06
+_WANDERS = 0.4
 # Where a change began, no value weighs more than so many spreads.
 _TAME = 4.0
 _WEEK_S = 7 * 86400.0

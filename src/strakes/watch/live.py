@@ -140,7 +140,7 @@ class LiveWatch:
         since_s, self._kept_until_s = self._kept_until_s, None
         if since_s is None or now_s - since_s <= _MINUTE_S:
             return []
-        text = f"nothing is kept of the {format_seconds(now_s - since_s)} before this watch began"
+        text = f"nothing was recorded in the {format_seconds(now_s - since_s)} before this watch began"
         return [WatchEvent("gap", "watch", since_s, now_s, text, ended_s=now_s)]
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
@@ -191,7 +191,7 @@ class LiveWatch:
             # Whoever else is there needs what is left.
             self._stop(probed)
             probed.control, probed.again_s = Control(), now_s + _AGAIN_S
-            return [_gap(probed, now_s, f"the probe of {probed.directory} gives way: operations take too long")]
+            return [_gap(probed, now_s, f"the probe of {probed.directory} pauses: operations take too long")]
         return []
 
     def _start(self, probed: _Probed, now_s: float) -> list[WatchEvent]:

@@ -55,7 +55,7 @@ class NfsSource:
         except OSError as error:
             return CounterReading(self.name, time_s, missing=(f"{_MOUNTSTATS} cannot be read: {error.strerror}",))
         if now is None:
-            return CounterReading(self.name, time_s, missing=(f"{_MOUNTSTATS} does not tell of {self._mount_point}",))
+            return CounterReading(self.name, time_s, missing=(f"{_MOUNTSTATS} has no entry for {self._mount_point}",))
         before, self._before = self._before, now
         if before is None:
             self._answered = _Since(time_s)

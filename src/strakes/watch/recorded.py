@@ -79,7 +79,7 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
             lines.append(_MUCH_SPACE.sub(" ", line))
             size += len(line) + _LINE_TAKES
             if size > _MOST_READING:
-                why = "too much lies between two times"
+                why = "there is too much data between two times"
                 raise BadInputError("not a recording", where=f"{path}:{number}", why=why)
             continue
         if time_s is not None:

@@ -119,8 +119,12 @@ def replay(
         series = [share for share in shares_of_equals(series) if len(share.times)]
         if not series:
             why = f"no time has values of {FEWEST_EQUALS} or more series"
-            remedy = "Give --by the column that names the equals; their rows need the same times."
-            raise BadInputError("the series cannot be held against each other", where=str(path), why=why, remedy=remedy)
+            remedy = (
+                "Give --by the column that names the series that should behave alike; their rows need the same times."
+            )
+            raise BadInputError(
+                "the series cannot be compared with each other", where=str(path), why=why, remedy=remedy
+            )
     events: list[WatchEvent] = []
     learning = []
     allowed = (FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE) * alarms_a_month / len(series)

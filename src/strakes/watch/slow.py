@@ -85,11 +85,11 @@ class SlowTargets:
             subject,
             run[0][0],
             window.ended_s,
-            f"{subject} is slow: {format_seconds(took)} of work a request, its equals {format_seconds(others)}",
+            f"{subject} is slow: {format_seconds(took)} of work per request, its peers {format_seconds(others)}",
             size=median(ratios),
             low=ratios[0],
             high=ratios[-1],
-            unit="times its equals",
+            unit="times its peers",
             sure=quiet / (quiet + 1),
             evidence={
                 "target": also or name,

@@ -142,9 +142,9 @@ class TargetSource:
             reasons = [reason for what, reason in why.items() if "counters" in what]
             lines.append(f"slow targets: {reasons[0] if reasons else 'no counters of targets can be read'}")
         if reading.serving is None and not self.waits_elsewhere:
-            lines.append("fail-overs: no counters tell which server serves; only what the probe waits is seen")
+            lines.append("fail-overs: no counters tell which server serves; only the waits of the probe are seen")
         if not reading.clients:
-            lines.append("who causes the load: the servers do not tell the requests of each client")
+            lines.append("who causes the load: the servers do not report the requests of each client")
         return tuple(lines)
 
     def _waits_due(self, time_s: float, observation: Observation) -> bool:

@@ -62,7 +62,7 @@ def test_a_client_that_is_not_healthy_itself_is_named(tmp_path: Path, told: str,
 
 def test_who_is_told_nothing_is_told_why_there_are_no_counters(tmp_path: Path) -> None:
     limits = lustre(tmp_path, Client({}, f"lab-{NAME}")).limits()
-    assert any("does not tell on which servers" in limit.why for limit in limits)
+    assert any("does not say on which servers" in limit.why for limit in limits)
 
 
 HISTORY = "current_state: {}\nstate_history:\n - [ 10, FULL ]\n - [ 20, DISCONN ]\n - [ 25, CONNECTING ]\n - [ 26, EVICTED ]\n"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-from strakes.drill.faults.command import struck_by, through
-from strakes.drill.faults.fault import Ask, Fault
+from strakes.drill.faults.command import OneCommand, through
+from strakes.drill.faults.fault import Ask
 from strakes.drill.undo import RunCommand
 from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.failover.timeline import Moment
 from strakes.targets.command import Runner, run
 
 _AHEAD_S = 300
@@ -17,7 +16,7 @@ _BOOT = "/proc/sys/kernel/random/boot_id"
 _ASK = f"cat {_BOOT}; date +%s.%N; cat /proc/uptime"
 
 
-class ClockStep(Fault):
+class ClockStep(OneCommand):
     """The clock of another machine, five minutes ahead; put back by the time since that machine was started."""
 
     undo: RunCommand
@@ -44,7 +43,3 @@ class ClockStep(Fault):
         back = f'test "$(cat {_BOOT})" = {boot} || exit 0; date -s "@$({now})"'
         self.undo = RunCommand(through(ask.via, ("sh", "-c", back)))
         self.text = f"set the clock {_AHEAD_S} s ahead: {shlex.join(self._strike)}"
-
-    def strike(self) -> tuple[Moment, ...]:
-        """Set the clock."""
-        return struck_by(self._strike, self._run)

@@ -13,17 +13,25 @@ from strakes.failover.timeline import Moment
 from strakes.targets.command import Runner, quoted_for, run
 
 
-class CommandFault(Fault):
-    """The command of ``--fault-command``, undone by ``--restore-command``."""
+class OneCommand(Fault):
+    """A fault that is one command, ``_strike``."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._words = words_of("--fault-command", ask.command)
-        self.undo = RunCommand(words_of("--restore-command", ask.restore)) if ask.restore else None
-        self.text = f"run: {shlex.join(self._words)}"
+    _strike: tuple[str, ...]
+    _run: Runner
 
     def strike(self) -> tuple[Moment, ...]:
         """Run the command, and return when it began and ended."""
-        return struck_by(self._words, run)
+        return struck_by(self._strike, self._run)
+
+
+class CommandFault(OneCommand):
+    """The command of ``--fault-command``, undone by ``--restore-command``."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._run = run
+        self._strike = words_of("--fault-command", ask.command)
+        self.undo = RunCommand(words_of("--restore-command", ask.restore)) if ask.restore else None
+        self.text = f"run: {shlex.join(self._strike)}"
 
 
 def struck_by(words: tuple[str, ...], ask: Runner, look: tuple[str, ...] = (), answer: str = "") -> tuple[Moment, ...]:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
-from strakes.drill.faults.command import struck_by
+from strakes.drill.faults.command import OneCommand
 from strakes.drill.faults.fault import Ask, Fault
 from strakes.drill.undo import FreeRoom, RunCommand
 from strakes.errors import BadInputError, MeasurementError
@@ -88,7 +88,7 @@ class DiskFull(Fault):
         return f"{self._place} has no room" if os.fstat(self._file).st_blocks else ""
 
 
-class SlowDisk(Fault):
+class SlowDisk(OneCommand):
     """A slow disk of a file system that this machine itself has on a block device."""
 
     undo: RunCommand
@@ -108,10 +108,6 @@ class SlowDisk(Fault):
         self._strike = ("sh", "-c", start)
         self.undo = RunCommand(("sh", "-c", stop))
         self.text = f"slow {mount.source}: {start}"
-
-    def strike(self) -> tuple[Moment, ...]:
-        """Slow the disk."""
-        return struck_by(self._strike, self._run)
 
 
 def slowing(device: str, name: str, ask: Callable[[tuple[str, ...]], Completed]) -> tuple[str, str]:

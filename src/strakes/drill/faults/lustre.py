@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from strakes.drill.faults.command import each_of, struck_by
+from strakes.drill.faults.command import OneCommand, each_of
 from strakes.drill.faults.disk import slowing
-from strakes.drill.faults.fault import Ask, Fault
+from strakes.drill.faults.fault import Ask
 from strakes.drill.undo import MountTargets, RunCommand, Undo
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.failover.timeline import Moment
 from strakes.targets.command import Completed, Runner, run
 from strakes.targets.lustre.connections import THIS_NODE, host_of
 from strakes.targets.lustre.lctl_list_nids import list_nids
@@ -81,7 +80,7 @@ def _place(name: str) -> int:
     return next((number for number, kind in enumerate(_STARTS) if kind in name), len(_STARTS))
 
 
-class _LustreFault(Fault):
+class _LustreFault(OneCommand):
     """A fault in the Lustre that a directory is on; over when every target serves this client again."""
 
     # A target waits for clients that are gone for up to a quarter of an hour.
@@ -98,11 +97,6 @@ class _LustreFault(Fault):
                 remedy="Elsewhere, give your own command: --fault-command 'ssh mds1 reboot -f'",
             )
         self.file_system = target
-        self._strike: tuple[str, ...] = ()
-
-    def strike(self) -> tuple[Moment, ...]:
-        """Run the commands, on the server where it is one."""
-        return struck_by(self._strike, self._run)
 
     def lacking(self) -> str:
         """Return which targets do not serve this client, or take clients back."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 
-from strakes.drill.faults.command import each_of, struck_by, through
-from strakes.drill.faults.fault import Ask, Fault
+from strakes.drill.faults.command import OneCommand, each_of, through
+from strakes.drill.faults.fault import Ask
 from strakes.drill.undo import RunCommand
 from strakes.errors import BadInputError
-from strakes.failover.timeline import Moment
 from strakes.targets.command import Completed, Runner, run
 
 # A card that nobody has: the address is one of those that anybody may choose.
@@ -22,7 +21,7 @@ _WAY = re.compile(r"\bdev (?P<card>\S+)")
 _STATES = re.compile(r"\s(?:linkdown|dead|onlink|pervasive)\b")
 
 
-class _NetworkFault(Fault):
+class _NetworkFault(OneCommand):
     undo: RunCommand
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
@@ -34,10 +33,6 @@ class _NetworkFault(Fault):
     def _set(self, strike: tuple[str, ...], undo: tuple[str, ...]) -> None:
         self._strike = through(self._via, strike)
         self.undo = RunCommand(through(self._via, undo))
-
-    def strike(self) -> tuple[Moment, ...]:
-        """Do it, and return when it began and was done."""
-        return struck_by(self._strike, self._run)
 
 
 class CardDown(_NetworkFault):

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree as Xml
 
-from strakes.drill.faults.command import struck_by, words_of
-from strakes.drill.faults.fault import Ask, Fault, Seen
+from strakes.drill.faults.command import OneCommand, words_of
+from strakes.drill.faults.fault import Ask, Seen
 from strakes.drill.undo import RunCommand, Undo
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.failover.timeline import Moment
@@ -86,7 +86,7 @@ def view_of(text: str) -> View:
     return View(nodes, {name: "; ".join(sorted(said)) for name, said in resources.items()}, tuple(sorted(fencing)))
 
 
-class PacemakerFault(Fault):
+class PacemakerFault(OneCommand):
     """A fault of a cluster that Pacemaker manages.
 
     Raises BadInputError for a node that the cluster does not have, EnvironmentLacksError where the cluster does not
@@ -111,10 +111,6 @@ class PacemakerFault(Fault):
     @abstractmethod
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
         """Return what is done, and what puts it right."""
-
-    def strike(self) -> tuple[Moment, ...]:
-        """Run the command of the fault, and return when it began and ended."""
-        return struck_by(self._strike, self._run)
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         """Report every change in the state of the cluster to ``seen``, until ``stop`` is set."""

@@ -20,15 +20,43 @@ ALERTS = "/etc/strakes"
 
 
 class _Builder:
-    """Elements with ids that follow from their place, and the reasons of those that have one."""
+    """The elements of a CIB, with ids that follow from their place, and the reasons of those that have one."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
         self.lines: list[Line] = []
+        versions = {"admin_epoch": "0", "epoch": "1", "num_updates": "0"}
+        self.cib = Xml.Element("cib", {"validate-with": _SCHEMA, "crm_feature_set": "3.7.1", **versions})
+        self.configuration = Xml.SubElement(self.cib, "configuration")
+        self.options, self.nodes, self.resources, self.constraints = (
+            Xml.SubElement(self.configuration, tag) for tag in ("crm_config", "nodes", "resources", "constraints")
+        )
 
     def values(self, parent: Xml.Element, tag: str, identity: str, values: dict[str, str]) -> None:
         made = Xml.SubElement(parent, tag, id=identity)
         for name, value in values.items():
             Xml.SubElement(made, "nvpair", id=f"{identity}-{name}", name=name, value=value)
+
+    def explained_values(self, parent: Xml.Element, tag: str, identity: str, rows: dict[str, tuple[str, str]]) -> None:
+        """Add values, each with what it protects against."""
+        self.values(parent, tag, identity, {name: value for name, (value, _) in rows.items()})
+        for name, (value, why) in rows.items():
+            self.explain(f"{name}={value}", why)
+
+    def primitive(self, parent: Xml.Element, identity: str, agent: str, values: dict[str, str]) -> Xml.Element:
+        """Add a resource; the agent is ``STANDARD:TYPE`` or ``STANDARD:PROVIDER:TYPE``."""
+        standard, _, rest = agent.partition(":")
+        provider, _, kind = rest.rpartition(":")
+        given = {"id": identity, "class": standard, "provider": provider, "type": kind}
+        made = Xml.SubElement(parent, "primitive", {name: text for name, text in given.items() if text})
+        if values:
+            self.values(made, "instance_attributes", f"{identity}-values", values)
+        return made
+
+    def keep_away(self, name: str, node: str, called: str = "") -> None:
+        """Let a resource neither run on a node nor be looked for there; ``called`` stands for it in the id."""
+        away = {"rsc": name, "node": node, "score": "-INFINITY", "resource-discovery": "never"}
+        Xml.SubElement(self.constraints, "rsc_location", {"id": f"{called or name}-not-{node}", **away})
 
     def explain(self, text: str, why: str) -> None:
         self.lines.append(Line(text, why))
@@ -38,48 +66,33 @@ class _Builder:
         made = Xml.SubElement(primitive, "operations")
         for name, interval, timeout, role in rows:
             identity = f"{primitive.get('id')}-{name}-{interval}"
-            Xml.SubElement(
-                made,
-                "op",
-                {
-                    "id": identity,
-                    "name": name,
-                    "interval": interval,
-                    "timeout": timeout,
-                    **({"role": role} if role else {}),
-                },
-            )
+            given = {"id": identity, "name": name, "interval": interval, "timeout": timeout, "role": role}
+            Xml.SubElement(made, "op", {key: text for key, text in given.items() if text})
 
 
 def pacemaker_file(cluster: Cluster) -> PlannedFile:
     """Return the CIB for the cluster."""
-    build = _Builder()
-    cib = Xml.Element(
-        "cib",
-        {"validate-with": _SCHEMA, "crm_feature_set": "3.7.1", "admin_epoch": "0", "epoch": "1", "num_updates": "0"},
-    )
-    configuration = Xml.SubElement(cib, "configuration")
-    _properties(build, Xml.SubElement(configuration, "crm_config"))
-    nodes = Xml.SubElement(configuration, "nodes")
+    build = _Builder(cluster)
+    _properties(build)
     for number, node in enumerate(cluster.nodes, 1):
-        Xml.SubElement(nodes, "node", id=str(number), uname=node.name)
-    resources = Xml.SubElement(configuration, "resources")
-    constraints = Xml.SubElement(configuration, "constraints")
+        Xml.SubElement(build.nodes, "node", id=str(number), uname=node.name)
     for node in cluster.nodes:
-        _fencing(build, cluster, node, resources, constraints)
+        _fencing(build, node)
     for target in cluster.targets:
-        _target(build, cluster, target, resources, constraints)
-    _management_first(build, cluster, constraints)
-    _watch(build, cluster, resources, constraints)
-    _topology(build, cluster, configuration)
-    _defaults(build, configuration)
-    _alerts(build, cluster, configuration)
-    Xml.SubElement(cib, "status")
-    Xml.indent(cib)
-    return PlannedFile("pacemaker/cib.xml", Xml.tostring(cib, encoding="unicode") + "\n", lines=tuple(build.lines))
+        _target(build, target)
+    _management_first(build)
+    _watch(build)
+    _topology(build)
+    _defaults(build)
+    _alerts(build)
+    Xml.SubElement(build.cib, "status")
+    Xml.indent(build.cib)
+    return PlannedFile(
+        "pacemaker/cib.xml", Xml.tostring(build.cib, encoding="unicode") + "\n", lines=tuple(build.lines)
+    )
 
 
-def _properties(build: _Builder, parent: Xml.Element) -> None:
+def _properties(build: _Builder) -> None:
     rows = {
         "stonith-enabled": ("true", "split brain: nothing is taken over from a node that is not known to be off"),
         "stonith-action": (
@@ -91,14 +104,11 @@ def _properties(build: _Builder, parent: Xml.Element) -> None:
         "concurrent-fencing": ("true", "one fencing device that hangs and holds up the other"),
         "cluster-recheck-interval": ("5min", "a failure count that never expires"),
     }
-    build.values(
-        parent, "cluster_property_set", "cib-bootstrap-options", {name: value for name, (value, _) in rows.items()}
-    )
-    for name, (value, why) in rows.items():
-        build.explain(f"{name}={value}", why)
+    build.explained_values(build.options, "cluster_property_set", "cib-bootstrap-options", rows)
 
 
-def _fencing(build: _Builder, cluster: Cluster, node: Node, resources: Xml.Element, constraints: Xml.Element) -> None:
+def _fencing(build: _Builder, node: Node) -> None:
+    cluster = build.cluster
     wins = node.name == cluster.survivor
     # With more nodes only the side that has quorum powers anybody off.
     delay = {"pcmk_delay_base": f"{_DELAY_S}s"} if wins and len(cluster.nodes) == 2 else {}
@@ -116,7 +126,7 @@ def _fencing(build: _Builder, cluster: Cluster, node: Node, resources: Xml.Eleme
         "pcmk_reboot_action": "off",
         **delay,
     }
-    _device(build, f"fence-{node.name}", "fence_ipmilan", values, node, resources, constraints)
+    _device(build, f"fence-{node.name}", "fence_ipmilan", values, node)
     build.explain(
         f"fence-{node.name}: fence_ipmilan method=onoff",
         f"a power cycle that is reported as done before {node.name} is off",
@@ -141,7 +151,7 @@ def _fencing(build: _Builder, cluster: Cluster, node: Node, resources: Xml.Eleme
             "pcmk_reboot_action": "off",
             **delay,
         }
-        _device(build, f"outlet-{node.name}-{number}", pdu.agent, values, node, resources, constraints)
+        _device(build, f"outlet-{node.name}-{number}", pdu.agent, values, node)
 
 
 def _outlet_login(pdu: Pdu) -> dict[str, str]:
@@ -152,88 +162,60 @@ def _outlet_login(pdu: Pdu) -> dict[str, str]:
     return {"username": pdu.user, "password_script": pdu.password_script, **snmp, **secured}
 
 
-def _device(
-    build: _Builder,
-    identity: str,
-    agent: str,
-    values: dict[str, str],
-    node: Node,
-    resources: Xml.Element,
-    constraints: Xml.Element,
-) -> None:
-    device = Xml.SubElement(resources, "primitive", {"id": identity, "class": "stonith", "type": agent})
-    build.values(device, "instance_attributes", f"{identity}-values", values)
+def _device(build: _Builder, identity: str, agent: str, values: dict[str, str], node: Node) -> None:
+    device = build.primitive(build.resources, identity, f"stonith:{agent}", values)
     build.operations(device, [("monitor", "60s", "60s", "")])
-    Xml.SubElement(
-        constraints, "rsc_location", id=f"{identity}-elsewhere", rsc=identity, node=node.name, score="-INFINITY"
-    )
+    elsewhere = {"id": f"{identity}-elsewhere", "rsc": identity, "node": node.name, "score": "-INFINITY"}
+    Xml.SubElement(build.constraints, "rsc_location", elsewhere)
 
 
-def _topology(build: _Builder, cluster: Cluster, configuration: Xml.Element) -> None:
+def _topology(build: _Builder) -> None:
     """Add fencing levels: first the BMC, which tells that the node is off, then all outlets together."""
-    if not any(node.pdus for node in cluster.nodes):
+    if not any(node.pdus for node in build.cluster.nodes):
         return
-    topology = Xml.SubElement(configuration, "fencing-topology")
-    for node in cluster.nodes:
+    topology = Xml.SubElement(build.configuration, "fencing-topology")
+    for node in build.cluster.nodes:
         levels = [
             f"fence-{node.name}",
             ",".join(f"outlet-{node.name}-{number}" for number in range(1, len(node.pdus) + 1)),
         ]
         for index, devices in enumerate(filter(None, levels), 1):
-            Xml.SubElement(
-                topology,
-                "fencing-level",
-                id=f"level-{node.name}-{index}",
-                target=node.name,
-                index=str(index),
-                devices=devices,
-            )
+            level = {"id": f"level-{node.name}-{index}", "target": node.name, "index": str(index), "devices": devices}
+            Xml.SubElement(topology, "fencing-level", level)
         build.explain(
             f"fencing levels of {node.name}: BMC, then outlets", "a BMC that has lost its power together with its node"
         )
 
 
-def _target(
-    build: _Builder, cluster: Cluster, target: ServedTarget, resources: Xml.Element, constraints: Xml.Element
-) -> None:
-    group = f"serve-{target.name}"
+def _target(build: _Builder, target: ServedTarget) -> None:
+    cluster, group = build.cluster, f"serve-{target.name}"
     if target.replicated:
-        _copies(build, target, resources, constraints)
-    grouped = Xml.SubElement(resources, "group", id=group)
+        _copies(build, target)
+    grouped = Xml.SubElement(build.resources, "group", id=group)
     for identity, kind, values, operations in service_rows(cluster, target):
-        standard, _, rest = kind.partition(":")
-        provider, _, agent = rest.rpartition(":")
-        service = Xml.SubElement(
-            grouped,
-            "primitive",
-            {"id": identity, "class": standard, **({"provider": provider} if provider else {}), "type": agent},
-        )
-        if values:
-            build.values(service, "instance_attributes", f"{identity}-values", values)
-        build.operations(service, operations)
+        build.operations(build.primitive(grouped, identity, kind, values), operations)
     if not target.replicated:
         build.explain(
             f"{group} is one group and no clone", "a device that both nodes reach, mounted on both: it is destroyed"
         )
-    Xml.SubElement(constraints, "rsc_location", id=f"{group}-home", rsc=group, node=target.prefers, score="50")
+    Xml.SubElement(build.constraints, "rsc_location", id=f"{group}-home", rsc=group, node=target.prefers, score="50")
     build.explain(
         f"{group} prefers {target.prefers} (50, less than the stickiness)", "an arbitrary place at the first start"
     )
     for node in cluster.nodes:
         if node.name not in target.nodes:
             for name in (group, *([f"drbd-{target.name}-clone"] if target.replicated else [])):
-                away = {"rsc": name, "node": node.name, "score": "-INFINITY", "resource-discovery": "never"}
-                Xml.SubElement(constraints, "rsc_location", {"id": f"{name}-not-{node.name}", **away})
+                build.keep_away(name, node.name)
     if len(cluster.nodes) > 2:
         build.explain(
             f"{group} only on {' and '.join(target.nodes)}", "a start on a node that does not reach the disks"
         )
 
 
-def _copies(build: _Builder, target: ServedTarget, resources: Xml.Element, constraints: Xml.Element) -> None:
+def _copies(build: _Builder, target: ServedTarget) -> None:
     """Add DRBD's two copies, of which one is written to; the group is where that one is."""
     drbd, group = f"drbd-{target.name}", f"serve-{target.name}"
-    clone = Xml.SubElement(resources, "clone", id=f"{drbd}-clone")
+    clone = Xml.SubElement(build.resources, "clone", id=f"{drbd}-clone")
     build.values(
         clone,
         "meta_attributes",
@@ -250,10 +232,8 @@ def _copies(build: _Builder, target: ServedTarget, resources: Xml.Element, const
     )
     build.explain(f"{drbd}-clone: promoted-max=1", "two nodes that write to their copy at the same time")
     build.explain(f"{drbd}-clone: notify=true", "a DRBD agent that does not learn what happens to its peer")
-    primitive = Xml.SubElement(clone, "primitive", {"id": drbd, "class": "ocf", "provider": "linbit", "type": "drbd"})
-    build.values(primitive, "instance_attributes", f"{drbd}-values", {"drbd_resource": target.name})
     build.operations(
-        primitive,
+        build.primitive(clone, drbd, "ocf:linbit:drbd", {"drbd_resource": target.name}),
         [
             ("monitor", "29s", "60s", "Promoted"),
             ("monitor", "31s", "60s", "Unpromoted"),
@@ -269,7 +249,7 @@ def _copies(build: _Builder, target: ServedTarget, resources: Xml.Element, const
         "one role without monitoring: two with the same interval are one",
     )
     promoted = {"with-rsc": f"{drbd}-clone", "with-rsc-role": "Promoted", "score": "INFINITY"}
-    Xml.SubElement(constraints, "rsc_colocation", {"id": f"{group}-on-primary", "rsc": group, **promoted})
+    Xml.SubElement(build.constraints, "rsc_colocation", {"id": f"{group}-on-primary", "rsc": group, **promoted})
     build.explain(f"{group} only with Promoted {drbd}-clone", "a mount on the node that has not the writable copy")
     order = {
         "first": f"{drbd}-clone",
@@ -278,88 +258,75 @@ def _copies(build: _Builder, target: ServedTarget, resources: Xml.Element, const
         "then-action": "start",
         "kind": "Mandatory",
     }
-    Xml.SubElement(constraints, "rsc_order", {"id": f"{group}-after-promotion", **order})
+    Xml.SubElement(build.constraints, "rsc_order", {"id": f"{group}-after-promotion", **order})
     build.explain(f"promote {drbd}-clone, then start {group}", "a mount before the device can be written")
 
 
-def _watch(build: _Builder, cluster: Cluster, resources: Xml.Element, constraints: Xml.Element) -> None:
+def _watch(build: _Builder) -> None:
     """Let a node that has lost the clients' network hand over: with one card in it no heartbeat need notice."""
-    hosts = cluster.file_system.watch
+    hosts = build.cluster.file_system.watch
     if hosts and "@" in hosts[0]:
         values = {"lctl": "true", "host_list": " ".join(hosts), "multiplier": str(_WATCHED)}
-        _watcher(build, cluster, resources, constraints, "clients-network", "ocf:lustre:healthLNET", values)
+        _watcher(build, "clients-network", "ocf:lustre:healthLNET", values)
     elif hosts:
         values = {"host_list": " ".join(hosts), "multiplier": str(_WATCHED), "dampen": "5s"}
-        _watcher(build, cluster, resources, constraints, "clients-network", "ocf:pacemaker:ping", values)
-    for network in cluster.client_networks:
+        _watcher(build, "clients-network", "ocf:pacemaker:ping", values)
+    for network in build.cluster.client_networks:
         if network.interface:
             values = {"interface": network.interface, "multiplier": str(_WATCHED)}
             name = f"card-{network.name}"
-            _watcher(build, cluster, resources, constraints, name, "ocf:heartbeat:ethmonitor", values)
+            _watcher(build, name, "ocf:heartbeat:ethmonitor", values)
 
 
-def _watcher(
-    build: _Builder,
-    cluster: Cluster,
-    resources: Xml.Element,
-    constraints: Xml.Element,
-    name: str,
-    agent: str,
-    values: dict[str, str],
-) -> None:
+def _watcher(build: _Builder, name: str, agent: str, values: dict[str, str]) -> None:
     """Add one agent on every server, and let what is served prefer nodes for which it counts more."""
-    standard, provider, kind = agent.split(":")
-    clone = Xml.SubElement(resources, "clone", id=f"{name}-clone")
-    primitive = Xml.SubElement(clone, "primitive", {"id": name, "class": standard, "provider": provider, "type": kind})
-    build.values(primitive, "instance_attributes", f"{name}-values", {**values, "name": name})
+    clone = Xml.SubElement(build.resources, "clone", id=f"{name}-clone")
+    primitive = build.primitive(clone, name, agent, {**values, "name": name})
     build.operations(primitive, [("monitor", "10s", "60s", ""), ("start", "0s", "60s", ""), ("stop", "0s", "20s", "")])
-    for node in cluster.nodes:
+    for node in build.cluster.nodes:
         if node.quorum_only:
-            away = {"rsc": f"{name}-clone", "node": node.name, "score": "-INFINITY", "resource-discovery": "never"}
-            Xml.SubElement(constraints, "rsc_location", {"id": f"{name}-not-{node.name}", **away})
-    for target in cluster.targets:
+            build.keep_away(f"{name}-clone", node.name, name)
+    for target in build.cluster.targets:
         group = f"serve-{target.name}"
-        location = Xml.SubElement(constraints, "rsc_location", id=f"{group}-{name}", rsc=group)
+        location = Xml.SubElement(build.constraints, "rsc_location", id=f"{group}-{name}", rsc=group)
         rule = Xml.SubElement(location, "rule", {"id": f"{group}-{name}-rule", "score-attribute": name})
         Xml.SubElement(rule, "expression", id=f"{group}-{name}-defined", attribute=name, operation="defined")
     watched = values.get("host_list", values.get("interface", ""))
-    build.explain(f"{name}: {kind} {watched}", "a node that serves although its clients cannot reach it any more")
+    build.explain(
+        f"{name}: {agent.rpartition(':')[2]} {watched}",
+        "a node that serves although its clients cannot reach it any more",
+    )
 
 
-def _management_first(build: _Builder, cluster: Cluster, constraints: Xml.Element) -> None:
+def _management_first(build: _Builder) -> None:
     """Start the MGS first: a Lustre target that starts for the first time registers with the MGS."""
-    managers = [target for target in cluster.targets if "mgs" in target.role]
-    for manager in managers:
-        for target in cluster.targets:
+    targets = build.cluster.targets
+    for manager in (target for target in targets if "mgs" in target.role):
+        for target in targets:
             if target is not manager:
                 first, then = f"serve-{manager.name}", f"serve-{target.name}"
-                Xml.SubElement(
-                    constraints,
-                    "rsc_order",
-                    {"id": f"{then}-after-mgs", "first": first, "then": then, "kind": "Optional"},
-                )
+                order = {"id": f"{then}-after-mgs", "first": first, "then": then, "kind": "Optional"}
+                Xml.SubElement(build.constraints, "rsc_order", order)
                 build.explain(
                     f"start {first}, then {then} (where both start)", "a target that looks for its MGS in vain"
                 )
 
 
-def _defaults(build: _Builder, configuration: Xml.Element) -> None:
+def _defaults(build: _Builder) -> None:
     rows = {
         "resource-stickiness": ("1000", "a second interruption when the repaired node comes back"),
         "migration-threshold": ("3", "a service that is restarted for ever where it cannot run"),
         "failure-timeout": ("600s", "an old, forgotten failure that keeps a service away from a healthy node"),
     }
-    parent = Xml.SubElement(configuration, "rsc_defaults")
-    build.values(parent, "meta_attributes", "rsc-options", {name: value for name, (value, _) in rows.items()})
-    for name, (value, why) in rows.items():
-        build.explain(f"{name}={value}", why)
+    parent = Xml.SubElement(build.configuration, "rsc_defaults")
+    build.explained_values(parent, "meta_attributes", "rsc-options", rows)
 
 
-def _alerts(build: _Builder, cluster: Cluster, configuration: Xml.Element) -> None:
-    wanted = {"mail": cluster.alerts.mail_to, "webhook": cluster.alerts.webhook_url_file}
+def _alerts(build: _Builder) -> None:
+    wanted = {"mail": build.cluster.alerts.mail_to, "webhook": build.cluster.alerts.webhook_url_file}
     if not any(wanted.values()):
         return
-    parent = Xml.SubElement(configuration, "alerts")
+    parent = Xml.SubElement(build.configuration, "alerts")
     for name, recipient in wanted.items():
         if recipient:
             alert = Xml.SubElement(parent, "alert", id=f"alert-{name}", path=f"{ALERTS}/alert-{name}")

@@ -10,7 +10,6 @@ from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import is_true
 from strakes.failover.validators import installed
 from strakes.targets.command import run
 
@@ -74,7 +73,7 @@ class PolicyEngine:
         self._drbd = {
             one.values.get("drbd_resource", one.id): one.id
             for one in cib.primitives
-            if one.is_drbd or is_true(cib.clones.get(one.clone, {}).get("promotable", "false"))
+            if one.is_drbd or cib.promotable(one.clone)
         }
         self._planned = self._new_file()
         self._planned.write_text(text, encoding="utf-8")
@@ -161,7 +160,7 @@ class PolicyEngine:
 
     def _monitor(self, primitive: str) -> str:
         found = next(one for one in self._cib.primitives if one.id == primitive)
-        monitors = [one for one in found.operations if one.name == "monitor" and one.interval_s > 0]
+        monitors = [one for one in found.operations if one.repeats]
         chosen = next((one for one in monitors if one.role == "Promoted"), monitors[0] if monitors else None)
         return f"{primitive}_monitor_{round(chosen.interval_s * 1000) if chosen else 0}"
 

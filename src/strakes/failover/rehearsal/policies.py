@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rehearsal.room import Room
+from strakes.failover.rehearsal.times import watches_network
 from strakes.failover.rehearsal.wiring import has_fencing
 from strakes.failover.rules.fencing_devices import delays_of
 from strakes.failover.rules.heartbeat import name_of, nodes_of
@@ -14,8 +15,6 @@ from strakes.failover.setup import Setup
 from strakes.failover.times import fence_peer_s
 
 _ON = ("1", "yes")
-# Agents that write down, as an attribute of their node, what they reach.
-_WATCHERS = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "ethmonitor": ""}
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Policies:
             delays_s=delays_of(setup),
             waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON,
             names=setup.node_names,
-            watchers=tuple(service for service in cib.primitives if service.agent in _WATCHERS),
+            watchers=tuple(filter(watches_network, cib.primitives)),
         )
 
     def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
@@ -79,16 +78,11 @@ class Policies:
     def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
         """Return what the agents that watch networks write down on each node."""
         return frozenset(
-            (_attribute_of(watcher), node.name, _reached(room, watcher, node.name))
+            (watcher.watched_attribute, node.name, _reached(room, watcher, node.name))
             for watcher in self.watchers
             for node in room.cluster.nodes
             if node.name in self.names
         )
-
-
-def _attribute_of(watcher: Primitive) -> str:
-    interface = watcher.values.get("interface", "")
-    return watcher.values.get("name") or _WATCHERS[watcher.agent] or f"ethmonitor-{interface}"
 
 
 def _reached(room: Room, watcher: Primitive, node: str) -> int:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
 from strakes.failover.rehearsal.wiring import Cut, Wiring
+from strakes.failover.rules.heartbeat import read_address
 
 Kind = Literal[
     "network",
@@ -220,11 +221,9 @@ class Room:
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
     def _networks_of(self, address: str) -> list[str]:
-        try:
-            place = ipaddress.ip_address(address)
-        except ValueError:
-            return []
-        return [network.name for network in self.cluster.networks if place in ipaddress.ip_network(network.subnet)]
+        place = read_address(address)
+        networks = self.cluster.networks if place else ()
+        return [network.name for network in networks if place in ipaddress.ip_network(network.subnet)]
 
     def powered(self, node: Node) -> bool:
         """Tell whether the node gets power from one of its feeds at least."""

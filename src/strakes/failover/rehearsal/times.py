@@ -75,7 +75,7 @@ class Times:
         consensus_s = _number(totem.get("consensus"), round(_CONSENSUS * silence_s * 1000)) / 1000
         limit_s = seconds(cib.properties.get("stonith-timeout", "")) or _STONITH_S
         levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1
-        watchers = [one for one in cib.primitives if one.agent in ("ping", "pingd", "healthLNET", "ethmonitor")]
+        watchers = filter(watches_network, cib.primitives)
         return cls(
             silence=Span(silence_s, silence_s + consensus_s + 2.0),
             delays_s={
@@ -110,6 +110,11 @@ class Times:
     def noticed(self, service: str) -> Span:
         """Return the time from the failure of a service until its monitor reports it."""
         return Span(0.0, self.looks_s.get(service, 0.0))
+
+
+def watches_network(service: Primitive) -> bool:
+    """Tell whether an agent writes down, as an attribute of its node, what that reaches."""
+    return bool(service.watched_attribute) and service.agent != "healthLUSTRE"
 
 
 def _operations(members: Iterable[Primitive], name: str) -> Span:

@@ -12,6 +12,7 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.fencing_devices import (
     address_of,
     devices_for,
+    fencing_enabled,
     is_bmc,
     is_outlet,
     plug_of,
@@ -120,5 +121,4 @@ def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
 
 def has_fencing(cib: Cib) -> bool:
     """Tell whether Pacemaker powers off any node at all, or at least believes so."""
-    enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
-    return enabled and (bool(cib.devices) or cib.watchdog_s != 0)
+    return fencing_enabled(cib) and (bool(cib.devices) or cib.watchdog_s != 0)

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from strakes.failover.rules.fencing_devices import address_of, is_bmc
 from strakes.failover.rules.heartbeat import hosts_of
 from strakes.failover.rules.layers import volume_groups
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import LUSTRE_MANUAL, OWN, rule
 from strakes.failover.setup import Setup
 
 # An agent, its parameter, and the agents beside it that have the same thing under that name.
@@ -23,16 +23,13 @@ _COMPANIONS = (
 _SIMILAR = 0.85
 
 
-@rule(
-    "companions-differ",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Two resources serve one instance together, and name two: one of them looks after something that is not "
     "there.",
     remedy="The same name, and number, in both.",
     source=OWN,
 )
-def companions(setup: Setup) -> Iterator[str]:
+def companions_differ(setup: Setup) -> Iterator[str]:
     """Find resources that go with others and name another instance."""
     services = setup.pacemaker.services
     for agent, name, leaders in _COMPANIONS:
@@ -42,16 +39,13 @@ def companions(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} has {name}={one.values.get(name, '')}, not {' or '.join(sorted(known))}"
 
 
-@rule(
-    "path-like-a-mount",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The path resembles a directory that is mounted and is another one, on the node's own disk: it does not "
     "move with the service.",
     remedy="The path below the mount point.",
     source=OWN,
 )
-def like_a_mount(setup: Setup) -> Iterator[str]:
+def path_like_a_mount(setup: Setup) -> Iterator[str]:
     """Find paths in parameters that resemble a mount point, and are neither one nor below one."""
     services = setup.pacemaker.services
     mounts = {one.mount_point for one in services if one.mount_point.count("/") > 1}
@@ -59,7 +53,7 @@ def like_a_mount(setup: Setup) -> Iterator[str]:
         for name, value in one.values.items() if not one.is_mount else ():
             if not value.startswith("/") or value.startswith(("/dev/", "/usr/", "/bin/", "/sbin/", "/opt/", "/run/")):
                 continue
-            for mount in mounts:
+            for mount in sorted(mounts):
                 begin = "/".join(value.split("/")[: mount.count("/") + 1])
                 if begin not in mounts and begin != mount and _meant_the_same(begin, mount, mounts):
                     yield f"cib: {one.id} has {name}={value}, and {mount} is mounted"
@@ -73,17 +67,13 @@ def _meant_the_same(one: str, other: str, mounts: set[str]) -> bool:
     return SequenceMatcher(None, one, other).ratio() >= _SIMILAR
 
 
-@rule(
-    "disk-in-what-lies-on-it",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="The volume group is activated after the promotion, because it lies on the replicated device; a disk below "
     "that device cannot be a volume of the same group.",
     remedy="disk, in drbd.d, of another volume group than the one that Pacemaker activates on the device.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-lvm.adoc",
 )
-def in_itself(setup: Setup) -> Iterator[str]:
+def disk_in_what_lies_on_it(setup: Setup) -> Iterator[str]:
     """Find disks of DRBD in a volume group that waits for the promotion of DRBD."""
     cib = setup.pacemaker
     clones = {one.values.get("drbd_resource", ""): one.clone for one in cib.primitives if one.is_drbd}
@@ -96,16 +86,13 @@ def in_itself(setup: Setup) -> Iterator[str]:
                 yield f"cib: {activation.id} activates {group} on {resource.name}, whose disk is {below[0]}"
 
 
-@rule(
-    "target-mounted-as-another-kind",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Targets of one kind are mounted in one way: mounted as ext4, the disk of a target is not served, and may "
     "be harmed.",
     remedy="fstype=lustre for every target.",
-    source="https://doc.lustre.org/lustre_manual.xhtml",
+    source=LUSTRE_MANUAL,
 )
-def other_kind(setup: Setup) -> Iterator[str]:
+def target_mounted_as_another_kind(setup: Setup) -> Iterator[str]:
     """Find mounts that are named as targets of Lustre are, and are mounted as something else."""
     targets: dict[str, str] = {}
     mounts = [one for one in setup.pacemaker.services if one.agent == "Filesystem" and one.mount_point]
@@ -125,17 +112,13 @@ def _without_numbers(path: str) -> str:
 _CONTROLLER = re.compile(r"(bmc|ipmi|ilom?|idrac|drac|xcc|imm|cimc|irmc|mgmt|oob|sp|lom)\d?")
 
 
-@rule(
-    "controller-of-another-node",
-    "error",
-    "pacemaker",
-    "hosts",
+@rule("pacemaker", "hosts").error(
     reason="By its name in /etc/hosts the address is the controller of another node: the wrong node is powered off, "
     "and the one that ought to be off goes on writing.",
     remedy="Ask each controller whose it is (ipmitool -H ADDRESS ... fru print), and exchange the addresses.",
     source=OWN,
 )
-def other_controller(setup: Setup) -> Iterator[str]:
+def controller_of_another_node(setup: Setup) -> Iterator[str]:
     """Find fencing devices with the address of another node's controller, by the names in /etc/hosts."""
     owners: dict[str, tuple[str, str]] = {}
     for name, address in hosts_of(setup).items():

@@ -22,16 +22,13 @@ _MOST_BYTES = 1 << 16
 _LONG_S = 10.0
 
 
-@rule(
-    "device-fails-and-a-node-is-hit",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A BMC, an outlet or a gateway that does not answer is no failure of the node that asks it: a healthy node "
     "is powered off, or emptied.",
     remedy="Remove on-fail from the monitors of fencing devices, and of what watches networks.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def hit(setup: Setup) -> Iterator[str]:
+def device_fails_and_a_node_is_hit(setup: Setup) -> Iterator[str]:
     """Find fencing devices and watchers whose failure is answered by fencing, or emptying, the node that asks."""
     for one in setup.pacemaker.primitives:
         bad = ("fence", "standby") if one.standard == "stonith" else ("fence",) if one.agent in _WATCHERS else ()
@@ -40,35 +37,29 @@ def hit(setup: Setup) -> Iterator[str]:
                 yield f"cib: {operation.name} of {one.id} has on-fail={operation.on_fail}"
 
 
-@rule(
-    "answer-that-does-not-apply",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="on-fail=demote is for the promotion, and for monitors of what is promoted: elsewhere Pacemaker does "
     "something else.",
     remedy="Remove on-fail.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def demoted(setup: Setup) -> Iterator[str]:
+def answer_that_does_not_apply(setup: Setup) -> Iterator[str]:
     """Find failures that are answered by demoting what is never promoted."""
     for one in setup.pacemaker.primitives:
-        promotable = is_true(setup.pacemaker.clones.get(one.clone, {}).get("promotable", "false"))
+        promotable = setup.pacemaker.promotable(one.clone)
         for operation in one.operations:
             fits = operation.name == "promote" or (operation.name == "monitor" and operation.role == "Promoted")
             if operation.on_fail == "demote" and not (promotable and fits):
                 yield f"cib: {operation.name} of {one.id} has on-fail=demote"
 
 
-@rule(
-    "moved-while-it-runs",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Only agents that can move a running service know what migrate_to is: with allow-migrate all others fail "
     "there, and are stopped on both nodes.",
     remedy="Remove allow-migrate.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def migrated(setup: Setup) -> Iterator[str]:
+def moved_while_it_runs(setup: Setup) -> Iterator[str]:
     """Find services that are to be moved while they run, by agents that cannot."""
     for one in setup.pacemaker.services:
         known = advised_times(f"{one.provider}:{one.agent}")
@@ -77,16 +68,13 @@ def migrated(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} ({one.agent}) has allow-migrate"
 
 
-@rule(
-    "group-without-its-ties",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Members of a group then run on different nodes, or begin all at once: the mount and what needs it "
     "are apart.",
     remedy="Remove ordered and collocated.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def loose(setup: Setup) -> Iterator[str]:
+def group_without_its_ties(setup: Setup) -> Iterator[str]:
     """Find groups that are told not to keep their members together, or in order."""
     for group in setup.pacemaker.root.iter("group"):
         for pair in group.iterfind("./meta_attributes/nvpair"):
@@ -94,15 +82,12 @@ def loose(setup: Setup) -> Iterator[str]:
                 yield f"cib: {group.get('id')} has {pair.get('name')}={pair.get('value')}"
 
 
-@rule(
-    "take-over-waits-on-purpose",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Pacemaker waits for start-delay before it does this: nobody serves meanwhile.",
     remedy="Remove start-delay; an order says what has to be there first.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def waits(setup: Setup) -> Iterator[str]:
+def take_over_waits_on_purpose(setup: Setup) -> Iterator[str]:
     """Find delays before what a take-over consists of."""
     for operation in setup.pacemaker.root.iter("op"):
         delay = operation.get("start-delay", "0")
@@ -110,15 +95,12 @@ def waits(setup: Setup) -> Iterator[str]:
             yield f"cib: {operation.get('id')} has start-delay={delay}"
 
 
-@rule(
-    "stopped-by-the-clock",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="At these times no node may run the service, whatever its state.",
     remedy="Remove the rule, or name the node in it: #uname.",
     source=f"{PACEMAKER}/rules.rst",
 )
-def by_the_clock(setup: Setup) -> Iterator[str]:
+def stopped_by_the_clock(setup: Setup) -> Iterator[str]:
     """Find services that may run nowhere at some times that come again, or have come."""
     cib = setup.pacemaker
     for constraint in cib.root.iterfind("./configuration/constraints/rsc_location"):
@@ -130,16 +112,13 @@ def by_the_clock(setup: Setup) -> Iterator[str]:
                 yield f"cib: {constraint.get('id')} keeps {constraint.get('rsc')} from every node"
 
 
-@rule(
-    "placed-by-an-attribute-that-does-not-tell-nodes-apart",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Nodes with the same value of node-attribute, or without one, count as one place: the service may run on "
     "another node than what it needs.",
     remedy="Remove node-attribute, or give each node a value of its own.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def by_attribute(setup: Setup) -> Iterator[str]:
+def placed_by_an_attribute_that_does_not_tell_nodes_apart(setup: Setup) -> Iterator[str]:
     """Find colocations on any node with the same value of an attribute, where nodes share it."""
     cib = setup.pacemaker
     for constraint in cib.root.iterfind("./configuration/constraints/rsc_colocation[@node-attribute]"):
@@ -160,16 +139,13 @@ def _needs(cib: Cib, constraint: Xml.Element) -> bool:
     )
 
 
-@rule(
-    "alerts-that-reach-nobody",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="The alert is switched off, has no time, hears of no failure, or has nobody to tell: the cluster runs on "
     "one leg until the next failure.",
     remedy="Remove select, enabled and timeout; a recipient for a program that asks for one (CRM_alert_recipient).",
     source=f"{PACEMAKER}/alerts.rst",
 )
-def silent(setup: Setup) -> Iterator[str]:
+def alerts_that_reach_nobody(setup: Setup) -> Iterator[str]:
     """Find alerts that tell nobody of a failure."""
     alerts = setup.pacemaker.root.findall("./configuration/alerts/alert")
     # Several may share the work.
@@ -187,16 +163,13 @@ def silent(setup: Setup) -> Iterator[str]:
                 yield f"cib: {alert.get('id')} has no recipient, and its program asks for one"
 
 
-@rule(
-    "another-service-on-one-node",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="By a rule one node gets another value: after a take-over clients look for the service, or programs for "
     "their data, where they are not.",
     remedy="One value for all nodes; only what the nodes themselves call differently (nic, device) may need a rule.",
     source=f"{PACEMAKER}/rules.rst",
 )
-def by_node(setup: Setup) -> Iterator[str]:
+def another_service_on_one_node(setup: Setup) -> Iterator[str]:
     """Find parameters that clients see, with another value on some nodes."""
     cib = setup.pacemaker
     services = {one.id: one for one in cib.services}
@@ -209,16 +182,13 @@ def by_node(setup: Setup) -> Iterator[str]:
                     yield f"cib: {own.id} has {name}={own.values[name]}, and on some nodes {value}"
 
 
-@rule(
-    "one-unit-in-two-resources",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Both resources start and stop the same program: when one of them moves, the program of the other dies, "
     "and it may run on both nodes.",
     remedy="One resource for a unit; a clone where it is to run everywhere.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def one_unit(setup: Setup) -> Iterator[str]:
+def one_unit_in_two_resources(setup: Setup) -> Iterator[str]:
     """Find units of systemd that two resources start."""
     owners: dict[str, str] = {}
     for one in setup.pacemaker.services:
@@ -228,16 +198,13 @@ def one_unit(setup: Setup) -> Iterator[str]:
                 yield f"cib: {other} and {one.id} are both {one.agent}"
 
 
-@rule(
-    "delay-at-a-later-level",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="The first level has no delay for either node: both sides power each other off before the delay of a later "
     "level counts.",
     remedy="The same pcmk_delay_base for all devices of a node, in all levels.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def late_delay(setup: Setup) -> Iterator[str]:
+def delay_at_a_later_level(setup: Setup) -> Iterator[str]:
     """Find delays on later levels only."""
     cib = setup.pacemaker
     devices = {device.id: device for device in cib.devices}
@@ -255,16 +222,13 @@ def late_delay(setup: Setup) -> Iterator[str]:
         yield f"cib: {delayed[0]} has a delay in later levels only"
 
 
-@rule(
-    "reservation-on-another-disk",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The reservation is taken on the disks that devices names: a node that lost it goes on writing to "
     "all others.",
     remedy="devices with every shared disk that holds data.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/scsi/fence_scsi.py",
 )
-def reserved(setup: Setup) -> Iterator[str]:
+def reservation_on_another_disk(setup: Setup) -> Iterator[str]:
     """Find shared disks that are mounted and not among those of the reservation."""
     described = {target.device for target in setup.cluster.targets if target.shared} if setup.cluster else set[str]()
     for device in setup.pacemaker.devices:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from strakes.failover.behaviour import Behaviour, Snapshot
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.layers import bases, volume_groups, volume_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.rules.services import clone_of, homes_of
 from strakes.failover.setup import Setup
 
@@ -19,14 +19,9 @@ from strakes.failover.setup import Setup
 _NEEDS_ADDRESS = ("ip", "nfs_ip", "portals", "source_host", "ip_address")
 _SHARED = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "lustre", "tmpfs", "ceph")
 # Nobody reaches these over an address.
-_BESIDE = ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE", "SysInfo", "controld", "clvm", "lvmlockd")
+_BESIDE = (*WATCHERS, "SysInfo", "controld", "clvm", "lvmlockd")
 _SEEN = f"{PACEMAKER}/constraints.rst"
 _ASK = "crm_simulate --simulate --live-check, with --node-fail NODE or --op-inject, shows each step."
-
-
-def _behaviour(setup: Setup) -> Behaviour:
-    assert setup.behaviour is not None
-    return setup.behaviour
 
 
 def _wanted(cib: Cib) -> Iterator[Primitive]:
@@ -38,8 +33,8 @@ def _wanted(cib: Cib) -> Iterator[Primitive]:
 
 def _role(cib: Cib, service: Primitive) -> str:
     """Return the role in which one copy of a promotable clone has to be, empty for others."""
-    promotable = is_true(cib.clones.get(service.clone, {}).get("promotable", "false"))
-    return "Promoted" if promotable and service.meta.get("target-role") not in ("Unpromoted", "Started") else ""
+    unpromoted = service.meta.get("target-role") in ("Unpromoted", "Started")
+    return "Promoted" if cib.promotable(service.clone) and not unpromoted else ""
 
 
 def _unfences(cib: Cib) -> bool:
@@ -85,30 +80,22 @@ def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
         yield f"after a failure of {name}", snapshot
 
 
-@rule(
-    "started-nowhere",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine leaves it stopped, or promotes no copy, although all nodes are up and nothing "
     "has failed.",
     remedy=f"Look for constraints that contradict each other, and for what it waits for. {_ASK}",
     source=_SEEN,
 )
-def nowhere(setup: Setup) -> Iterator[str]:
+def started_nowhere(setup: Setup) -> Iterator[str]:
     """Find services that the policy engine does not start."""
-    cib, steady = setup.pacemaker, _behaviour(setup).steady
+    cib, steady = setup.pacemaker, setup.simulated.steady
     for one in _wanted(cib):
         role = _role(cib, one)
         if one.id in steady.places and not steady.nodes_of(one.id, role):
             yield f"cib: no copy of {one.id} is promoted" if role else f"cib: {one.id} is started nowhere"
 
 
-@rule(
-    "not-taken-over",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine starts it on no other node when its node has died: that is what the cluster "
     "is for.",
     remedy=f"Look for constraints that keep it from the other nodes, and for what it waits for. {_ASK}",
@@ -116,7 +103,7 @@ def nowhere(setup: Setup) -> Iterator[str]:
 )
 def not_taken_over(setup: Setup) -> Iterator[str]:
     """Find services that nobody has after their node died."""
-    cib, seen = setup.pacemaker, _behaviour(setup)
+    cib, seen = setup.pacemaker, setup.simulated
     for one in _wanted(cib):
         role = _role(cib, one)
         if one.clone and not role:
@@ -126,41 +113,33 @@ def not_taken_over(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} runs on {node}, and nowhere when {node} is dead"
 
 
-@rule(
-    "taken-over-without-power-off",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine starts the services of a silent node elsewhere, and does not cut its power: it "
     "may still be writing.",
     remedy="stonith-enabled=true, a device for each node, and no requires=nothing.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def unfenced(setup: Setup) -> Iterator[str]:
+def taken_over_without_power_off(setup: Setup) -> Iterator[str]:
     """Find nodes whose services are taken over while they may still run."""
-    seen = _behaviour(setup)
+    seen = setup.simulated
     for node, snapshot in seen.without.items():
         if snapshot.fenced != {node} and any(node in seen.steady.nodes_of(one.id) for one in setup.pacemaker.services):
             others = ", ".join(sorted(snapshot.fenced)) or "nobody"
             yield f"cib: when {node} is silent the power of {others} is cut"
 
 
-@rule(
-    "apart-from-what-it-needs",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine runs it on another node than the mount, volume, copy, address or server that its "
     "parameters name.",
     remedy=f"One group, or a colocation with score INFINITY. {_ASK}",
     source=_SEEN,
 )
-def apart(setup: Setup) -> Iterator[str]:
+def apart_from_what_it_needs(setup: Setup) -> Iterator[str]:
     """Find services that are on another node than what they need."""
     cib = setup.pacemaker
     for user in _wanted(cib):
         needs = list(_base_of(setup, user))
-        for when, snapshot in _snapshots(_behaviour(setup)):
+        for when, snapshot in _snapshots(setup.simulated):
             # Of several that would do, such as one server for each address, one is enough.
             for base in {(base.agent, role): base for base, role, _ in needs}.values():
                 alike = [(other, role) for other, role, _ in needs if other.agent == base.agent]
@@ -174,19 +153,15 @@ def apart(setup: Setup) -> Iterator[str]:
             break
 
 
-@rule(
-    "done-before-what-it-needs",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="When Pacemaker moves everything to another node it starts this without waiting for what it needs, or takes "
     "that away while this still runs.",
     remedy=f"An order (Mandatory, symmetrical), or one group with what is needed first. {_ASK}",
     source=_SEEN,
 )
-def wrong_order(setup: Setup) -> Iterator[str]:
+def done_before_what_it_needs(setup: Setup) -> Iterator[str]:
     """Find services that are started before, or stopped after, what they need."""
-    cib, seen = setup.pacemaker, _behaviour(setup)
+    cib, seen = setup.pacemaker, setup.simulated
     for user in _wanted(cib):
         for base, role, first in _base_of(setup, user):
             up, down = ("promote", "demote") if role else ("start", "stop")
@@ -205,19 +180,15 @@ def wrong_order(setup: Setup) -> Iterator[str]:
                 break
 
 
-@rule(
-    "runs-twice",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine runs it on several nodes at a time; a disk file system is destroyed by that, "
     "and an address answers twice.",
     remedy="No clone around it, and promoted-max=1 (master-max=1).",
     source=_SEEN,
 )
-def twice(setup: Setup) -> Iterator[str]:
+def runs_twice(setup: Setup) -> Iterator[str]:
     """Find file systems and addresses on several nodes at a time."""
-    steady = _behaviour(setup).steady
+    steady = setup.simulated.steady
     for one in setup.pacemaker.services:
         kind = one.values.get("fstype", "")
         alone = one.agent == "Lustre" or one.agent == "ZFS" or (one.agent == "Filesystem" and kind not in _SHARED)
@@ -227,18 +198,14 @@ def twice(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} runs on {' and '.join(sorted(steady.nodes_of(one.id)))}"
 
 
-@rule(
-    "disturbed-by-another-node",
-    "warning",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").warning(
     reason="Pacemaker's policy engine stops the service, or moves it, because a node died on which it did not run.",
     remedy=f"interleave=true on clones that wait for clones; no order or colocation with what was there. {_ASK}",
     source=_SEEN,
 )
-def disturbed(setup: Setup) -> Iterator[str]:
+def disturbed_by_another_node(setup: Setup) -> Iterator[str]:
     """Find services that are stopped when another node dies than their own."""
-    seen = _behaviour(setup)
+    seen = setup.simulated
     if _unfences(setup.pacemaker):
         return
     for one in _wanted(setup.pacemaker):
@@ -248,58 +215,46 @@ def disturbed(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} is stopped on {', '.join(sorted(stopped - {node}))} when {node} dies"
 
 
-@rule(
-    "address-beside-its-service",
-    "warning",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").warning(
     reason="Pacemaker's policy engine brings the address up on a node where nothing else runs that could answer there.",
     remedy="The address in one group with the service that clients reach over it.",
     source=_SEEN,
 )
-def alone(setup: Setup) -> Iterator[str]:
+def address_beside_its_service(setup: Setup) -> Iterator[str]:
     """Find addresses on nodes without any service."""
     cib = setup.pacemaker
     others = [one for one in cib.services if one.agent not in ADDRESSES and one.agent not in _BESIDE]
     for one in _wanted(cib):
-        for when, snapshot in _snapshots(_behaviour(setup)) if one.agent in ADDRESSES and not one.clone else ():
+        for when, snapshot in _snapshots(setup.simulated) if one.agent in ADDRESSES and not one.clone else ():
             busy = frozenset[str]().union(*(snapshot.nodes_of(other.id, _role(cib, other)) for other in others))
             if busy and snapshot.nodes_of(one.id) - busy:
                 yield f"cib: {when} {one.id} is on {', '.join(snapshot.nodes_of(one.id))}, and no service is"
                 break
 
 
-@rule(
-    "steps-wait-for-each-other",
-    "error",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine makes a plan whose steps wait for each other: none of them is ever done, and "
     "these services stay stopped.",
     remedy=f"Look for orders that contradict each other, also optional ones, and the order of groups. {_ASK}",
     source=_SEEN,
 )
-def stuck(setup: Setup) -> Iterator[str]:
+def steps_wait_for_each_other(setup: Setup) -> Iterator[str]:
     """Find plans of the policy engine that cannot be carried out."""
-    for when, snapshot in _snapshots(_behaviour(setup)):
+    for when, snapshot in _snapshots(setup.simulated):
         if snapshot.stuck:
             yield f"cib: {when} {', '.join(sorted(snapshot.stuck))} wait for each other"
             break
 
 
-@rule(
-    "goes-back-by-itself",
-    "warning",
-    "pacemaker",
-    "behaviour",
+@rule("pacemaker", "behaviour").warning(
     reason="Pacemaker's policy engine stops the service where it has been taken over, as soon as the other node is "
     "back: a second interruption, at a time nobody chose; and again and again, where that node is the broken one.",
     remedy="A resource-stickiness that is larger than the scores of locations and colocations.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
 )
-def goes_back(setup: Setup) -> Iterator[str]:
+def goes_back_by_itself(setup: Setup) -> Iterator[str]:
     """Find services that leave a healthy node when another one returns."""
-    cib, seen = setup.pacemaker, _behaviour(setup)
+    cib, seen = setup.pacemaker, setup.simulated
     told = any(strongest > 0 and stick <= strongest for _, stick, strongest in homes_of(setup))
     if told or _unfences(cib):
         return
@@ -312,23 +267,18 @@ def goes_back(setup: Setup) -> Iterator[str]:
                 return
 
 
-@rule(
-    "copy-where-it-has-no-disk",
-    "warning",
-    "pacemaker",
-    "drbd",
-    "behaviour",
+@rule("pacemaker", "drbd", "behaviour").warning(
     reason="Pacemaker's policy engine starts a copy of DRBD on a node that its files do not name: that fails there, or "
     "takes the place of the second copy.",
     remedy="A location with -INFINITY for the clone on this node.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def foreign_copy(setup: Setup) -> Iterator[str]:
+def copy_where_it_has_no_disk(setup: Setup) -> Iterator[str]:
     """Find copies of DRBD on nodes that its files do not name."""
     hosts = {resource.name: {host.name for host in resource.hosts} for resource in setup.drbd}
     for one in _wanted(setup.pacemaker):
         known = hosts.get(one.values.get("drbd_resource", ""))
-        for when, snapshot in _snapshots(_behaviour(setup)) if known else ():
+        for when, snapshot in _snapshots(setup.simulated) if known else ():
             strangers = snapshot.nodes_of(one.id) - (known or set())
             if strangers:
                 yield f"cib: {when} {one.id} is started on {', '.join(sorted(strangers))}"

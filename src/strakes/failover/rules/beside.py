@@ -8,34 +8,18 @@ from itertools import pairwise, takewhile
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import meant, options_of
+from strakes.failover.pacemaker_resources import PINGING
 from strakes.failover.rules.commands import commands_run
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
-from strakes.failover.rules.rule import OWN, SBD, rule
+from strakes.failover.rules.rule import AGENTS, MKFS, MOUNT_LUSTRE, OWN, SBD, rule
 from strakes.failover.setup import Setup
 
-_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
-_MOUNT = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8"
 _NID = re.compile(r"[^\s:,@]+@(tcp|o2ib|kfi|gni|efa|ptlf|socklnd|lo)\d*")
 _MOUNTED = re.compile(r"(?:[^\s:]+(?::[^\s:]+)*):/[\w.-]{1,8}(/\S*)?")
 # Names of disks that change with the order in which the kernel finds them.
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+)(p?\d+)?")
 _TIMEOUT_ACTION = re.compile(r"((no)?flush|off|reboot|crashdump)(,((no)?flush|off|reboot|crashdump))*")
-_SBD_SETTINGS = (
-    "SBD_DEVICE",
-    "SBD_PACEMAKER",
-    "SBD_STARTMODE",
-    "SBD_DELAY_START",
-    "SBD_WATCHDOG",
-    "SBD_WATCHDOG_DEV",
-    "SBD_WATCHDOG_TIMEOUT",
-    "SBD_TIMEOUT_ACTION",
-    "SBD_MOVE_TO_ROOT_CGROUP",
-    "SBD_SYNC_RESOURCE_STARTUP",
-    "SBD_OPTS",
-    "SBD_PIDFILE",
-    "SBD_TRACE_LEVEL",
-)
 # The last one means any.
 _MOST_INDEX = 0xFFFF
 _HARMFUL_MKFS = {
@@ -52,16 +36,13 @@ def commands(text: str) -> list[str]:
     return [line.strip() for line in re.sub(r"\\\n", " ", text).splitlines() if not line.lstrip().startswith("#")]
 
 
-@rule(
-    "node-name-on-loopback",
-    "error",
-    "hosts",
+@rule("hosts").error(
     reason="Installers write the node's name beside 127.0.1.1: Corosync, DRBD and NFS then bind to the node "
     "itself, and find nobody.",
     remedy="Remove the line; write the node's real address beside its name.",
     source="https://github.com/corosync/corosync/issues/162",
 )
-def loopback(setup: Setup) -> Iterator[str]:
+def node_name_on_loopback(setup: Setup) -> Iterator[str]:
     """Find nodes whose name is an address of the loopback in /etc/hosts."""
     for line in setup.texts.get("etc/hosts", "").splitlines():
         words = line.partition("#")[0].split()
@@ -70,57 +51,46 @@ def loopback(setup: Setup) -> Iterator[str]:
                 yield f"hosts: {name} is {words[0]}"
 
 
-@rule(
-    "one-address-for-two-nodes",
-    "error",
-    "hosts",
+@rule("hosts").error(
     reason="What is sent to one node by its name arrives at the other one.",
     remedy="Each node's own address beside its name.",
     source=OWN,
 )
-def one_address(setup: Setup) -> Iterator[str]:
+def one_address_for_two_nodes(setup: Setup) -> Iterator[str]:
     """Find addresses in /etc/hosts that are beside the names of two nodes."""
     owners: dict[str, str] = {}
     for line in setup.texts.get("etc/hosts", "").splitlines():
         words = line.partition("#")[0].split()
-        for name in {word.partition(".")[0] for word in words[1:]} & set(setup.node_names):
+        for name in sorted({word.partition(".")[0] for word in words[1:]} & set(setup.node_names)):
             other = owners.setdefault(words[0], name)
             if other != name and not words[0].startswith("127."):
                 yield f"hosts: {words[0]} is {other} and {name}"
 
 
-@rule(
-    "name-of-another-address",
-    "warning",
-    "hosts",
-    "corosync",
+@rule("hosts", "corosync").warning(
     reason="The name leads to another address of the same network than the one that Corosync has: one of them is "
     "wrong, and programs that use the name reach nobody, or somebody else.",
     remedy="The same address in /etc/hosts and in corosync.conf.",
     source=OWN,
 )
-def another_address(setup: Setup) -> Iterator[str]:
+def name_of_another_address(setup: Setup) -> Iterator[str]:
     """Find nodes whose address in /etc/hosts is near one of their links, and none of them."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     for line in setup.texts.get("etc/hosts", "").splitlines():
         words = line.partition("#")[0].split()
-        for name in set(words[1:]) & set(links):
+        for name in sorted(set(words[1:]) & set(links)):
             near = {address.rpartition(".")[0] for address in links[name] if "." in address}
             if words[0] not in links[name] and words[0].rpartition(".")[0] in near:
                 yield f"hosts: {name} is {words[0]}, corosync.conf has {', '.join(sorted(links[name]))}"
 
 
-@rule(
-    "exported-beside-pacemaker",
-    "error",
-    "exports",
-    "pacemaker",
+@rule("exports", "pacemaker").error(
     reason="What /etc/exports names is exported at boot on both nodes: clients get the empty directory below the "
     "mount.",
     remedy="Remove the line; exportfs of Pacemaker exports.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
-def exported(setup: Setup) -> Iterator[str]:
+def exported_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find exports in /etc/exports that lie on a mount of Pacemaker."""
     mounts = {primitive.mount_point for primitive in setup.pacemaker.services if primitive.is_mount}
     for line in commands("\n".join(text for name, text in setup.texts.items() if name.startswith("etc/exports"))):
@@ -129,16 +99,13 @@ def exported(setup: Setup) -> Iterator[str]:
             yield f"exports: {place}"
 
 
-@rule(
-    "target-made-wrong",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="mkfs.lustre refuses an option that it does not know; others take another target's place, or make one "
     "that a take-over damages.",
     remedy="mkfs.lustre --help; only the options of the run-book.",
-    source=_MKFS,
+    source=MKFS,
 )
-def made(setup: Setup) -> Iterator[str]:
+def target_made_wrong(setup: Setup) -> Iterator[str]:
     """Find options of mkfs.lustre that are unknown, harmful or malformed, and malformed NIDs."""
     known = options_of("lustre targets")
     for words in made_targets(setup):
@@ -169,15 +136,12 @@ def made(setup: Setup) -> Iterator[str]:
                         yield f"make-targets.sh: {words[-1]} has {nid}, which is no NID"
 
 
-@rule(
-    "one-disk-in-two-pools",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="A disk belongs to one pool: the second one is refused, or with -f destroys the first.",
     remedy="Each disk once, by a name that both nodes have.",
     source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-create.8.html",
 )
-def pools(setup: Setup) -> Iterator[str]:
+def one_disk_in_two_pools(setup: Setup) -> Iterator[str]:
     """Find disks that are used twice by the pools."""
     seen: dict[str, str] = {}
     for command in commands_run(setup):
@@ -191,15 +155,12 @@ def pools(setup: Setup) -> Iterator[str]:
                 yield f"{command.file.rpartition('/')[2]}: {disk} is used twice"
 
 
-@rule(
-    "pool-without-redundancy",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="A pool of plain disks is lost with the first one that breaks.",
     remedy="zpool create ... raidz2 DISKS, or mirror DISKS.",
     source="https://github.com/openzfs/zfs/blob/master/man/man7/zpoolconcepts.7",
 )
-def plain_pool(setup: Setup) -> Iterator[str]:
+def pool_without_redundancy(setup: Setup) -> Iterator[str]:
     """Find pools of several disks that are neither mirrored nor have parity."""
     for line in commands(setup.lustre):
         words = line.split()
@@ -216,15 +177,12 @@ def plain_pool(setup: Setup) -> Iterator[str]:
             yield f"{command.file.rpartition('/')[2]}: {command.text[:80]}"
 
 
-@rule(
-    "target-in-a-pool-that-is-not-made",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="mkfs.lustre needs the pool that it is told: the one that is made has another name.",
     remedy="zpool create ... POOL ..., and mkfs.lustre ... POOL/TARGET",
-    source=_MKFS,
+    source=MKFS,
 )
-def not_made(setup: Setup) -> Iterator[str]:
+def target_in_a_pool_that_is_not_made(setup: Setup) -> Iterator[str]:
     """Find ZFS targets whose pool no command makes."""
     lines = [line.split() for line in commands(setup.lustre)]
     made = {word for words in lines if words[:2] == ["zpool", "create"] for word in words[2:]}
@@ -234,16 +192,13 @@ def not_made(setup: Setup) -> Iterator[str]:
             yield f"make-targets.sh: {words[-1]}, and no pool {pool} is made"
 
 
-@rule(
-    "disk-by-a-name-that-changes",
-    "warning",
-    "lustre",
+@rule("lustre").warning(
     reason="sda is another disk after a reboot, and on the other node: the pool, or the target, is looked for on "
     "the wrong one.",
     remedy="/dev/mapper/..., /dev/disk/by-id/..., /dev/VG/LV",
     source="https://openzfs.github.io/openzfs-docs/Project%20and%20Community/FAQ.html",
 )
-def changing(setup: Setup) -> Iterator[str]:
+def disk_by_a_name_that_changes(setup: Setup) -> Iterator[str]:
     """Find commands that name a disk by a device name that may change."""
     for line in commands(setup.lustre):
         if line.startswith(("zpool create", "mkfs.lustre", "tunefs.lustre")):
@@ -252,15 +207,12 @@ def changing(setup: Setup) -> Iterator[str]:
                 yield f"make-targets.sh: {', '.join(names)}"
 
 
-@rule(
-    "client-mount-wrong",
-    "error",
-    "mounting",
+@rule("mounting").error(
     reason="mount.lustre does not understand it, or mounts so that clients lose locks or data.",
     remedy="mount -t lustre NID1:NID2:/FSNAME /MOUNTPOINT",
-    source=_MOUNT,
+    source=MOUNT_LUSTRE,
 )
-def client(setup: Setup) -> Iterator[str]:
+def client_mount_wrong(setup: Setup) -> Iterator[str]:
     """Find mount commands of clients that are malformed or have unknown options."""
     known = options_of("lustre mount")
     for line in commands(setup.texts["lustre/mount-clients.sh"]):
@@ -287,17 +239,13 @@ def client(setup: Setup) -> Iterator[str]:
                 yield f"mount-clients.sh: {name} may mean {meant(name, known)}"
 
 
-@rule(
-    "sbd-disk-differs",
-    "error",
-    "sbd",
-    "pacemaker",
+@rule("sbd", "pacemaker").error(
     reason="A message that is left on another disk than sbd watches is read by nobody: the node is believed to be "
     "off, and writes on.",
     remedy="The same disks in SBD_DEVICE and in the device's own parameter (devices), or none there.",
     source=SBD,
 )
-def sbd_disk(setup: Setup) -> Iterator[str]:
+def sbd_disk_differs(setup: Setup) -> Iterator[str]:
     """Find fencing devices that write to other disks than sbd reads."""
     watched = set(filter(None, re.split(r"[;,\s]+", setup.sbd.get("SBD_DEVICE", ""))))
     for device in setup.pacemaker.devices:
@@ -307,20 +255,17 @@ def sbd_disk(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} has {given}, SBD_DEVICE={setup.sbd['SBD_DEVICE']}"
 
 
-@rule(
-    "sbd-setting-wrong",
-    "error",
-    "sbd",
+@rule("sbd").error(
     reason="sbd takes its default, or does not start: a node that should reset itself does not.",
     remedy="As in sbd(8): times in seconds, SBD_STARTMODE=always or clean, 1 or 3 disks by stable names.",
     source=SBD,
 )
-def sbd_setting(setup: Setup) -> Iterator[str]:
+def sbd_setting_wrong(setup: Setup) -> Iterator[str]:
     """Find settings of sbd that are misspelt or out of range."""
     values, known = setup.sbd, options_of("sbd settings")
     for name, value in values.items():
-        if name not in _SBD_SETTINGS and meant(name, _SBD_SETTINGS):
-            yield f"sbd: {name} may mean {meant(name, _SBD_SETTINGS)}"
+        if name not in known and meant(name, known):
+            yield f"sbd: {name} may mean {meant(name, known)}"
         if name == "SBD_STARTMODE" and value not in ("always", "clean"):
             yield f"sbd: SBD_STARTMODE={value}"
         if name == "SBD_WATCHDOG_TIMEOUT" and not (value.isdecimal() and 2 <= int(value) <= 300):
@@ -339,22 +284,17 @@ def sbd_setting(setup: Setup) -> Iterator[str]:
             yield f"sbd: SBD_DEVICE={disk}"
 
 
-@rule(
-    "watched-by-another-kind-of-name",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="healthLNET and ping watch others: NIDs for lctl ping, addresses for ping; of the other kind none ever "
     "answers.",
     remedy="lctl=true with host_list of NIDs, or lctl=false with addresses.",
     source=OWN,
 )
-def kinds(setup: Setup) -> Iterator[str]:
+def watched_by_another_kind_of_name(setup: Setup) -> Iterator[str]:
     """Find watchers whose hosts are written the wrong way: NIDs for LNet, addresses otherwise."""
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()
         with_nids = primitive.agent == "healthLNET" and is_true(primitive.values.get("lctl", "true"))
-        if primitive.agent not in ("ping", "pingd", "healthLNET"):
-            continue
-        for host in hosts:
+        for host in hosts if primitive.agent in PINGING else ():
             if ("@" in host) != with_nids:
                 yield f"cib: {primitive.id} watches {host}"

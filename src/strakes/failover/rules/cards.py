@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator
+from itertools import combinations
 
 from strakes.failover.lnet_networks import read_networks
 from strakes.failover.node_cards import Card, cards_of
@@ -12,7 +13,7 @@ from strakes.failover.rules.heartbeat import is_address, links_of, name_of, netw
 from strakes.failover.rules.lnet import options_of_lnet
 from strakes.failover.rules.lnet_ways import served_addresses
 from strakes.failover.rules.possessions import possessions_of
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import AGENTS, COROSYNC_CONF, OWN, rule
 from strakes.failover.setup import Setup, views_of_nodes
 
 _BONDING = "https://www.kernel.org/doc/html/latest/networking/bonding.html"
@@ -41,30 +42,24 @@ def _addresses(card: Card) -> Iterator[str]:
     yield from (str(address.ip) for address in card.addresses)
 
 
-@rule(
-    "address-of-the-cluster-on-a-card",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The node takes the address when it starts, whoever has it: two machines answer for it.",
     remedy="Remove it from the files of the card; IPaddr2 of Pacemaker puts it there.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
-def taken(setup: Setup) -> Iterator[str]:
+def address_of_the_cluster_on_a_card(setup: Setup) -> Iterator[str]:
     """Find cards that have an address which moves."""
     moving = possessions_of(setup).addresses
     for card in cards_of(setup.texts):
         yield from (f"{card.file}: {card.name} has {address}" for address in _addresses(card) if address in moving)
 
 
-@rule(
-    "card-of-the-cluster-not-up",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="After a start the card has no address: the link, or the replication, is not there until somebody notices.",
     remedy="ONBOOT=yes, STARTMODE=auto, autoconnect=true, or auto NAME in interfaces.",
     source=OWN,
 )
-def not_up(setup: Setup) -> Iterator[str]:
+def card_of_the_cluster_not_up(setup: Setup) -> Iterator[str]:
     """Find cards of a link or of the replication that are not brought up at boot."""
     own = _own_addresses(setup)
     for card in cards_of(setup.texts):
@@ -73,15 +68,13 @@ def not_up(setup: Setup) -> Iterator[str]:
                 yield f"{card.file}: {card.name} with {address} is not brought up at boot"
 
 
-@rule(
-    "bond-does-not-notice",
-    "error",
+@rule().error(
     reason="Without miimon or arp_interval the bond never sees that a link is gone: it goes on sending into the dead "
     "card.",
     remedy="miimon=100 (netplan: mii-monitor-interval: 100, networkd: MIIMonitorSec=100ms, ifupdown: bond-miimon 100).",
     source=_BONDING,
 )
-def unwatched(setup: Setup) -> Iterator[str]:
+def bond_does_not_notice(setup: Setup) -> Iterator[str]:
     """Find bonds that do not watch their links."""
     for card in cards_of(setup.texts):
         if card.bond is None:
@@ -95,16 +88,13 @@ def unwatched(setup: Setup) -> Iterator[str]:
             yield f"{card.file}: {card.name}, mode {mode}"
 
 
-@rule(
-    "card-contradicts-the-cluster",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="What the card has is not what Corosync and DRBD look for: the link is not there, or goes through another "
     "card.",
     remedy="The address of corosync.conf and DRBD on the card, with the mask of its network; each network on one card.",
     source=OWN,
 )
-def contradicts(setup: Setup) -> Iterator[str]:
+def card_contradicts_the_cluster(setup: Setup) -> Iterator[str]:
     """Find cards in the network of a link with an address of nobody, and cards whose networks lie in each other."""
     own, moving = _own_addresses(setup), possessions_of(setup).addresses
     cards = list(cards_of(setup.texts))
@@ -116,10 +106,9 @@ def contradicts(setup: Setup) -> Iterator[str]:
             for address in _addresses(card):
                 if address not in moving and ipaddress.ip_address(address) in ipaddress.ip_network(network):
                     yield f"{card.file}: {card.name} has {address}, the cluster has {', '.join(sorted(here))}"
-    for number, card in enumerate(cards):
-        for other in cards[number + 1 :]:
-            if card.name.partition(":")[0] != other.name.partition(":")[0]:
-                yield from _overlapping(card, other, own)
+    for card, other in combinations(cards, 2):
+        if card.name.partition(":")[0] != other.name.partition(":")[0]:
+            yield from _overlapping(card, other, own)
 
 
 def _overlapping(card: Card, other: Card, own: dict[str, str]) -> Iterator[str]:
@@ -130,15 +119,12 @@ def _overlapping(card: Card, other: Card, own: dict[str, str]) -> Iterator[str]:
                 yield f"{card.file}: {card.name} has {one}, {other.name} has {another}"
 
 
-@rule(
-    "one-address-on-two-nodes",
-    "error",
-    "nodes",
+@rule("nodes").error(
     reason="Two machines answer for one address: what is sent to it arrives at either of them, or at none.",
     remedy="Another address in the files of the card on one of the nodes.",
     source=OWN,
 )
-def on_two_nodes(setup: Setup) -> Iterator[str]:
+def one_address_on_two_nodes(setup: Setup) -> Iterator[str]:
     """Find addresses that the cards of two nodes have."""
     owners: dict[str, str] = {}
     for node, view in views_of_nodes(setup).items():
@@ -149,18 +135,16 @@ def on_two_nodes(setup: Setup) -> Iterator[str]:
                     yield f"{card.file}: {address} is on {owners[address]} and {node}"
 
 
-@rule(
-    "card-of-another-network",
-    "error",
+@rule().error(
     reason="The card that is named does not have the network that it is named for: the address goes to a card where "
     "nobody looks for it, or the wrong card is watched.",
     remedy="The name of the card that has an address of this network.",
     source=OWN,
 )
-def of_another_network(setup: Setup) -> Iterator[str]:
+def card_of_another_network(setup: Setup) -> Iterator[str]:
     """Find cards that the CIB or LNet names for a network which another card of the node has."""
     networks = {card.name.partition(":")[0]: card for card in cards_of(setup.texts) if card.addresses}
-    for one in setup.cib.services if setup.cib else ():
+    for one in setup.services:
         nic, text = one.values.get("nic", ""), one.values.get("ip", "")
         if one.agent in ("IPaddr2", "IPaddr") and nic in networks and is_address(text):
             yield from _elsewhere(networks, nic, text, f"cib: {one.id} has nic={nic}")
@@ -180,16 +164,13 @@ def _elsewhere(networks: dict[str, Card], nic: str, text: str, what: str) -> Ite
             yield f"{what}, {text} is in the network of {name}"
 
 
-@rule(
-    "card-mask-differs",
-    "warning",
-    "description",
+@rule("description").warning(
     reason="With a wider mask the node looks for other networks on this card; with a narrower one it does not find its "
     "neighbours.",
     remedy="The mask of the network's subnet in cluster.toml.",
     source=OWN,
 )
-def masks(setup: Setup) -> Iterator[str]:
+def card_mask_differs(setup: Setup) -> Iterator[str]:
     """Find cards whose mask is not that of the described network."""
     for card in cards_of(setup.texts):
         for address in card.addresses:
@@ -200,16 +181,13 @@ def masks(setup: Setup) -> Iterator[str]:
                     yield f"{card.file}: {card.name} has {address}, {network.name} is {network.subnet}"
 
 
-@rule(
-    "card-doubtful",
-    "warning",
-    "corosync",
+@rule("corosync").warning(
     reason="Corosync does not follow an address that a server of others gives out, and packets smaller than usual are "
     "cut into many.",
     remedy="A fixed address for each link; the usual MTU of 1500, or 9000 on all cards and switches of the network.",
-    source="https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html",
+    source=COROSYNC_CONF,
 )
-def doubtful(setup: Setup) -> Iterator[str]:
+def card_doubtful(setup: Setup) -> Iterator[str]:
     """Find links whose address comes from DHCP, and cards with a tiny MTU."""
     own, cards = _own_addresses(setup), list(cards_of(setup.texts))
     there = {address for card in cards for address in _addresses(card)}
@@ -220,15 +198,13 @@ def doubtful(setup: Setup) -> Iterator[str]:
             yield f"{card.file}: {card.name} has an MTU of {card.mtu}"
 
 
-@rule(
-    "names-without-their-file",
-    "error",
+@rule().error(
     reason="Without the word files nobody looks into /etc/hosts: when the servers of names are away, or are served by "
     "this cluster, the nodes do not find each other.",
     remedy="hosts: files dns",
     source="https://man7.org/linux/man-pages/man5/nsswitch.conf.5.html",
 )
-def no_file(setup: Setup) -> Iterator[str]:
+def names_without_their_file(setup: Setup) -> Iterator[str]:
     """Find nodes that do not look into their file of hosts."""
     for given in re.findall(r"(?m)^\s*hosts:\s*(.*)$", setup.texts.get("etc/nsswitch.conf", "")):
         if "files" not in given.partition("#")[0].split():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.possessions import Possessions, possessions_of
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import DRBD_PACEMAKER, OWN, rule
 from strakes.failover.setup import Setup
 
 _MOUNT_PAGE = "https://www.freedesktop.org/software/systemd/man/latest/systemd.mount.html"
@@ -54,16 +54,13 @@ def _taken(owned: Possessions, source: str, place: str) -> str:
     return owned.place_around(place) or (owned.place_around(source) if source.startswith("/") else "")
 
 
-@rule(
-    "mounted-beside-pacemaker",
-    "error",
-    "fstab",
+@rule("fstab").error(
     reason="What fstab mounts at boot is mounted on a node that was told to wait, over or below what Pacemaker mounts; "
     "DRBD's device is promoted behind Pacemaker's back.",
     remedy="Remove the line; Pacemaker mounts. What has to be mounted with it is a Filesystem resource after it.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def fstab(setup: Setup) -> Iterator[str]:
+def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find what the node mounts, or swaps to, although it is DRBD's or Pacemaker's."""
     owned = possessions_of(setup)
     for line in _lines(setup):
@@ -74,16 +71,13 @@ def fstab(setup: Setup) -> Iterator[str]:
             yield f"fstab: {line.source} on {line.place}"
 
 
-@rule(
-    "state-on-nothing",
-    "error",
-    "fstab",
+@rule("fstab").error(
     reason="The memory of the node is empty after each start: the configuration, votes or the list of clients that "
     "are stored there are gone. Too little of it in /dev/shm keeps Corosync from starting.",
     remedy="Remove the line; the directory stays on the disk of the node, and /dev/shm has half of the memory.",
     source=OWN,
 )
-def forgotten(setup: Setup) -> Iterator[str]:
+def state_on_nothing(setup: Setup) -> Iterator[str]:
     """Find directories of the cluster's programs that lie in memory."""
     for line in _lines(setup):
         size = next((one for one in line.options if re.fullmatch(r"size=([1-9]\d?[mM]|\d{1,5}[kK])", one)), "")
@@ -96,17 +90,13 @@ def forgotten(setup: Setup) -> Iterator[str]:
             yield f"fstab: {line.kind} on {line.place}"
 
 
-@rule(
-    "node-mounts-what-it-serves",
-    "warning",
-    "fstab",
-    "pacemaker",
+@rule("fstab", "pacemaker").warning(
     reason="The node that serves waits for itself when memory is short, and its stop hangs on its own mount; at boot "
     "nobody serves yet.",
     remedy="Mount it on clients only; on the servers use the directory itself.",
     source=OWN,
 )
-def own_client(setup: Setup) -> Iterator[str]:
+def node_mounts_what_it_serves(setup: Setup) -> Iterator[str]:
     """Find mounts of a server's own address."""
     addresses = possessions_of(setup).addresses
     for line in _lines(setup):
@@ -124,17 +114,13 @@ def _unescaped(name: str) -> str:
     return re.sub(r"\\x([0-9a-f]{2})", lambda code: chr(int(code[1], 16)), path)
 
 
-@rule(
-    "mounted-by-systemd",
-    "error",
-    "units",
-    "pacemaker",
+@rule("units", "pacemaker").error(
     reason="A unit mounts at boot, or when somebody looks, what Pacemaker mounts: on two nodes at once, or behind its "
     "back.",
     remedy="systemctl disable the unit, and remove it.",
     source=_MOUNT_PAGE,
 )
-def mounted(setup: Setup) -> Iterator[str]:
+def mounted_by_systemd(setup: Setup) -> Iterator[str]:
     """Find units of mounts, automounts and swap with a disk or a directory of the cluster."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
     texts = {name.rpartition("/")[2]: text for name, text in setup.units.items() if ".d/" not in name}
@@ -149,16 +135,13 @@ def mounted(setup: Setup) -> Iterator[str]:
             yield f"systemd: {name} takes {taken}"
 
 
-@rule(
-    "taken-beside-pacemaker",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="At boot, or when it is written to, it takes a disk or a directory of the cluster on a node that may not "
     "have it.",
     remedy="Another disk or directory for it; what Pacemaker has nobody else opens, hides or writes to.",
     source=OWN,
 )
-def taken_otherwise(setup: Setup) -> Iterator[str]:
+def taken_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find disks of the cluster that crypttab opens or dumps are written to, and directories that autofs hides."""
     owned = possessions_of(setup)
     for line in setup.texts.get("etc/crypttab", "").splitlines():
@@ -170,7 +153,8 @@ def taken_otherwise(setup: Setup) -> Iterator[str]:
             for place in re.findall(r"(?m)^\s*(/[^\s#]+)\s+\S", text):
                 if place != "/-" and (found := owned.place_around(place) or owned.place_below(place)):
                     yield f"{file.removeprefix('etc/')}: autofs has {place}, Pacemaker {found}"
-    for pool in set(re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))) & owned.pools:
+    imported = re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))
+    for pool in sorted(owned.pools & set(imported)):
         yield f"default/zfs: ZFS_POOL_IMPORT={pool}"
     yield from _dumps(setup, owned)
 
@@ -189,19 +173,17 @@ def _dumps(setup: Setup, owned: Possessions) -> Iterator[str]:
             yield f"{name.removeprefix('etc/')}: {key}={place}"
 
 
-@rule(
-    "arrays-assembled-wrong",
-    "error",
+@rule().error(
     reason="An array of Pacemaker's that udev assembles runs on both nodes at once, and one below DRBD that nobody "
     "assembles is not there after a start.",
     remedy="AUTO -all in mdadm.conf where Pacemaker assembles; an ARRAY line for each array of the node's own.",
     source=_MD,
 )
-def arrays(setup: Setup) -> Iterator[str]:
+def arrays_assembled_wrong(setup: Setup) -> Iterator[str]:
     """Find arrays of Pacemaker's that come by themselves, and arrays below DRBD that do not."""
     owned = possessions_of(setup)
     for file in ("mdadm.conf", "mdadm/mdadm.conf"):
-        text = re.sub(r"(?m)#.*$", "", setup.texts.get(f"etc/{file}", ""))
+        text = setup.bare(f"etc/{file}")
         none_by_itself = re.search(r"(?mi)^\s*AUTO\s+-all\b", text)
         named = set(re.findall(r"(?mi)^\s*ARRAY\s+(/\S+)", text))
         if text.strip() and owned.arrays and not none_by_itself:
@@ -211,16 +193,13 @@ def arrays(setup: Setup) -> Iterator[str]:
                 yield f"{file}: AUTO -all and no ARRAY {disk}, which is below DRBD"
 
 
-@rule(
-    "written-to-by-the-node",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A program of the node itself keeps a file open there: the unmount fails, and the node is powered off for "
     "it; elsewhere it writes into the empty directory.",
     remedy="A directory on the node's own disk, such as /var/log.",
     source=OWN,
 )
-def written(setup: Setup) -> Iterator[str]:
+def written_to_by_the_node(setup: Setup) -> Iterator[str]:
     """Find logs and state of the node's own programs that lie on a mount of the cluster."""
     owned = possessions_of(setup)
     for file, text in setup.texts.items():

@@ -50,27 +50,21 @@ def _against(setup: Setup, severity: Severity) -> Iterator[str]:
                 break
 
 
-@rule(
-    "started-by-a-script",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="It runs on every node that has the file, at boot or again and again, whoever serves at that moment.",
     remedy="Remove the command from rc.local, cron, the unit or the rule of udev; Pacemaker does it, or a person.",
     source=OWN,
 )
-def harmful(setup: Setup) -> Iterator[str]:
+def started_by_a_script(setup: Setup) -> Iterator[str]:
     """Find commands that take from the cluster what it has."""
     yield from _against(setup, "error")
 
 
-@rule(
-    "run-again-and-again",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="What helps once by hand does harm when every node does it by itself.",
     remedy="Remove the command from cron or the timer; do it by hand, on one node after the other.",
     source=OWN,
 )
-def doubtful(setup: Setup) -> Iterator[str]:
+def run_again_and_again(setup: Setup) -> Iterator[str]:
     """Find commands that are seldom meant to run by themselves."""
     yield from _against(setup, "warning")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.rules.fencing_devices import is_outlet
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _PROMOTES = ("promote", "demote")
@@ -42,15 +42,12 @@ _SNMP_NEEDS = {
 }
 
 
-@rule(
-    "fencing-device-contradicts-itself",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The device is told two things at once, or too little to log in: it fails when it is needed.",
     remedy="Remove one of the two, or give what is missing.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def device(setup: Setup) -> Iterator[str]:
+def fencing_device_contradicts_itself(setup: Setup) -> Iterator[str]:
     """Find fencing devices with options that exclude each other, or that lack another one."""
     for one in setup.pacemaker.devices:
         values = one.values
@@ -64,16 +61,13 @@ def device(setup: Setup) -> Iterator[str]:
                     yield f"cib: {one.id} has snmp_sec_level={values['snmp_sec_level']}, and no {keys[0]}"
 
 
-@rule(
-    "fencing-device-checked-never",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="It is looked at once (interval 0), or every few hours: what stopped answering is noticed when it is "
     "needed.",
     remedy="op monitor interval=60s",
     source=f"{PACEMAKER}/operations.rst",
 )
-def never(setup: Setup) -> Iterator[str]:
+def fencing_device_checked_never(setup: Setup) -> Iterator[str]:
     """Find fencing devices whose monitors hardly ever run."""
     for one in setup.pacemaker.devices:
         monitors = [operation for operation in one.operations if operation.name == "monitor"]
@@ -94,15 +88,12 @@ _OLDER = {
 }
 
 
-@rule(
-    "parameter-given-twice",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Both names are of one parameter: which of the two values is used, the agent says, not the configuration.",
     remedy="Keep the newer name.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
 )
-def given_twice(setup: Setup) -> Iterator[str]:
+def parameter_given_twice(setup: Setup) -> Iterator[str]:
     """Find fencing devices that have an option under its older and its newer name, with two values."""
     for one in setup.pacemaker.devices:
         for older, newer in _OLDER.items():
@@ -111,15 +102,12 @@ def given_twice(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} has {older}={old} and {newer}={new}"
 
 
-@rule(
-    "path-not-absolute",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The agent is started in no particular directory: a path that does not begin with / is not found.",
     remedy="Write the full path.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
 )
-def relative(setup: Setup) -> Iterator[str]:
+def path_not_absolute(setup: Setup) -> Iterator[str]:
     """Find fencing devices with a relative path."""
     for one in setup.pacemaker.devices:
         for name, value in one.values.items():
@@ -127,15 +115,12 @@ def relative(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} has {name}={value}"
 
 
-@rule(
-    "outlet-never-told",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="With pcmk_host_argument=none the agent is not told whom to power off: an outlet strip then refuses.",
     remedy="Remove pcmk_host_argument.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def never_told(setup: Setup) -> Iterator[str]:
+def outlet_never_told(setup: Setup) -> Iterator[str]:
     """Find outlets that are told neither the node nor the plug."""
     for one in setup.pacemaker.devices:
         lacking = not one.values.get("plug") and not one.values.get("port")
@@ -143,33 +128,26 @@ def never_told(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} ({one.agent}) has pcmk_host_argument=none"
 
 
-@rule(
-    "device-by-what-is-on-it",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="The disk below DRBD has the same UUID and label: it may be mounted in DRBD's place, and what is "
     "written is not replicated.",
     remedy="device=/dev/drbdN",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def by_uuid(setup: Setup) -> Iterator[str]:
+def device_by_what_is_on_it(setup: Setup) -> Iterator[str]:
     """Find mounts of a device by its UUID or label."""
     for one in setup.pacemaker.services:
         if one.is_mount and re.match(r"-[UL]\b|(UUID|LABEL|PARTUUID)=|/dev/disk/by-(uuid|label)/", one.device):
             yield f"cib: {one.id} mounts {one.device}"
 
 
-@rule(
-    "address-of-no-host",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The first and the last address of a network are nobody's, and a wrong mask makes the node send to the "
     "wrong card.",
     remedy="ip and cidr_netmask of the clients' network; leave broadcast out.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
-def no_host(setup: Setup) -> Iterator[str]:
+def address_of_no_host(setup: Setup) -> Iterator[str]:
     """Find addresses that no host can have in their network, and broadcast addresses of another one."""
     for bundle in setup.pacemaker.root.iter("bundle"):
         for part in bundle.iterfind("./network[@ip-range-start]"):
@@ -201,15 +179,12 @@ def no_host(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has broadcast={broadcast}, the network's is {network.broadcast_address}"
 
 
-@rule(
-    "state-of-the-server-exported",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Clients can read, change and remove what the server needs for giving their locks back.",
     remedy="nfs_shared_infodir beside the exported directory, on the same mount.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+    source=f"{AGENTS}/nfsserver",
 )
-def state_exported(setup: Setup) -> Iterator[str]:
+def state_of_the_server_exported(setup: Setup) -> Iterator[str]:
     """Find NFS servers that keep their state within an exported directory."""
     services = setup.pacemaker.services
     exported = [one.values.get("directory", "").rstrip("/") for one in services if one.agent == "exportfs"]
@@ -222,16 +197,13 @@ def state_exported(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} keeps its state in {state}, which is exported"
 
 
-@rule(
-    "lock-recovery-from-another-address",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Clients know the server by the address they mounted: when another one tells of the take-over, they do "
     "not take their locks again.",
     remedy="source_host, or nfs_ip, with the address of the service (IPaddr2).",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsnotify",
+    source=f"{AGENTS}/nfsnotify",
 )
-def notified(setup: Setup) -> Iterator[str]:
+def lock_recovery_from_another_address(setup: Setup) -> Iterator[str]:
     """Find addresses for NFS notifications that no resource brings up."""
     addresses = {one.values.get("ip") for one in setup.pacemaker.services if one.agent in ("IPaddr2", "IPaddr")}
     for one in setup.pacemaker.services:
@@ -244,16 +216,13 @@ def notified(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has no source_host: clients are told from an address of the node"
 
 
-@rule(
-    "clients-told-from-nothing",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Without nfs_shared_infodir each node keeps its own list of clients that hold locks: after a take-over "
     "nobody of the right list is told.",
     remedy="nfs_shared_infodir on the mount that moves with the service.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+    source=f"{AGENTS}/nfsserver",
 )
-def told_from_nothing(setup: Setup) -> Iterator[str]:
+def clients_told_from_nothing(setup: Setup) -> Iterator[str]:
     """Find NFS servers whose list of lock holders does not move, although clients are to be told."""
     services = setup.pacemaker.services
     notify = next((one for one in services if one.agent == "nfsnotify"), None)
@@ -263,16 +232,13 @@ def told_from_nothing(setup: Setup) -> Iterator[str]:
         yield f"cib: {servers[0].id} has no nfs_shared_infodir, and {notify.id} tells clients"
 
 
-@rule(
-    "options-with-a-space",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Options are separated by commas only: after a space another word begins, and the mount or export is "
     "refused.",
     remedy="options=rw,sync",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+    source=f"{AGENTS}/Filesystem",
 )
-def spaced(setup: Setup) -> Iterator[str]:
+def options_with_a_space(setup: Setup) -> Iterator[str]:
     """Find mount and export options with a space in them."""
     for one in setup.pacemaker.services:
         text = one.values.get("options", "").strip()
@@ -280,20 +246,17 @@ def spaced(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has options={text!r}"
 
 
-@rule(
-    "operation-unknown",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="An operation that Pacemaker never asks for has no effect: its time-out, or its monitoring, is the "
     "default's, or none.",
     remedy="start, stop, monitor, promote, demote, notify.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def operations(setup: Setup) -> Iterator[str]:
+def operation_unknown(setup: Setup) -> Iterator[str]:
     """Find operations that Pacemaker does not have, and roles outside a promotable clone."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
-        promotable = is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false"))
+        promotable = cib.promotable(primitive.clone)
         for operation in primitive.operations:
             if operation.name not in _OPERATIONS:
                 yield f"cib: {primitive.id} has an operation {operation.name}"
@@ -301,15 +264,12 @@ def operations(setup: Setup) -> Iterator[str]:
                 yield f"cib: {primitive.id} is monitored as {operation.role}, and is in no promotable clone"
 
 
-@rule(
-    "operation-given-twice",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Pacemaker tells operations apart by name and interval: of two that agree in both, one is not carried out.",
     remedy="Another interval for one of them, such as 11s beside 10s.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def operation_twice(setup: Setup) -> Iterator[str]:
+def operation_given_twice(setup: Setup) -> Iterator[str]:
     """Find operations of one resource with one name and interval."""
     for block in setup.pacemaker.root.iter("operations"):
         seen: dict[tuple[str, float], str] = {}
@@ -320,19 +280,16 @@ def operation_twice(setup: Setup) -> Iterator[str]:
                 yield f"cib: {other} and {operation.get('id')} are one operation"
 
 
-@rule(
-    "order-of-an-action-that-never-is",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Only a promotable clone is promoted: an order by that action of anything else is never met, or never "
     "applies.",
     remedy="first-action=promote of the DRBD clone, then-action=start of the service.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def never_promoted(setup: Setup) -> Iterator[str]:
+def order_of_an_action_that_never_is(setup: Setup) -> Iterator[str]:
     """Find orders that wait for the promotion of what is never promoted."""
     cib = setup.pacemaker
-    promotable = {name for name, meta in cib.clones.items() if is_true(meta.get("promotable", "false"))}
+    promotable = set(filter(cib.promotable, cib.clones))
     promotable |= {primitive.id for primitive in cib.primitives if primitive.clone in promotable}
     known = promotable | {one.id for one in cib.primitives} | set(cib.groups) | set(cib.clones)
     for order in cib.orders:
@@ -341,10 +298,7 @@ def never_promoted(setup: Setup) -> Iterator[str]:
                 yield f"cib: {order.id} waits for {action} of {name}"
 
 
-@rule(
-    "not-looked-for",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A service that runs where it is not looked for is started a second time: one file system is mounted twice.",
     remedy="Remove resource-discovery; its default is always.",
     source=f"{PACEMAKER}/constraints.rst",
@@ -360,16 +314,13 @@ def not_looked_for(setup: Setup) -> Iterator[str]:
             yield f"cib: {constraint.get('id')} has resource-discovery={policy}"
 
 
-@rule(
-    "configuration-not-validated",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Without a schema Pacemaker takes any text for a configuration: what it does not understand is silently "
     "left out.",
     remedy="validate-with=pacemaker-3.7 (cibadmin --upgrade)",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def not_validated(setup: Setup) -> Iterator[str]:
+def configuration_not_validated(setup: Setup) -> Iterator[str]:
     """Find a configuration that is not checked against a schema, or against one that is too old."""
     given = setup.pacemaker.root.get("validate-with", "")
     if given in ("none", "pacemaker-0.6", "transitional-0.6"):

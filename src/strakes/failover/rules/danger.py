@@ -79,3 +79,18 @@ class Danger:
     def suffix(self) -> str:
         """Return what tells two rows about one option apart."""
         return "harmful" if self.severity == "error" else "doubtful"
+
+
+@dataclass(frozen=True)
+class OptionsOf:
+    """Makes rows about the options of one place: which option, its values that do harm, one of them, why, a remedy."""
+
+    place: str
+
+    def error(self, option: str, bad: Bad, example: str, reason: str, remedy: str) -> Danger:
+        """Make a row about values that are wrong."""
+        return Danger(self.place, option, bad, example, "error", reason, remedy)
+
+    def warning(self, option: str, bad: Bad, example: str, reason: str, remedy: str) -> Danger:
+        """Make a row about values that are doubtful."""
+        return Danger(self.place, option, bad, example, "warning", reason, remedy)

@@ -9,7 +9,7 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.danger import Danger
 from strakes.failover.rules.danger_rows_pacemaker import PACEMAKER_ROWS
 from strakes.failover.rules.danger_rows_served import SERVED_ROWS
-from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, COROSYNC_CONF, DRBD_CONF, PACEMAKER, PING, Rule, enter
 from strakes.failover.setup import Setup
 
 TABLE = (*PACEMAKER_ROWS, *SERVED_ROWS)
@@ -63,7 +63,7 @@ def _of_primitives(primitives: Iterable[Primitive]) -> Pairs:
 
 _AGENT_PAGES = {
     "drbd": "https://github.com/LINBIT/drbd-utils/blob/master/scripts/drbd.ocf",
-    "ping": "https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    "ping": PING,
 }
 _PLACES: dict[str, tuple[str, str, Callable[[Setup], Pairs]]] = {
     "cluster": ("pacemaker", f"{PACEMAKER}/cluster-options.rst", _properties),
@@ -85,11 +85,7 @@ def _place(danger: Danger) -> tuple[str, str, Callable[[Setup], Pairs]]:
     kind, _, name = danger.place.rpartition(" ")
     if kind == "op":
         return "pacemaker", f"{PACEMAKER}/operations.rst", partial(_operations, name=name)
-    return (
-        "pacemaker",
-        _AGENT_PAGES.get(name, f"https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/{name}"),
-        partial(_of_agent, agent=name),
-    )
+    return "pacemaker", _AGENT_PAGES.get(name, f"{AGENTS}/{name}"), partial(_of_agent, agent=name)
 
 
 def rule_name(danger: Danger) -> str:
@@ -97,16 +93,18 @@ def rule_name(danger: Danger) -> str:
     return "-".join((*danger.place.lower().split(), danger.option.lower().replace("_", "-"), danger.suffix))
 
 
-def _enter(danger: Danger) -> None:
+def _find(danger: Danger, pairs: Callable[[Setup], Pairs], setup: Setup) -> Iterator[str]:
+    for where, option, value in pairs(setup):
+        if option == danger.option and danger.bad(value):
+            yield f"{where} has {option}={value}"
+
+
+def _rule(danger: Danger) -> Rule:
     """Make a rule of one row."""
     part, source, pairs = _place(danger)
-
-    @rule(rule_name(danger), danger.severity, part, reason=danger.reason, remedy=danger.remedy, source=source)
-    def find(setup: Setup) -> Iterator[str]:
-        for where, option, value in pairs(setup):
-            if option == danger.option and danger.bad(value):
-                yield f"{where} has {option}={value}"
+    find = partial(_find, danger, pairs)
+    return Rule(rule_name(danger), danger.severity, frozenset({part}), danger.reason, danger.remedy, source, find)
 
 
 for _row in TABLE:
-    _enter(_row)
+    enter(_rule(_row))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator
 
@@ -12,48 +11,41 @@ from strakes.failover.cluster import Bmc, Pdu, ServedTarget
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.planned.lustre import nids
 from strakes.failover.rules.fencing_devices import address_of, delays_of, is_bmc, is_outlet, plug_of
-from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
+from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
-_REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
+REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
 _USERS = ("username", "login", "userid")
 
 
-@rule(
-    "nodes-differ-from-the-description",
-    "error",
-    "description",
+@rule("description").error(
     reason="Files and description mean different machines: one of them is wrong, and what is checked is not what "
     "will run.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def nodes(setup: Setup) -> Iterator[str]:
+def nodes_differ_from_the_description(setup: Setup) -> Iterator[str]:
     """Find nodes that are only in the files, or only in the description."""
     known = {node.name for node in setup.described.nodes}
     for name in setup.node_names:
         if name not in known:
             yield f"node {name} is not in cluster.toml"
-    for name in known if setup.node_names else ():
+    for name in sorted(known) if setup.node_names else ():
         if name not in setup.node_names:
             yield f"node {name} of cluster.toml is in no file"
     if setup.corosync and setup.corosync.one("totem").get("cluster_name", setup.described.name) != setup.described.name:
         yield f"corosync.conf: cluster_name is not {setup.described.name}"
 
 
-@rule(
-    "link-differs-from-the-description",
-    "error",
-    "description",
-    "corosync",
+@rule("description", "corosync").error(
     reason="An address that the node does not have is bound by nobody: the link is never there, or it is another "
     "one than was thought.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def links(setup: Setup) -> Iterator[str]:
+def link_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find addresses of links, and of the quorum device, that are not the described ones."""
     described = {node.name: node for node in setup.described.nodes}
     network_of = {address: name for node in described.values() for name, address in node.addresses.items()}
@@ -63,9 +55,7 @@ def links(setup: Setup) -> Iterator[str]:
         ours = described.get(name_of(node))
         for number, written in links_of(node).items():
             address = known.get(written, written)
-            try:
-                ipaddress.ip_address(address)
-            except ValueError:
+            if not is_address(address):
                 continue
             if ours and address not in ours.addresses.values():
                 yield f"corosync.conf: ring{number}_addr of {ours.name} is {address}, which it does not have"
@@ -83,16 +73,12 @@ def links(setup: Setup) -> Iterator[str]:
         yield f"corosync.conf: the quorum device is on {device}, not on {setup.described.quorum_host}"
 
 
-@rule(
-    "fencing-differs-from-the-description",
-    "error",
-    "description",
-    "pacemaker",
+@rule("description", "pacemaker").error(
     reason="The power of another machine is cut: the broken node goes on writing, and a healthy one dies.",
-    remedy=f"{_REMEDY} Prove each device: stonith_admin --fence NODE",
+    remedy=f"{REMEDY} Prove each device: stonith_admin --fence NODE",
     source=OWN,
 )
-def fencing(setup: Setup) -> Iterator[str]:
+def fencing_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find devices that switch another BMC or outlet than the described one, and outlets that none switches."""
     cib = setup.pacemaker
     for node in setup.described.nodes:
@@ -150,17 +136,13 @@ def _given(device: Primitive, *names: str) -> str:
     return next((device.values[name] for name in names if device.values.get(name)), "")
 
 
-@rule(
-    "another-node-survives",
-    "error",
-    "description",
-    "pacemaker",
+@rule("description", "pacemaker").error(
     reason="When the links are cut the side that waits longer to be powered off goes on: that is not the one that "
     "was wanted.",
     remedy="pcmk_delay_base on the device of the survivor; or another survivor in cluster.toml.",
     source=OWN,
 )
-def survivor(setup: Setup) -> Iterator[str]:
+def another_node_survives(setup: Setup) -> Iterator[str]:
     """Find delays and tie breakers that let another node survive than the described one."""
     delays = delays_of(setup)
     if len(delays) == 2 and len(set(delays.values())) == 2:
@@ -173,17 +155,13 @@ def survivor(setup: Setup) -> Iterator[str]:
         yield f"corosync.conf: the device lets {names[tie]} survive, cluster.toml says {setup.described.survivor}"
 
 
-@rule(
-    "replication-differs-from-the-description",
-    "error",
-    "description",
-    "drbd",
+@rule("description", "drbd").error(
     reason="Another device than described is replicated, or over another network: data are overwritten, or there "
     "is no second copy.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def replication(setup: Setup) -> Iterator[str]:
+def replication_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find DRBD addresses and disks that are not the described ones."""
     targets = {target.name: target for target in setup.described.targets}
     described = {node.name: node for node in setup.described.nodes}
@@ -216,22 +194,18 @@ def replication(setup: Setup) -> Iterator[str]:
         }
         if len(own) > 1:
             yield f"drbd: {resource.name} connects {' with '.join(sorted(own))}"
-    for name in targets.keys() - {resource.name for resource in setup.drbd}:
+    for name in sorted(targets.keys() - {resource.name for resource in setup.drbd}):
         if targets[name].devices:
             yield f"drbd: there is no resource {name}"
 
 
-@rule(
-    "service-differs-from-the-description",
-    "error",
-    "description",
-    "pacemaker",
+@rule("description", "pacemaker").error(
     reason="What is mounted, or where clients look for it, is not what was described: they find nothing, or "
     "something else.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def services(setup: Setup) -> Iterator[str]:
+def service_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find mounts, addresses and pools that are not the described ones, or missing."""
     cib = setup.pacemaker
     resources = {resource.name: resource.devices for resource in setup.drbd}
@@ -254,7 +228,7 @@ def services(setup: Setup) -> Iterator[str]:
         likes = _likes(cib, mount) if mount else ""
         if likes and likes != target.prefers:
             yield f"cib: {target.name} prefers {likes}, cluster.toml says {target.prefers}"
-        for node in _homes(cib, mount) - set(target.nodes) if mount and len(cib.nodes) > 2 else ():
+        for node in sorted(_homes(cib, mount) - set(target.nodes)) if mount and len(cib.nodes) > 2 else ():
             yield f"cib: {target.name} may start on {node}, which does not reach its disks"
         ip = target.address.partition("/")[0]
         if ip and ip not in addresses:
@@ -300,16 +274,12 @@ def _homes(cib: Cib, service: Primitive) -> set[str]:
     return {node for location in about if location.score > 0 for node in location.nodes} - refused
 
 
-@rule(
-    "lustre-differs-from-the-description",
-    "error",
-    "description",
-    "lustre",
+@rule("description", "lustre").error(
     reason="Clients and targets look for a server at an address, or under a name, that nobody has.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def lustre(setup: Setup) -> Iterator[str]:
+def lustre_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find NIDs, names and devices of Lustre targets that are not the described ones."""
     cluster = setup.described
     if cluster.file_system.kind != "lustre":

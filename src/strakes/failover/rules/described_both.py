@@ -6,27 +6,22 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from strakes.failover.pacemaker_resources import PINGING
 from strakes.failover.rules.beside import commands
-from strakes.failover.rules.described_words import WATCHERS
+from strakes.failover.rules.described import REMEDY
 from strakes.failover.rules.heartbeat import links_of, nodes_of
 from strakes.failover.rules.mounts import ADDRESSES
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
-_REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
 
-
-@rule(
-    "described-and-not-there",
-    "error",
-    "description",
-    "corosync",
+@rule("description", "corosync").error(
     reason="What the description counts on is in no file: a link, a vote, or a watch that is missing shows only when "
     "it is needed.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def absent(setup: Setup) -> Iterator[str]:
+def described_and_not_there(setup: Setup) -> Iterator[str]:
     """Find links, the quorum device and watches of the description that no file has."""
     cluster = setup.described
     used = {address for node in nodes_of(setup) for address in links_of(node).values()}
@@ -37,8 +32,8 @@ def absent(setup: Setup) -> Iterator[str]:
     device = setup.membership.one("quorum").all("device")
     if cluster.quorum_host and not device:
         yield f"corosync.conf: there is no quorum device, cluster.toml has quorum_host={cluster.quorum_host}"
-    services = setup.cib.services if setup.cib else ()
-    watchers = [one for one in services if one.agent in WATCHERS]
+    services = setup.services
+    watchers = [one for one in services if one.agent in PINGING]
     if cluster.file_system.watch and services and not watchers:
         yield f"cib: nobody watches {', '.join(cluster.file_system.watch)}"
     # A card may be watched by what is reached over it.
@@ -57,17 +52,13 @@ def _plain(host: str) -> str:
     return host.partition("@")[0]
 
 
-@rule(
-    "there-and-not-described",
-    "warning",
-    "description",
-    "pacemaker",
+@rule("description", "pacemaker").warning(
     reason="The description is what failures are thought through with: what it does not know is not in the rehearsal, "
     "and is planned away by the next plan.",
     remedy="Describe it, or remove it.",
     source=OWN,
 )
-def undescribed(setup: Setup) -> Iterator[str]:
+def there_and_not_described(setup: Setup) -> Iterator[str]:
     """Find the quorum device, copies, mounts and addresses that the description does not have."""
     cluster, services = setup.described, setup.pacemaker.services
     if setup.corosync and setup.corosync.one("quorum").all("device") and not cluster.quorum_host:
@@ -87,15 +78,12 @@ def undescribed(setup: Setup) -> Iterator[str]:
         yield f"cluster.toml has no word of {', '.join(found)}"
 
 
-@rule(
-    "number-differs-from-the-description",
-    "warning",
-    "description",
+@rule("description").warning(
     reason="One of the two was changed, and the other one is what the times of the rehearsal are made of.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def numbers(setup: Setup) -> Iterator[str]:
+def number_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find the token, the speed of resynchronisation and ports that are not the described ones."""
     cluster = setup.described
     token = setup.corosync.one("totem").get("token") if setup.corosync else ""
@@ -123,17 +111,13 @@ def _mib(rate: str) -> float | None:
     return int(read[1]) * {"m": 1.0, "g": 1024.0}.get(read[2].lower(), 1 / 1024) if read else None
 
 
-@rule(
-    "replication-on-another-network-than-described",
-    "error",
-    "description",
-    "drbd",
+@rule("description", "drbd").error(
     reason="The copies travel over a network that was not meant for them: it is slow or full, or is cut together with "
     "the heartbeat.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def replicated_elsewhere(setup: Setup) -> Iterator[str]:
+def replication_on_another_network_than_described(setup: Setup) -> Iterator[str]:
     """Find copies of which no path is on the network that carries the replication."""
     network = setup.described.replication
     own = {node.name: node.addresses.get(network.name, "") for node in setup.described.nodes} if network else {}
@@ -144,17 +128,13 @@ def replicated_elsewhere(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} has {', '.join(sorted(ips))} on {host.name}, not {network.name}"
 
 
-@rule(
-    "pool-differs-from-the-description",
-    "error",
-    "description",
-    "lustre",
+@rule("description", "lustre").error(
     reason="Other disks become the pool than the described ones, or in another arrangement: what is on them is lost, "
     "or fewer may fail.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def pool_made_otherwise(setup: Setup) -> Iterator[str]:
+def pool_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find pools that are made of other words than the described ones."""
     pools = {target.pool: target.vdevs for target in setup.described.targets if target.pool}
     for line in commands(setup.lustre):

@@ -8,26 +8,23 @@ from collections.abc import Iterator
 
 from strakes.failover.cluster import Network
 from strakes.failover.lnet_networks import numbered, read_networks
+from strakes.failover.pacemaker_resources import PINGING
+from strakes.failover.rules.described import REMEDY
+from strakes.failover.rules.heartbeat import is_address
 from strakes.failover.rules.lnet import options_of_lnet
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
-_REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
 _HANDLER_84 = re.compile(r"crm-fence-peer\.sh")
 _STARTERS = ("systemd", "service", "lsb", "upstart")
-WATCHERS = ("ping", "pingd", "healthLNET")
 
 
-@rule(
-    "unit-differs-from-the-description",
-    "error",
-    "description",
-    "pacemaker",
+@rule("description", "pacemaker").error(
     reason="Another program than the described one is started, or none: the service moves, and does not serve.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def units(setup: Setup) -> Iterator[str]:
+def unit_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find described units that no resource starts."""
     agents = {one.agent.removesuffix(".service") for one in setup.pacemaker.services if one.standard in _STARTERS}
     # An agent of OCF may take the place of a unit; which unit, nobody can tell.
@@ -37,17 +34,13 @@ def units(setup: Setup) -> Iterator[str]:
                 yield f"cib: nobody starts {unit} of {target.name}; units are {', '.join(sorted(agents))}"
 
 
-@rule(
-    "watch-differs-from-the-description",
-    "error",
-    "description",
-    "pacemaker",
+@rule("description", "pacemaker").error(
     reason="What is watched is not what clients need: a node that they cannot reach goes on serving, or a healthy one "
     "hands over.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def watched(setup: Setup) -> Iterator[str]:
+def watch_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find watched cards and hosts that are not the described ones."""
     services = setup.pacemaker.services
     cards = {one.values.get("interface", "") for one in services if one.agent == "ethmonitor"} - {""}
@@ -66,14 +59,14 @@ def watched(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} has nic={card}, cluster.toml says {network.interface} ({network.name})"
     described = {_normal(host) for host in setup.described.file_system.watch}
     for one in services if described else ():
-        hosts = {_normal(host) for host in one.values.get("host_list", "").split()} if one.agent in WATCHERS else set()
+        hosts = {_normal(host) for host in one.values.get("host_list", "").split()} if one.agent in PINGING else set()
         strangers = hosts - described
         if strangers and all(map(_is_number, strangers)):
             yield f"cib: {one.id} watches {', '.join(sorted(strangers))}, cluster.toml has no such host in watch"
 
 
 def _is_in(ip: str, network: Network) -> bool:
-    return _is_number(ip) and ipaddress.ip_address(ip) in ipaddress.ip_network(network.subnet)
+    return is_address(ip) and ipaddress.ip_address(ip) in ipaddress.ip_network(network.subnet)
 
 
 def _normal(host: str) -> str:
@@ -83,48 +76,34 @@ def _normal(host: str) -> str:
 
 def _is_number(host: str) -> bool:
     """Tell whether a host is written as an address; whose a name is, only the nodes know."""
-    try:
-        ipaddress.ip_address(host.partition("@")[0])
-    except ValueError:
-        return False
-    return True
+    return is_address(host.partition("@")[0])
 
 
-@rule(
-    "served-by-another-node-than-described",
-    "error",
-    "description",
-    "pacemaker",
-    "behaviour",
+@rule("description", "pacemaker", "behaviour").error(
     reason="With all nodes up Pacemaker's policy engine runs it on another node than the described one: the load is "
     "not spread as was planned, and other failures will happen than those that were thought through.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def homes(setup: Setup) -> Iterator[str]:
+def served_by_another_node_than_described(setup: Setup) -> Iterator[str]:
     """Find targets that run on another node than the one that they prefer by the description."""
-    assert setup.behaviour is not None
     if setup.described.file_system.arrangement != "active/active":
         return
     points = {one.mount_point: one for one in setup.pacemaker.services if one.is_mount}
     for target in setup.described.targets:
         mount = points.get(target.mount.rstrip("/"))
-        there = setup.behaviour.steady.nodes_of(mount.id) if mount else frozenset()
+        there = setup.simulated.steady.nodes_of(mount.id) if mount else frozenset()
         if len(there) == 1 and target.prefers and target.prefers not in there:
             yield f"cib: {target.name} runs on {', '.join(there)}, cluster.toml says {target.prefers}"
 
 
-@rule(
-    "card-of-lustre-differs-from-the-description",
-    "error",
-    "description",
-    "lnet",
+@rule("description", "lnet").error(
     reason="Lustre runs over another card than the described one, which is the one that is watched: when it fails, "
     "nobody notices.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def lnet_card(setup: Setup) -> Iterator[str]:
+def card_of_lustre_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find the network of Lustre on another card than the described one."""
     system = setup.described.file_system
     wanted = next((one.interface for one in setup.described.networks if one.name == system.lnet_network), "")
@@ -136,16 +115,12 @@ def lnet_card(setup: Setup) -> Iterator[str]:
                 yield f"modprobe.d: {network.name} is on {', '.join(network.cards)}, cluster.toml says {wanted}"
 
 
-@rule(
-    "drbd-version-differs-from-the-description",
-    "error",
-    "description",
-    "drbd",
+@rule("description", "drbd").error(
     reason="DRBD 8.4 refuses the words of version 9, and the handlers of one do nothing under the other.",
     remedy='drbd = "9" in cluster.toml, or plan the files again for 8.4.',
     source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-8.4.5.en.html",
 )
-def version(setup: Setup) -> Iterator[str]:
+def drbd_version_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find files of DRBD 9 where the description says 8.4, and the other way round."""
     for resource in setup.drbd:
         # Version 9 reads the words of 8.4, too; its handlers have names of their own.
@@ -156,16 +131,12 @@ def version(setup: Setup) -> Iterator[str]:
             yield f"drbd: {resource.name} is written for version 8.4, cluster.toml says 9"
 
 
-@rule(
-    "alerts-differ-from-the-description",
-    "warning",
-    "description",
-    "pacemaker",
+@rule("description", "pacemaker").warning(
     reason="Somebody counts on being told, and is not: the cluster runs on one leg until the next failure.",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     source=OWN,
 )
-def alerts(setup: Setup) -> Iterator[str]:
+def alerts_differ_from_the_description(setup: Setup) -> Iterator[str]:
     """Find described receivers of alerts that no alert is for."""
     programs, receivers = [], []
     for alert in setup.pacemaker.root.iterfind("./configuration/alerts/alert"):

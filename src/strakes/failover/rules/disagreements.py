@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
-from strakes.failover.blocks import Block
 from strakes.failover.known_options import meant, options_of
+from strakes.failover.replication import kib
 from strakes.failover.rules.heartbeat import is_address, network_of
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, rule
 from strakes.failover.setup import Setup
@@ -19,25 +19,16 @@ _DIGESTS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "crc32c", "cr
 _LOCKS_OUT, _LETS_IN = re.compile(r"crm-fence-peer"), re.compile(r"crm-unfence-peer")
 
 
-def _sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
-    for inner in block.blocks:
-        yield f"{path} {inner.name}".strip(), inner
-        yield from _sections(inner, f"{path} {inner.name}".strip())
-
-
-@rule(
-    "heartbeat-option-given-twice",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="The last one counts: what stands above it is not what is used.",
     remedy="Keep one of them.",
     source=COROSYNC_CONF,
 )
-def twice(setup: Setup) -> Iterator[str]:
+def heartbeat_option_given_twice(setup: Setup) -> Iterator[str]:
     """Find settings of one section of corosync.conf that are given twice, with two values."""
     # Sections that may stand several times, each for another thing, are no contradiction; those of one name are one.
     top = {name: setup.membership.one(name) for name in ("totem", "quorum", "logging")}
-    blocks = [*top.items(), *((path, block) for path, block in _sections(setup.membership, "") if " " in path)]
+    blocks = [*top.items(), *((path, block) for path, block in setup.membership.sections() if " " in path.strip())]
     for path, block in blocks:
         given: dict[str, str] = {}
         for name, value in block.settings:
@@ -45,30 +36,24 @@ def twice(setup: Setup) -> Iterator[str]:
                 yield f"corosync.conf: {path} has {name}: {given[name]} and {name}: {value}"
 
 
-@rule(
-    "log-to-nowhere",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Corosync does not start when it shall log to a file, and no file is named.",
     remedy="logging: logfile: /var/log/corosync/corosync.log",
     source=COROSYNC_CONF,
 )
-def nowhere(setup: Setup) -> Iterator[str]:
+def log_to_nowhere(setup: Setup) -> Iterator[str]:
     """Find a log to a file where no file is given."""
     logging = setup.membership.one("logging")
     if logging.get("to_logfile").lower() in _ON and not logging.get("logfile"):
         yield "corosync.conf: to_logfile: yes, and no logfile"
 
 
-@rule(
-    "multicast-settings-unused",
-    "warning",
-    "corosync",
+@rule("corosync").warning(
     reason="knet and udpu take the addresses of nodelist: what these lines say is not what is used.",
     remedy="Remove bindnetaddr and mcastaddr.",
     source=COROSYNC_CONF,
 )
-def unused(setup: Setup) -> Iterator[str]:
+def multicast_settings_unused(setup: Setup) -> Iterator[str]:
     """Find addresses of multicast and broadcast, which knet does not use."""
     totem = setup.membership.one("totem")
     if totem.get("transport", "knet") != "knet" or not setup.membership.one("nodelist").all("node"):
@@ -79,42 +64,29 @@ def unused(setup: Setup) -> Iterator[str]:
                 yield f"corosync.conf: {key}: {interface.get(key)} with knet"
 
 
-@rule(
-    "replication-rates-contradict",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="The least rate is above the most, or there is neither a controller nor a rate: a copy is brought up to "
     "date at 250 KiB/s.",
     remedy="c-max-rate above c-min-rate; resync-rate where c-plan-ahead is 0.",
     source=DRBD_CONF,
 )
-def rates(setup: Setup) -> Iterator[str]:
+def replication_rates_contradict(setup: Setup) -> Iterator[str]:
     """Find resync rates of DRBD that exclude each other, or that are missing."""
     for resource in setup.drbd:
         least, most = (resource.option("disk", key, "") for key in ("c-min-rate", "c-max-rate"))
-        if least and most and _kib(least) > _kib(most) > 0:
+        if (kib(least) or 0) > (kib(most) or 0) > 0:
             yield f"drbd: {resource.name} has c-min-rate {least} and c-max-rate {most}"
         if resource.option("disk", "c-plan-ahead", "") == "0" and not resource.option("disk", "resync-rate", ""):
             yield f"drbd: {resource.name} has c-plan-ahead 0 and no resync-rate"
 
 
-def _kib(text: str) -> float:
-    """Read a rate of DRBD's; without a unit it is KiB."""
-    factors = {"k": 1.0, "m": 1024.0, "g": 1024.0**2}
-    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in factors else (text, "k")
-    return float(number) * factors[unit] if number.isdecimal() else 0.0
-
-
-@rule(
-    "replication-secret-incomplete",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="The two sides prove who they are with a digest and a secret: with one of them only anybody may "
     "connect, or nobody.",
     remedy="net { cram-hmac-alg sha256; shared-secret ...; }",
     source=DRBD_CONF,
 )
-def secret(setup: Setup) -> Iterator[str]:
+def replication_secret_incomplete(setup: Setup) -> Iterator[str]:
     """Find a shared secret of DRBD without an algorithm, and the reverse."""
     # The secret may be in a file that is not read.
     hidden = any("include" in text and "secret" in text for text in setup.texts.values())
@@ -126,15 +98,12 @@ def secret(setup: Setup) -> Iterator[str]:
             yield f"drbd: {resource.name} has cram-hmac-alg and no shared-secret"
 
 
-@rule(
-    "replication-place-malformed",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="drbdadm refuses it: an address is an IP address with a port, metadata are internal or on a device.",
     remedy="address 10.2.0.1:7788; meta-disk internal;",
     source=DRBD_CONF,
 )
-def malformed(setup: Setup) -> Iterator[str]:
+def replication_place_malformed(setup: Setup) -> Iterator[str]:
     """Find malformed DRBD addresses, ports and metadata disks."""
     for resource in setup.drbd:
         for host in resource.hosts:
@@ -149,16 +118,13 @@ def malformed(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has meta-disk {metadata} on {host.name}"
 
 
-@rule(
-    "replication-in-two-subnets",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="The two ends are in different networks: without a router between them, or with one digit wrong, the "
     "copies never connect.",
     remedy="Addresses of one network, best of a direct cable.",
     source=DRBD_CONF,
 )
-def two_subnets(setup: Setup) -> Iterator[str]:
+def replication_in_two_subnets(setup: Setup) -> Iterator[str]:
     """Find DRBD resources whose two addresses are in different networks."""
     for resource in setup.drbd:
         sides = [[address.rpartition(":")[0].strip("[]") for address in host.addresses] for host in resource.hosts]
@@ -169,15 +135,12 @@ def two_subnets(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} between {first} and {second}"
 
 
-@rule(
-    "digest-unknown",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="The kernel has no digest of that name: the two sides do not connect, or are never compared.",
     remedy="sha256, or another one of /proc/crypto.",
     source=DRBD_CONF,
 )
-def digest(setup: Setup) -> Iterator[str]:
+def digest_unknown(setup: Setup) -> Iterator[str]:
     """Find misspelt digests of DRBD."""
     for resource in setup.drbd:
         for key in ("verify-alg", "csums-alg", "cram-hmac-alg", "data-integrity-alg"):
@@ -187,16 +150,13 @@ def digest(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has {key} {given}, which may mean {meant(name, _DIGESTS)}"
 
 
-@rule(
-    "handler-does-the-opposite",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="crm-fence-peer keeps the other copy from being promoted, crm-unfence-peer lets it: in place of each "
     "other they do the opposite.",
     remedy='fence-peer "...crm-fence-peer..."; unfence-peer (8.4: after-resync-target) "...crm-unfence-peer...";',
     source=DRBD_CONF,
 )
-def opposite(setup: Setup) -> Iterator[str]:
+def handler_does_the_opposite(setup: Setup) -> Iterator[str]:
     """Find DRBD handlers that do the opposite of what they are called for."""
     for resource in setup.drbd:
         for key, wrong in (("fence-peer", _LETS_IN), ("unfence-peer", _LOCKS_OUT), ("after-resync-target", _LOCKS_OUT)):
@@ -205,16 +165,13 @@ def opposite(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} has {key} {handler}"
 
 
-@rule(
-    "handler-not-found",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="The kernel calls drbdadm without the paths of a shell: a program that is not named in full is not "
     "found, and writing stays frozen.",
     remedy="/usr/lib/drbd/PROGRAM",
     source=DRBD_CONF,
 )
-def not_found(setup: Setup) -> Iterator[str]:
+def handler_not_found(setup: Setup) -> Iterator[str]:
     """Find DRBD handlers that are not where DRBD looks for them, or misspelt."""
     known = options_of("drbd handler programs")
     for resource in setup.drbd:
@@ -228,15 +185,12 @@ def not_found(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has {key} {program}, which may mean {other}"
 
 
-@rule(
-    "resynchronised-after-nothing",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="drbdadm refuses to wait for a resource that does not exist, or for itself.",
     remedy="resync-after RESOURCE/VOLUME of another resource.",
     source=DRBD_CONF,
 )
-def after_nothing(setup: Setup) -> Iterator[str]:
+def resynchronised_after_nothing(setup: Setup) -> Iterator[str]:
     """Find DRBD resources that wait for the resync of an unknown resource, or of themselves."""
     names = {resource.name for resource in setup.drbd}
     for resource in setup.drbd:
@@ -246,15 +200,12 @@ def after_nothing(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} has resync-after {given}"
 
 
-@rule(
-    "replication-file-not-read",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="DRBD reads drbd.conf and what that includes: a resource in another file does not exist.",
     remedy='include "drbd.d/*.res";',
     source=DRBD_CONF,
 )
-def not_read(setup: Setup) -> Iterator[str]:
+def replication_file_not_read(setup: Setup) -> Iterator[str]:
     """Find files of resources that drbd.conf does not include."""
     files = {name: re.sub(r"#.*", "", text) for name, text in setup.texts.items() if name.startswith("etc/drbd")}
     included = [

@@ -12,6 +12,7 @@ from strakes.failover.rules.fencing_devices import (
     address_of,
     delays_of,
     devices_for,
+    fencing_enabled,
     is_bmc,
     is_outlet,
     plug_of,
@@ -25,31 +26,25 @@ _LEAST_DELAY_S = 3.0
 _IPMI = ("fence_ipmilan", "fence_idrac", "fence_ilo3", "fence_ilo4", "fence_ilo5", "fence_imm", "fence_ipmilanplus")
 
 
-@rule(
-    "fencing-switched-off",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A node that does not answer may still write; taking over from it without powering it off is how both "
     "copies come to differ.",
     remedy="stonith-enabled=true, with a device for every node.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
+    source=f"{PACEMAKER}/fencing.rst",
 )
-def switched_off(setup: Setup) -> Iterator[str]:
+def fencing_switched_off(setup: Setup) -> Iterator[str]:
     """Find a cluster in which fencing is switched off."""
-    if setup.pacemaker.properties.get("stonith-enabled", "true").lower() in ("false", "no", "off", "0"):
+    if not fencing_enabled(setup.pacemaker):
         yield "cib: stonith-enabled=false"
 
 
-@rule(
-    "node-without-fencing-device",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="What runs on a node that cannot be powered off is never taken over; without any device nothing is even "
     "started.",
     remedy="Add a fencing device with pcmk_host_list=NODE.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/verification.rst",
 )
-def no_device(setup: Setup) -> Iterator[str]:
+def node_without_fencing_device(setup: Setup) -> Iterator[str]:
     """Find nodes that no device powers off."""
     cib = setup.pacemaker
     if watchdog_fences(setup):
@@ -59,15 +54,12 @@ def no_device(setup: Setup) -> Iterator[str]:
             yield f"cib: no device powers off {node}"
 
 
-@rule(
-    "fencing-device-for-nobody",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A device for a name that no node has is never used; mostly it was meant for one that has none now.",
     remedy="Correct pcmk_host_list or pcmk_host_map.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def for_nobody(setup: Setup) -> Iterator[str]:
+def fencing_device_for_nobody(setup: Setup) -> Iterator[str]:
     """Find devices for nodes that do not exist."""
     cib, known = setup.pacemaker, setup.node_names
     for device in cib.devices:
@@ -83,16 +75,13 @@ def for_nobody(setup: Setup) -> Iterator[str]:
                 )
 
 
-@rule(
-    "fencing-device-for-anybody",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Without a list of hosts the device is taken for every node: the one behind it is powered off in place "
     "of the broken one.",
     remedy="pcmk_host_list=NODE for each BMC; pcmk_host_map=NODE:PLUG;... for outlets.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def for_anybody(setup: Setup) -> Iterator[str]:
+def fencing_device_for_anybody(setup: Setup) -> Iterator[str]:
     """Find devices that do not say which node they power off, and BMCs of several nodes."""
     cib = setup.pacemaker
     for device in cib.devices:
@@ -104,16 +93,13 @@ def for_anybody(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} is one {device.agent} for {' and '.join(cib.fences(device))}"
 
 
-@rule(
-    "outlet-not-named",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Without a map the outlet is looked for under the name of the node; one outlet for two nodes switches "
     "off one of them only.",
     remedy="pcmk_host_map=NODE1:1;NODE2:2",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def no_plug(setup: Setup) -> Iterator[str]:
+def outlet_not_named(setup: Setup) -> Iterator[str]:
     """Find outlets that are not named, and outlets that several nodes share."""
     cib = setup.pacemaker
     for device in cib.devices:
@@ -129,17 +115,14 @@ def no_plug(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} has one outlet for {' and '.join(nodes)}"
 
 
-@rule(
-    "outlet-login-of-another-kind",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="SNMP before version 3 asks for a community, not for a user and a password: the outlet refuses, the "
     "node stays on.",
     remedy="snmp_version=2c and community=NAME; or snmp_version=3 with username, password_script and the snmp_ "
     "options of the outlet.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing_snmp.py.py",
 )
-def snmp(setup: Setup) -> Iterator[str]:
+def outlet_login_of_another_kind(setup: Setup) -> Iterator[str]:
     """Find devices with a user or a password for a version of SNMP that has neither."""
     for device in setup.pacemaker.devices:
         values = device.values
@@ -149,16 +132,13 @@ def snmp(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} has a user or a password, and no snmp_version=3"
 
 
-@rule(
-    "fencing-that-pretends",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="An agent that reports success without cutting the power, or asks the broken node to do it itself, lets "
     "both nodes write.",
     remedy="Use the BMC (fence_ipmilan), a switched outlet, or sbd.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def pretends(setup: Setup) -> Iterator[str]:
+def fencing_that_pretends(setup: Setup) -> Iterator[str]:
     """Find devices that report success and power nothing off."""
     cib = setup.pacemaker
     for device in cib.devices:
@@ -172,16 +152,13 @@ def pretends(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} {why}"
 
 
-@rule(
-    "one-bmc-for-two-nodes",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Two devices with one address power off the same machine: the other one goes on while it is believed to "
     "be off.",
     remedy="Look up the address, and the outlet, of each node, and prove each device: stonith_admin --fence NODE",
     source=OWN,
 )
-def same_bmc(setup: Setup) -> Iterator[str]:
+def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
     """Find BMCs and outlets that are given for several nodes."""
     cib = setup.pacemaker
     seen: dict[tuple[str, str, str], tuple[Primitive, str]] = {}
@@ -201,15 +178,12 @@ def same_bmc(setup: Setup) -> Iterator[str]:
                 )
 
 
-@rule(
-    "fencing-race",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="When the links are cut both nodes power each other off at the same moment, and nobody is left to serve.",
     remedy="Give the device of one node pcmk_delay_base=10s: that node survives. Or use priority-fencing-delay.",
     source="https://github.com/SUSE/doc-sleha/pull/81",
 )
-def race(setup: Setup) -> Iterator[str]:
+def fencing_race(setup: Setup) -> Iterator[str]:
     """Find two nodes that would power each other off at the same moment."""
     delays = delays_of(setup)
     # Of two reservations the first one counts: it takes the key away that the second would need.
@@ -221,16 +195,13 @@ def race(setup: Setup) -> Iterator[str]:
         yield f"cib: each would be powered off at the same moment ({each})"
 
 
-@rule(
-    "priority-without-priorities",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="priority-fencing-delay waits for the node whose resources have more priority; without priorities both "
     "sides are equal.",
     remedy="Give the service meta priority=10, or one device pcmk_delay_base=10s.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def no_priorities(setup: Setup) -> Iterator[str]:
+def priority_without_priorities(setup: Setup) -> Iterator[str]:
     """Find a delay by priority where no resource has a priority."""
     cib = setup.pacemaker
     if seconds(cib.properties.get("priority-fencing-delay", "")) and not any(
@@ -239,31 +210,25 @@ def no_priorities(setup: Setup) -> Iterator[str]:
         yield f"cib: priority-fencing-delay={cib.properties['priority-fencing-delay']}, and no resource has a priority"
 
 
-@rule(
-    "power-cycle-instead-of-off",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="With method=cycle the agent may report success before the node is off; the other node has mounted the "
     "file system by then.",
     remedy="method=onoff",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
 )
-def cycle(setup: Setup) -> Iterator[str]:
+def power_cycle_instead_of_off(setup: Setup) -> Iterator[str]:
     """Find devices with the method ``cycle``, which does not confirm that the power was off."""
     for device in setup.pacemaker.devices:
         if device.values.get("method") == "cycle":
             yield f"cib: {device.id} has method=cycle"
 
 
-@rule(
-    "ipmi-without-lanplus",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Without lanplus the agent speaks IPMI 1.5, which today's BMCs refuse; the device fails when it is needed.",
     remedy="lanplus=1, and prove it: stonith_admin --fence NODE",
     source="https://github.com/ClusterLabs/fence-agents/issues/314",
 )
-def no_lanplus(setup: Setup) -> Iterator[str]:
+def ipmi_without_lanplus(setup: Setup) -> Iterator[str]:
     """Find IPMI devices without lanplus."""
     for device in setup.pacemaker.devices:
         # The agents of makers are the same program with another default.
@@ -272,15 +237,12 @@ def no_lanplus(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} has no lanplus=1"
 
 
-@rule(
-    "password-in-the-cib",
-    "note",
-    "pacemaker",
+@rule("pacemaker").note(
     reason="The CIB is no place for what is sensitive: it is on every node, in its backups and in every bug report.",
     remedy="password_script=/etc/..., a program of mode 0700 that prints it; or crm_resource's secrets (cibsecret).",
     source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/cibsecret.8.en.html",
 )
-def password(setup: Setup) -> Iterator[str]:
+def password_in_the_cib(setup: Setup) -> Iterator[str]:
     """Find passwords that are in the configuration itself."""
     # lrm:// means that the value is a secret of its own on each node.
     open_ones = [
@@ -293,15 +255,12 @@ def password(setup: Setup) -> Iterator[str]:
         yield f"cib: {', '.join(open_ones)}"
 
 
-@rule(
-    "device-without-a-password",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The machine asks for a password with the name: without one it refuses, and nobody is powered off.",
     remedy="password_script=/etc/..., a program that prints it; prove it: stonith_admin --fence NODE",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
 )
-def no_password(setup: Setup) -> Iterator[str]:
+def device_without_a_password(setup: Setup) -> Iterator[str]:
     """Find devices of management controllers with a user and neither password nor script nor key."""
     given = ("password", "passwd", "password_script", "passwd_script", "identity_file")
     for device in setup.pacemaker.devices:
@@ -310,16 +269,13 @@ def no_password(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id}"
 
 
-@rule(
-    "device-kept-from-who-needs-it",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A device is used only from nodes on which it may run: where all others are forbidden nobody can power "
     "off the node.",
     remedy="DEVICE avoids the node that it powers off, and no other.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def kept_away(setup: Setup) -> Iterator[str]:
+def device_kept_from_who_needs_it(setup: Setup) -> Iterator[str]:
     """Find devices that may run only on the node that they power off."""
     cib = setup.pacemaker
     for device in cib.devices:
@@ -339,16 +295,13 @@ def kept_away(setup: Setup) -> Iterator[str]:
                 yield f"cib: {device.id} may run on no node but {victim}, which it powers off"
 
 
-@rule(
-    "fencing-shares-the-heartbeat-network",
-    "error",
-    "description",
+@rule("description").error(
     reason="What cuts the heartbeat then also cuts the way to the BMC: the nodes neither see nor can power off "
     "each other, and all stops.",
     remedy="Put the BMCs on a network of their own, or keep another heartbeat that shares nothing with it.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
+    source=f"{PACEMAKER}/fencing.rst",
 )
-def same_network(setup: Setup) -> Iterator[str]:
+def fencing_shares_the_heartbeat_network(setup: Setup) -> Iterator[str]:
     """Find BMCs that share a network or a switch with a heartbeat."""
     cluster = setup.described
     for node in cluster.nodes:
@@ -361,17 +314,13 @@ def same_network(setup: Setup) -> Iterator[str]:
                 )
 
 
-@rule(
-    "bmc-dies-with-its-node",
-    "error",
-    "description",
-    "pacemaker",
+@rule("description", "pacemaker").error(
     reason="A BMC has the power of its node. On one feed both lose it together, no power-off can be confirmed, "
     "nothing is taken over.",
     remedy="A second feed for the node, or a second level of fencing: switched outlets.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def bmc_power(setup: Setup) -> Iterator[str]:
+def bmc_dies_with_its_node(setup: Setup) -> Iterator[str]:
     """Find nodes that lose their BMC with their only feed, and that nothing else fences."""
     cib = setup.pacemaker
     for node in setup.described.nodes:
@@ -380,29 +329,23 @@ def bmc_power(setup: Setup) -> Iterator[str]:
             yield f"cluster.toml: {node.name} and its BMC hang on {node.power_feeds[0]} alone"
 
 
-@rule(
-    "startup-fencing-off",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A node that has not been seen yet is taken to be off without being powered off; it may be serving.",
     remedy="Remove startup-fencing=false.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def startup(setup: Setup) -> Iterator[str]:
+def startup_fencing_off(setup: Setup) -> Iterator[str]:
     """Find a cluster that does not fence nodes it has not seen since it started."""
     if not is_true(setup.pacemaker.properties.get("startup-fencing", "true")):
         yield "cib: startup-fencing=false"
 
 
-@rule(
-    "fencing-action-unknown",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Fencing is off or reboot; anything else is refused, or does nothing to the node.",
     remedy="stonith-action=off (or reboot)",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def action(setup: Setup) -> Iterator[str]:
+def fencing_action_unknown(setup: Setup) -> Iterator[str]:
     """Find actions that do not power a node off."""
     given = setup.pacemaker.properties.get("stonith-action", "reboot")
     if given not in ("off", "reboot", "poweroff"):
@@ -412,46 +355,37 @@ def action(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} has action={device.values['action']}"
 
 
-@rule(
-    "bmc-may-not-power-off",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A session with the privilege of a user can read the state of the power and not change it.",
     remedy="privlvl=operator or administrator",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
 )
-def privilege(setup: Setup) -> Iterator[str]:
+def bmc_may_not_power_off(setup: Setup) -> Iterator[str]:
     """Find users of a BMC who may not switch its power."""
     for device in setup.pacemaker.devices:
         if device.values.get("privlvl", "administrator").lower() in ("user", "callback"):
             yield f"cib: {device.id} has privlvl={device.values['privlvl']}"
 
 
-@rule(
-    "device-without-address",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A device that does not know where its BMC or outlet is powers off nobody.",
     remedy="ip=ADDRESS",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def no_address(setup: Setup) -> Iterator[str]:
+def device_without_address(setup: Setup) -> Iterator[str]:
     """Find BMCs and outlets without an address."""
     for device in setup.pacemaker.devices:
         if (is_bmc(device) or is_outlet(device)) and not address_of(device):
             yield f"cib: {device.id} ({device.agent}) has no ip"
 
 
-@rule(
-    "reservation-without-unfencing",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A node whose reservation was taken away must be let in again before it starts anything; without "
     "unfencing it never is.",
     remedy="meta provides=unfencing",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def unfencing(setup: Setup) -> Iterator[str]:
+def reservation_without_unfencing(setup: Setup) -> Iterator[str]:
     """Find fencing by disk reservations that does not let a node back in."""
     for device in setup.pacemaker.devices:
         if device.agent in ("fence_scsi", "fence_mpath") and device.meta.get("provides") != "unfencing":

@@ -73,6 +73,11 @@ def pretends_because(device: Primitive) -> str:
     return ""
 
 
+def fencing_enabled(cib: Cib) -> bool:
+    """Tell whether the cluster is to power nodes off at all."""
+    return cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
+
+
 def devices_for(cib: Cib, node: str) -> list[Primitive]:
     """Return the devices that power off a node, whether they really do or not."""
     return [device for device in cib.devices if node in cib.fences(device)]

@@ -10,16 +10,13 @@ from strakes.failover.setup import Setup
 from strakes.units import counted
 
 
-@rule(
-    "fencing-level-names-nothing",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A level fails with any of its devices; one that does not exist, or does not power off this node, never "
     "succeeds.",
     remedy="Correct the devices of the level.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def levels(setup: Setup) -> Iterator[str]:
+def fencing_level_names_nothing(setup: Setup) -> Iterator[str]:
     """Find levels with devices or nodes that do not exist, or that do not belong together."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
@@ -35,16 +32,13 @@ def levels(setup: Setup) -> Iterator[str]:
             yield f"cib: a level is for {level['target']}, which is no node"
 
 
-@rule(
-    "fencing-level-for-some-nodes",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A node without levels is powered off by any one of its devices: one of two outlets is then believed to "
     "be enough.",
     remedy="Give every node its levels.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def some_levels(setup: Setup) -> Iterator[str]:
+def fencing_level_for_some_nodes(setup: Setup) -> Iterator[str]:
     """Find nodes without a level where other nodes have one."""
     cib = setup.pacemaker
     targeted = all("target" in level or "target-pattern" in level for level in cib.levels)
@@ -53,16 +47,13 @@ def some_levels(setup: Setup) -> Iterator[str]:
             yield f"cib: {node} has no level, other nodes have"
 
 
-@rule(
-    "outlets-switched-one-by-one",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A node with two power supplies goes on when one outlet is off; a level with one outlet reports it as "
     "powered off.",
     remedy="All outlets of a node in the same level: devices=outlet-1,outlet-2",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def split_outlets(setup: Setup) -> Iterator[str]:
+def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
     """Find levels that switch only some of the outlets of a node, or one of them twice."""
     cib = setup.pacemaker
     outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
@@ -84,16 +75,13 @@ def split_outlets(setup: Setup) -> Iterator[str]:
                 )
 
 
-@rule(
-    "outlets-leave-a-feed-on",
-    "error",
-    "description",
+@rule("description").error(
     reason="A node goes on as long as one feed has power: outlets on the same feed, or on some of the feeds, do "
     "not power it off.",
     remedy="One outlet on each feed of the node.",
     source=OWN,
 )
-def feeds_left(setup: Setup) -> Iterator[str]:
+def outlets_leave_a_feed_on(setup: Setup) -> Iterator[str]:
     """Find nodes that keep power after their outlets are off, and outlets on feeds of others."""
     for node in setup.described.nodes:
         switched = [pdu.feed for pdu in node.pdus]

@@ -36,7 +36,7 @@ def _needed(setup: Setup) -> dict[int, str]:
             for address in host.addresses:
                 if port := re.search(r":(\d{1,5})$", address):
                     found.setdefault(int(port[1]), "DRBD")
-    agents = {one.agent for one in setup.cib.services} if setup.cib else set()
+    agents = {one.agent for one in setup.services}
     if uses(setup, "exports"):
         found[2049] = "NFS"
     if "iSCSITarget" in agents:
@@ -97,16 +97,13 @@ def _firewalld(setup: Setup) -> tuple[bool, list[range]]:
     return bool(zones) and not trusted, opened
 
 
-@rule(
-    "port-closed-by-the-firewall",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="The firewall drops what the nodes say to each other, or what clients ask: the link, the replication or the "
     "service is not there.",
     remedy="firewall-cmd --permanent --add-service=high-availability; the ports of DRBD and of the service beside it.",
     source=_PAGE,
 )
-def closed(setup: Setup) -> Iterator[str]:
+def port_closed_by_the_firewall(setup: Setup) -> Iterator[str]:
     """Find firewalls that let nothing in by themselves, and do not name a port that is needed."""
     needed = _needed(setup)
     shut, opened = _firewalld(setup)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.blocks import Block
-from strakes.failover.rules.rule import COROSYNC_CONF, rule
+from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _MOST_LINKS = 8
@@ -30,12 +30,12 @@ def name_of(node: Block) -> str:
     It is the node's name, or the host name that is its first address; empty where only ``uname -n`` says it.
     """
     first = links_of(node).get(0, "")
-    return node.get("name") or ("" if _address(first) else first)
+    return node.get("name") or ("" if read_address(first) else first)
 
 
 def is_address(text: str) -> bool:
     """Tell whether the text is an address, and not the name of a host."""
-    return _address(text) is not None
+    return read_address(text) is not None
 
 
 def hosts_of(setup: Setup) -> dict[str, str]:
@@ -54,7 +54,7 @@ def _reached(setup: Setup, node: Block) -> dict[int, str]:
     return {number: text for number, text in found.items() if is_address(text)}
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """Return the address, None for the name of a host."""
     try:
         return ipaddress.ip_address(text)
@@ -62,32 +62,26 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-@rule(
-    "one-heartbeat-path",
-    "warning",
-    "corosync",
+@rule("corosync").warning(
     reason="With a single link one cable, card or switch separates the nodes, and each takes the other for dead.",
     remedy="Give every node a second address (ring1_addr) on a network that shares nothing with the first; a bond "
     "is one network.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def one_path(setup: Setup) -> Iterator[str]:
+def one_heartbeat_path(setup: Setup) -> Iterator[str]:
     """Find nodes with fewer than two links."""
     single = [name_of(node) or "a node" for node in nodes_of(setup) if len(links_of(node)) < 2]
     if single:
         yield f"corosync.conf: {' and '.join(single)} with one link"
 
 
-@rule(
-    "heartbeat-links-share-a-subnet",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Two addresses on the same network are one path: they fail together, and routing may send both through "
     "one card.",
     remedy="Put the second link on a network of its own.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def same_subnet(setup: Setup) -> Iterator[str]:
+def heartbeat_links_share_a_subnet(setup: Setup) -> Iterator[str]:
     """Find nodes with several links in one network."""
     for node in nodes_of(setup):
         nets = Counter(network_of(setup, address) for address in _reached(setup, node).values())
@@ -96,15 +90,12 @@ def same_subnet(setup: Setup) -> Iterator[str]:
                 yield f"corosync.conf: {times} links of {name_of(node) or 'a node'} are in {net}"
 
 
-@rule(
-    "same-address-on-two-nodes",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="An address belongs to one node: the other one never gets what is sent to it, and the link is not there.",
     remedy="Give each node its own address on every link.",
     source=COROSYNC_CONF,
 )
-def same_address(setup: Setup) -> Iterator[str]:
+def same_address_on_two_nodes(setup: Setup) -> Iterator[str]:
     """Find addresses that several links have."""
     addresses = Counter(address for node in nodes_of(setup) for address in links_of(node).values())
     for address, times in addresses.items():
@@ -112,15 +103,12 @@ def same_address(setup: Setup) -> Iterator[str]:
             yield f"corosync.conf: {address} is given {times} times"
 
 
-@rule(
-    "link-in-two-subnets",
-    "warning",
-    "corosync",
+@rule("corosync").warning(
     reason="The two ends of a link are in different networks: without a router between them the link is never there.",
     remedy="Look up the addresses of the cards of this link.",
     source=COROSYNC_CONF,
 )
-def other_subnet(setup: Setup) -> Iterator[str]:
+def link_in_two_subnets(setup: Setup) -> Iterator[str]:
     """Find links whose ends are in different networks."""
     nodes = nodes_of(setup)
     for number in range(_MOST_LINKS):
@@ -129,17 +117,13 @@ def other_subnet(setup: Setup) -> Iterator[str]:
             yield f"corosync.conf: ring{number}_addr is in {' and '.join(sorted(nets))}"
 
 
-@rule(
-    "name-of-a-link-unknown",
-    "error",
-    "corosync",
-    "hosts",
+@rule("corosync", "hosts").error(
     reason="/etc/hosts knows the names of other links, and not this one: where no other service of names does, the "
     "link is not there.",
     remedy="Add the name to /etc/hosts on every node, or write addresses into corosync.conf.",
     source=COROSYNC_CONF,
 )
-def unknown_name(setup: Setup) -> Iterator[str]:
+def name_of_a_link_unknown(setup: Setup) -> Iterator[str]:
     """Find host names of links that /etc/hosts lacks, where it has others."""
     known = hosts_of(setup)
     names = [text for node in nodes_of(setup) for text in links_of(node).values() if not is_address(text)]
@@ -157,32 +141,26 @@ def network_of(setup: Setup, text: str) -> str:
     return str(ipaddress.ip_network(f"{address}/{24 if address.version == 4 else 64}", strict=False))
 
 
-@rule(
-    "heartbeat-links-share-a-switch",
-    "error",
-    "description",
+@rule("description").error(
     reason="Links through the same switch are cut together when it fails or is restarted for new firmware.",
     remedy="Use two switches, or a direct cable between the nodes for one of the links.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def same_switch(setup: Setup) -> Iterator[str]:
+def heartbeat_links_share_a_switch(setup: Setup) -> Iterator[str]:
     """Find a switch that every heartbeat goes through."""
-    assert setup.cluster is not None
-    switches = Counter(network.switch for network in setup.cluster.heartbeats if network.switch)
+    heartbeats = setup.described.heartbeats
+    switches = Counter(network.switch for network in heartbeats if network.switch)
     for switch, times in switches.items():
-        if times == len(setup.cluster.heartbeats):
+        if times == len(heartbeats):
             yield f"cluster.toml: every heartbeat goes through {switch}"
 
 
-@rule(
-    "heartbeat-on-loopback",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="A ring address that is, or resolves to, 127.x binds to the node itself: the nodes never form a cluster.",
     remedy="Write the address of the network card; mind the 127.0.1.1 line that installers write into /etc/hosts.",
     source="https://github.com/corosync/corosync/issues/162",
 )
-def loopback(setup: Setup) -> Iterator[str]:
+def heartbeat_on_loopback(setup: Setup) -> Iterator[str]:
     """Find links with an address of the loopback."""
     for node in nodes_of(setup):
         for number, address in links_of(node).items():
@@ -190,34 +168,27 @@ def loopback(setup: Setup) -> Iterator[str]:
                 yield f"corosync.conf: ring{number}_addr of {node.get('name')} is {address}"
 
 
-@rule(
-    "links-differ-between-nodes",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Corosync wants the same number of links on every node; where one lacks, the redundancy that is counted "
     "on is not there.",
     remedy="Give every node the same ringN_addr keys.",
     source="https://github.com/corosync/corosync/blob/main/exec/totemconfig.c",
 )
-def unequal_links(setup: Setup) -> Iterator[str]:
+def links_differ_between_nodes(setup: Setup) -> Iterator[str]:
     """Find nodes that do not have the same links."""
     numbers = {node.get("name"): tuple(links_of(node)) for node in nodes_of(setup)}
     if len(set(numbers.values())) > 1:
         yield "corosync.conf: " + ", ".join(f"{name} has links {list(links)}" for name, links in numbers.items())
 
 
-@rule(
-    "transport-without-redundancy",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Only knet carries more than one link in Corosync 3: the redundant rings of udp and udpu are gone.",
     remedy="totem: transport: knet",
     source="https://github.com/corosync/corosync/pull/235",
 )
-def transport(setup: Setup) -> Iterator[str]:
+def transport_without_redundancy(setup: Setup) -> Iterator[str]:
     """Find a transport that uses only one of several links."""
-    assert setup.corosync is not None
-    totem = setup.corosync.one("totem")
+    totem = setup.membership.one("totem")
     chosen = totem.get("transport", "knet")
     # Corosync 2 has rings in place of links, and says with rrp_mode how they are used.
     rings = totem.get("rrp_mode") in ("passive", "active")
@@ -225,14 +196,11 @@ def transport(setup: Setup) -> Iterator[str]:
         yield f"corosync.conf: transport: {chosen}"
 
 
-@rule(
-    "node-ids",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Two nodes with one id are one node to Corosync; without ids they follow from addresses and change with "
     "them.",
     remedy="Give every node its own nodeid, beginning with 1.",
-    source="https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html",
+    source=COROSYNC_CONF,
 )
 def node_ids(setup: Setup) -> Iterator[str]:
     """Find ids of nodes that are missing, reserved or given twice."""
@@ -241,87 +209,69 @@ def node_ids(setup: Setup) -> Iterator[str]:
         yield "corosync.conf: a node has no nodeid"
     if "0" in ids:
         yield "corosync.conf: nodeid 0 is reserved"
-    for identity in {identity for identity in ids if identity and ids.count(identity) > 1}:
+    for identity in sorted({identity for identity in ids if identity and ids.count(identity) > 1}):
         yield f"corosync.conf: nodeid {identity} is given to {ids.count(identity)} nodes"
 
 
-@rule(
-    "heartbeat-not-encrypted",
-    "note",
-    "corosync",
+@rule("corosync").note(
     reason="Whoever can send to the heartbeat's network can join the cluster, or two clusters with the same "
     "address mix.",
     remedy="totem: crypto_cipher: aes256 and crypto_hash: sha256, with a key from corosync-keygen.",
-    source="https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html",
+    source=COROSYNC_CONF,
 )
-def plain(setup: Setup) -> Iterator[str]:
+def heartbeat_not_encrypted(setup: Setup) -> Iterator[str]:
     """Find a heartbeat that is not encrypted."""
-    assert setup.corosync is not None
-    totem = setup.corosync.one("totem")
+    totem = setup.membership.one("totem")
     encrypted = totem.get("crypto_hash", "none") != "none" and totem.get("crypto_cipher", "none") != "none"
     if not encrypted and totem.get("secauth") not in ("on", "yes"):
         yield "corosync.conf: crypto_cipher or crypto_hash is none"
 
 
-@rule(
-    "names-differ-from-corosync",
-    "error",
-    "corosync",
-    "pacemaker",
+@rule("corosync", "pacemaker").error(
     reason="A node that is called differently in two places is two nodes: constraints and fencing devices name one "
     "that does not exist.",
     remedy="Use the output of uname -n everywhere.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/nodes.rst",
+    source=f"{PACEMAKER}/nodes.rst",
 )
-def names(setup: Setup) -> Iterator[str]:
+def names_differ_from_corosync(setup: Setup) -> Iterator[str]:
     """Find nodes of Pacemaker that are not in corosync.conf."""
-    assert setup.cib is not None
     known = {name_of(node) for node in nodes_of(setup)}
-    for name in setup.cib.members_of_corosync if "" not in known else ():
+    for name in setup.pacemaker.members_of_corosync if "" not in known else ():
         if known and name not in known:
             yield f"cib: node {name} is not in corosync.conf ({', '.join(sorted(known))})"
 
 
-@rule(
-    "authkey-readable-by-all",
-    "error",
-    "authkey",
+@rule("authkey").error(
     reason="Who can read the key can join the cluster, and power off its nodes.",
     remedy="chmod 400 /etc/corosync/authkey, owned by root.",
     source=COROSYNC_CONF,
 )
-def open_key(setup: Setup) -> Iterator[str]:
+def authkey_readable_by_all(setup: Setup) -> Iterator[str]:
     """Find a key of Corosync that others than its owner may read."""
     mode = setup.modes["etc/corosync/authkey"]
     if mode & 0o077:
         yield f"etc/corosync/authkey has mode {mode:04o}"
 
 
-@rule(
-    "totem-version",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Corosync knows version 2 only, and does not start with another one.",
     remedy="totem: version: 2",
     source=COROSYNC_CONF,
 )
-def version(setup: Setup) -> Iterator[str]:
+def totem_version(setup: Setup) -> Iterator[str]:
     """Find a version of corosync.conf other than 2."""
     given = setup.membership.one("totem").get("version", "2")
     if given != "2":
         yield f"corosync.conf: version: {given}"
 
 
-@rule(
-    "two-cluster-managers",
-    "error",
-    "heartbeat 2",
+@rule("heartbeat 2").error(
     reason="Heartbeat starts resources of its own accord: the same device is mounted, and the same address taken, "
     "by both managers.",
     remedy="Remove /etc/ha.d (ha.cf, haresources), and the package heartbeat.",
     source="https://clusterlabs.org/projects/pacemaker/doc/",
 )
-def old_manager(setup: Setup) -> Iterator[str]:
+def two_cluster_managers(setup: Setup) -> Iterator[str]:
     """Find a configuration of Heartbeat beside that of Corosync."""
     if setup.corosync is None and setup.cib is None:
         return
@@ -330,16 +280,13 @@ def old_manager(setup: Setup) -> Iterator[str]:
             yield f"{name} configures Heartbeat beside Corosync"
 
 
-@rule(
-    "heartbeat-key-open",
-    "error",
-    "heartbeat 2",
+@rule("heartbeat 2").error(
     reason="crc is no secret, and a key that others can read is none either: anybody on the network can join the "
     "cluster.",
     remedy="authkeys: auth 1, 1 sha1 SECRET; chmod 600.",
     source="https://clusterlabs.org/projects/pacemaker/doc/",
 )
-def old_key(setup: Setup) -> Iterator[str]:
+def heartbeat_key_open(setup: Setup) -> Iterator[str]:
     """Find a key of Heartbeat that is no secret, or that others than its owner may read."""
     text = setup.texts.get("etc/ha.d/authkeys", "")
     if any(line.split()[1:2] == ["crc"] for line in text.splitlines()):

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import yaml
 
 from strakes.failover.rules.commands import commands_run, enabled_units
-from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.lustre import made_targets, named_words, options_given
 from strakes.failover.rules.node_options import settings_of_nodes
-from strakes.failover.rules.rule import rule
+from strakes.failover.rules.rule import AGENTS, PACEMAKER, rule
 from strakes.failover.setup import LIVE, Setup
 
 _LNET = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/lnetctl.8"
@@ -27,15 +27,13 @@ _OF_ONE_NODE = (
 )
 
 
-@rule(
-    "one-identity-for-all-nodes",
-    "warning",
+@rule().warning(
     reason="The file is the same on all nodes, and what it sets has to be another on each: what keeps a second node "
     "away does not see one.",
     remedy="The line in a file of its own on each node (nodes/NAME/etc here), or what the program derives by itself.",
     source="https://openzfs.github.io/openzfs-docs/man/master/4/spl.4.html",
 )
-def identities(setup: Setup) -> Iterator[str]:
+def one_identity_for_all_nodes(setup: Setup) -> Iterator[str]:
     """Find identities of a node in files that all nodes have."""
     if setup.node or setup.where == LIVE:
         return
@@ -43,24 +41,17 @@ def identities(setup: Setup) -> Iterator[str]:
     for given in settings_of_nodes(setup):
         for table, name, bad, because in _OF_ONE_NODE:
             pattern = bad.replace("{node}", rf"({names})$")
-            if (
-                re.fullmatch(table, given.table)
-                and re.fullmatch(name, given.name)
-                and re.fullmatch(pattern, given.value)
-            ):
+            if given.fits(table, name, pattern):
                 yield f"{given.file}: {given.name}={given.value}: {because}"
 
 
-@rule(
-    "host-name-of-another-node",
-    "error",
-    "nodes",
+@rule("nodes").error(
     reason="Corosync, Pacemaker and DRBD know a node by its host name: with that of the other one it is taken for it, "
     "or for nobody.",
     remedy="hostnamectl set-hostname NAME, as in corosync.conf.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/nodes.rst",
+    source=f"{PACEMAKER}/nodes.rst",
 )
-def host_names(setup: Setup) -> Iterator[str]:
+def host_name_of_another_node(setup: Setup) -> Iterator[str]:
     """Find nodes whose host name is that of another node, or of none."""
     known = set(setup.node_names)
     for name, text in setup.texts.items():
@@ -70,38 +61,31 @@ def host_names(setup: Setup) -> Iterator[str]:
             yield f"{found[1]}: hostname is {given}"
 
 
-@rule(
-    "iscsi-login-refused",
-    "error",
+@rule().error(
     reason="A name of another form is refused by targets, and CHAP without a name of the user logs in nowhere: the "
     "disks are not there.",
     remedy="InitiatorName=iqn.YYYY-MM.DOMAIN:NAME; node.session.auth.username beside authmethod = CHAP.",
     source="https://github.com/open-iscsi/open-iscsi/blob/master/README",
 )
-def refused(setup: Setup) -> Iterator[str]:
+def iscsi_login_refused(setup: Setup) -> Iterator[str]:
     """Find names of initiators that are none, and logins without a user."""
     for name, text in setup.texts.items():
         if name.rpartition("/")[2] == "initiatorname.iscsi":
             for given in re.findall(r"(?m)^\s*InitiatorName\s*=\s*(.*?)\s*$", text):
-                if not re.fullmatch(
-                    r"iqn\.\d{4}-(0[1-9]|1[0-2])\.[\w.-]+(:\S+)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]+", given
-                ):
+                if not _INITIATOR.fullmatch(given):
                     yield f"{name.removeprefix('etc/')}: InitiatorName={given}"
     given = setup.settings_of("etc/iscsi/iscsid.conf")
     if given.get("node.session.auth.authmethod", "").upper() == "CHAP" and not given.get("node.session.auth.username"):
         yield "iscsi/iscsid.conf: authmethod = CHAP, and no username"
 
 
-@rule(
-    "state-of-locks-beside-the-shared-one",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="nfsserver carries /var/lib/nfs from node to node; a program that keeps the list of clients elsewhere does "
     "not have it after a take-over, and clients lose their locks.",
     remedy="Remove the line from nfs.conf: /var/lib/nfs and what is below it.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+    source=f"{AGENTS}/nfsserver",
 )
-def elsewhere(setup: Setup) -> Iterator[str]:
+def state_of_locks_beside_the_shared_one(setup: Setup) -> Iterator[str]:
     """Find programs of NFS that keep their state beside what moves with the service."""
     carried = [
         one for one in setup.pacemaker.services if one.agent == "nfsserver" and one.values.get("nfs_shared_infodir")
@@ -116,15 +100,12 @@ def elsewhere(setup: Setup) -> Iterator[str]:
                 yield f"{given.file}: {given.name}={given.value}"
 
 
-@rule(
-    "parameter-gone-after-a-restart",
-    "warning",
-    "lustre",
+@rule("lustre").warning(
     reason="set_param without -P holds until the target is mounted again: after a take-over it is gone.",
     remedy="lctl set_param -P, on the node of the MGS.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/lctl-set_param.8",
 )
-def not_for_good(setup: Setup) -> Iterator[str]:
+def parameter_gone_after_a_restart(setup: Setup) -> Iterator[str]:
     """Find settings of a script run once that do not last."""
     for command in commands_run(setup):
         lasting = any(re.fullmatch(r"-\w*P\w*|--perm\w*", word) for word in command.words)
@@ -132,15 +113,12 @@ def not_for_good(setup: Setup) -> Iterator[str]:
             yield f"{command.where}: {command.text[:90]}"
 
 
-@rule(
-    "parameters-of-another-file-system",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="The name is not that of the file system which is made here: the setting reaches nobody.",
     remedy="The name of --fsname, or a star.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/lctl.8",
 )
-def parameters(setup: Setup) -> Iterator[str]:
+def parameters_of_another_file_system(setup: Setup) -> Iterator[str]:
     """Find parameters of file systems that are not made here."""
     made = {name for words in made_targets(setup) for name in named_words(words, "fsname")}
     for given in settings_of_nodes(setup):
@@ -161,15 +139,12 @@ def _nets_of_yaml(text: str) -> set[str]:
     return {str(net["net type"]) for net in nets or () if isinstance(net, dict) and "net type" in net} - {"lo"}
 
 
-@rule(
-    "network-of-lustre-not-brought-up",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="Targets are made for a net that lnet.conf does not bring up: clients and servers do not reach them.",
     remedy="net type in lnet.conf as in the NIDs of the targets.",
     source=_LNET,
 )
-def nets(setup: Setup) -> Iterator[str]:
+def network_of_lustre_not_brought_up(setup: Setup) -> Iterator[str]:
     """Find nets of the targets' NIDs that are not in lnet.conf."""
     there = _nets_of_yaml(setup.texts.get("etc/lnet.conf", ""))
     by_modprobe = re.search(r"\b(networks|ip2nets)=", setup.lnet)
@@ -182,20 +157,17 @@ def nets(setup: Setup) -> Iterator[str]:
             yield f"lnet.conf: no net type {net}, which {words[-1]} has"
 
 
-@rule(
-    "list-of-targets-contradicts-the-cluster",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="ldev.conf gives a target another disk than it was made on: whoever mounts by that list mounts the wrong "
     "one.",
     remedy="LOCAL FOREIGN LABEL DEVICE with the device of mkfs.lustre.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/ldev.conf.5",
 )
-def listed(setup: Setup) -> Iterator[str]:
+def list_of_targets_contradicts_the_cluster(setup: Setup) -> Iterator[str]:
     """Find lines of ldev.conf with another disk than the target was made on."""
     made = dict[str, str]()
     for words in made_targets(setup):
-        given = {word.partition("=")[0]: word.partition("=")[2] for word in words if word.startswith("--")}
+        given = options_given(words)
         kind = "OST" if "--ost" in given else "MDT" if "--mdt" in given else ""
         index = given.get("--index", "")
         if kind and re.fullmatch(r"\d{1,5}", index):

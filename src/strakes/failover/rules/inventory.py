@@ -12,7 +12,7 @@ from strakes.failover.known_options import is_known, options_of
 from strakes.failover.rules.fencing_devices import address_of
 from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _RESOURCE_OR_MINOR = re.compile(r'\bresource\s+"?([^\s"{]+)"?\s*\{|\bdevice\s+"?/dev/drbd(\d+)"?\s+minor\s+(\d+)')
@@ -43,9 +43,9 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
         for address in cluster_node.addresses.values():
             yield address, f"node {cluster_node.name}", f"{cluster_node.name} of cluster.toml"
         yield cluster_node.bmc.address, "power", f"the BMC of {cluster_node.name} of cluster.toml"
-    for device in setup.cib.devices if setup.cib else ():
+    for device in setup.devices:
         yield address_of(device), "power", device.id
-    for service in setup.cib.services if setup.cib else ():
+    for service in setup.services:
         if service.agent in ADDRESSES:
             yield service.values.get("ip", ""), "service", service.id
 
@@ -58,15 +58,13 @@ def _addresses_of_names(setup: Setup) -> dict[str, str]:
     return real
 
 
-@rule(
-    "one-address-for-two-things",
-    "error",
+@rule().error(
     reason="A node, a service, a fencing device and the quorum device are four things that answer at four addresses: "
     "one of these files names the wrong one.",
     remedy="Look up which of the two has the address, and correct the other.",
     source=OWN,
 )
-def addresses(setup: Setup) -> Iterator[str]:
+def one_address_for_two_things(setup: Setup) -> Iterator[str]:
     """Find addresses that two different things have."""
     known: dict[str, tuple[str, str]] = {}
     real = _addresses_of_names(setup)
@@ -79,15 +77,12 @@ def addresses(setup: Setup) -> Iterator[str]:
                 yield f"{address} is {other}, and {name}"
 
 
-@rule(
-    "orders-go-round",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Each of them waits for the other: Pacemaker heeds one of the orders only, and nobody knows which.",
     remedy="Remove one of the orders; a group orders its members already.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def round_about(setup: Setup) -> Iterator[str]:
+def orders_go_round(setup: Setup) -> Iterator[str]:
     """Find orders that wait for each other in a circle."""
     cib = setup.pacemaker
     before: dict[str, set[str]] = {}
@@ -113,16 +108,13 @@ def _ids(cib: Cib, name: str) -> set[str]:
     return {member.id for member in cib.ties.members(name)}
 
 
-@rule(
-    "time-that-nobody-means",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="No agent is done in less than a second, and nobody waits for a work day: a unit is missing, or the wrong "
     "one is there. Pacemaker reads a number without a unit as seconds.",
     remedy="Write the unit: 60s, 10min.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def times(setup: Setup) -> Iterator[str]:
+def time_that_nobody_means(setup: Setup) -> Iterator[str]:
     """Find time-outs and intervals of operations that are far from anything usual."""
     cib = setup.pacemaker
     for element in cib.root.iter("op"):
@@ -141,15 +133,12 @@ def times(setup: Setup) -> Iterator[str]:
                 yield f"cib: {device.id} has {name}={device.values[name]}"
 
 
-@rule(
-    "disk-of-the-cluster-by-a-name-that-changes",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="sda is another disk after a reboot, and on the other node: another one is mounted, or reserved.",
     remedy="/dev/disk/by-id/..., /dev/mapper/..., /dev/VG/LV",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/scsi/fence_scsi.py",
 )
-def changing(setup: Setup) -> Iterator[str]:
+def disk_of_the_cluster_by_a_name_that_changes(setup: Setup) -> Iterator[str]:
     """Find parameters that name a disk by a device name that may change."""
     for primitive in setup.pacemaker.primitives:
         for name, value in primitive.values.items():
@@ -158,15 +147,12 @@ def changing(setup: Setup) -> Iterator[str]:
                 yield f"cib: {primitive.id} has {name}={', '.join(words)}"
 
 
-@rule(
-    "port-of-another-protocol",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The device is asked on the port of another protocol, where nobody understands it.",
     remedy="Remove ipport.",
     source="https://github.com/ClusterLabs/fence-agents",
 )
-def ports(setup: Setup) -> Iterator[str]:
+def port_of_another_protocol(setup: Setup) -> Iterator[str]:
     """Find fencing devices on the well-known port of another protocol."""
     for device in setup.pacemaker.devices:
         port, own = device.values.get("ipport", ""), _PORTS.get(device.agent)
@@ -174,15 +160,13 @@ def ports(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} ({device.agent}) has ipport={port}"
 
 
-@rule(
-    "option-that-nobody-knows",
-    "warning",
+@rule().warning(
     reason="No release that this check knows has an option, or a section, of that name in that place: what was meant "
     "is not set.",
     remedy="Remove it, or write it where corosync.conf(5) or Pacemaker Explained has it.",
     source=COROSYNC_CONF,
 )
-def unknown(setup: Setup) -> Iterator[str]:
+def option_that_nobody_knows(setup: Setup) -> Iterator[str]:
     """Find options of the cluster, of LNet and of Corosync that no table has."""
     for name in setup.cib.properties if setup.cib else ():
         if name not in options_of("properties"):
@@ -208,16 +192,13 @@ def _unknown_settings(block: Block, path: str) -> Iterator[str]:
             yield from _unknown_settings(inner, f"{path} {inner.name}")
 
 
-@rule(
-    "port-blocked-beside-the-one-served",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The port is blocked while the service moves, so that clients wait and are not refused; what is blocked "
     "here is not what is served.",
     remedy="portno, and protocol, of the service on that address.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/portblock",
+    source=f"{AGENTS}/portblock",
 )
-def blocked(setup: Setup) -> Iterator[str]:
+def port_blocked_beside_the_one_served(setup: Setup) -> Iterator[str]:
     """Find blocked ports of an address on which another port, or another protocol, is served."""
     cib = setup.pacemaker
     served: dict[str, set[str]] = {}
@@ -237,17 +218,13 @@ def blocked(setup: Setup) -> Iterator[str]:
                 )
 
 
-@rule(
-    "card-watched-that-nobody-uses",
-    "error",
-    "pacemaker",
-    "lnet",
+@rule("pacemaker", "lnet").error(
     reason="LNet runs over another card than the one that is watched: the service stays where its network is dead, or "
     "leaves where it is well.",
     remedy="device= of healthLNET, and the card in networks= of LNet, with one name.",
     source="https://wiki.whamcloud.com/display/PUB/Using+Pacemaker+with+a+Lustre+File+System",
 )
-def cards(setup: Setup) -> Iterator[str]:
+def card_watched_that_nobody_uses(setup: Setup) -> Iterator[str]:
     """Find watched cards over which LNet does not run."""
     used = {card for group in re.findall(r"\(([^)]*)\)", setup.lnet) for card in re.split(r"[,\s]+", group)}
     for service in setup.pacemaker.services:
@@ -256,15 +233,12 @@ def cards(setup: Setup) -> Iterator[str]:
             yield f"cib: {service.id} watches {card}, LNet uses {', '.join(sorted(used))}"
 
 
-@rule(
-    "minor-differs-from-the-device",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="The name of a device is /dev/drbd and its minor: what uses the name finds another device, or none.",
     remedy="device /dev/drbd0 minor 0, or the minor alone.",
     source=DRBD_CONF,
 )
-def minors(setup: Setup) -> Iterator[str]:
+def minor_differs_from_the_device(setup: Setup) -> Iterator[str]:
     """Find devices whose name has another number than their minor."""
     for file, text in setup.texts.items():
         name = ""

@@ -9,10 +9,9 @@ from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
-_AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
 _LOCKED = ("gfs2", "ocfs2")
 # Where agents of services say that their data are.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base")
@@ -41,16 +40,13 @@ def volume_named(device: str) -> tuple[str, str]:
     return (found[1].replace("--", "-"), found[2].replace("--", "-")) if found else ("", "")
 
 
-@rule(
-    "volume-not-activated-first",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Before its volume group is activated the device does not exist: the mount fails, and the group is banned "
     "from the node.",
     remedy="LVM-activate before the mount in the group, or an order.",
-    source=f"{_AGENTS}/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
-def activated_first(setup: Setup) -> Iterator[str]:
+def volume_not_activated_first(setup: Setup) -> Iterator[str]:
     """Find mounts that do not wait for their volume group."""
     cib = setup.pacemaker
     for activation, group, volume in volume_groups(cib):
@@ -61,15 +57,12 @@ def activated_first(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} uses {group}, and does not wait for {activation.id}"
 
 
-@rule(
-    "volume-of-nobody",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The group activates one volume group and mounts a volume of another, which nothing activates.",
     remedy="vgname, and the device of the mount, with the same volume group.",
-    source=f"{_AGENTS}/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
-def nobodys(setup: Setup) -> Iterator[str]:
+def volume_of_nobody(setup: Setup) -> Iterator[str]:
     """Find mounts beside an activation that activates something else."""
     cib = setup.pacemaker
     activated = {group for _, group, _ in volume_groups(cib)}
@@ -86,16 +79,13 @@ def nobodys(setup: Setup) -> Iterator[str]:
                 yield f"cib: {activation.id} activates {group}/{volume}, {one.id} uses {one.device}"
 
 
-@rule(
-    "disk-of-nobody",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The array is assembled, or the pool imported, by no resource: on the node that takes over the disk does "
     "not exist.",
     remedy="The device of the mount, and what assembles or imports it, with one name.",
-    source=f"{_AGENTS}/mdraid",
+    source=f"{AGENTS}/mdraid",
 )
-def of_nobody(setup: Setup) -> Iterator[str]:
+def disk_of_nobody(setup: Setup) -> Iterator[str]:
     """Find disks that no resource gives: where others are given, or where what is given is not used."""
     cib = setup.pacemaker
     on_bases = {user.id for user, _ in bases(cib)}
@@ -116,15 +106,12 @@ def of_nobody(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} uses {one.device}, and no resource imports {pool}"
 
 
-@rule(
-    "exclusive-in-a-clone",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Only one node can activate a volume exclusively: all other instances of the clone fail.",
     remedy="activation_mode=shared and vg_access_mode=lvmlockd; or no clone.",
-    source=f"{_AGENTS}/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
-def exclusive(setup: Setup) -> Iterator[str]:
+def exclusive_in_a_clone(setup: Setup) -> Iterator[str]:
     """Find clones that activate a volume exclusively."""
     for one in setup.pacemaker.services:
         alone = one.values.get("activation_mode", "exclusive") == "exclusive"
@@ -132,15 +119,12 @@ def exclusive(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} is in the clone {one.clone}"
 
 
-@rule(
-    "started-without-its-lock-manager",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Cluster file systems and shared volumes cannot start before the lock manager (controld) runs on the node.",
     remedy="Order: start the clone of controld (and lvmlockd), then what uses it; and a colocation.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def lock_manager(setup: Setup) -> Iterator[str]:
+def started_without_its_lock_manager(setup: Setup) -> Iterator[str]:
     """Find shared volumes and cluster file systems that do not wait for the lock manager, or have none."""
     cib = setup.pacemaker
     locks = [one for one in cib.services if one.agent in ("lvmlockd", "clvm")]
@@ -156,32 +140,26 @@ def lock_manager(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} does not wait for {managers[0].id}"
 
 
-@rule(
-    "shared-without-locks",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Without locks between the nodes each one changes what the others have in memory: the file system is "
     "destroyed.",
     remedy="Remove lockproto from the options.",
     source="https://manpages.debian.org/bookworm/gfs2-utils/gfs2.5.en.html",
 )
-def without_locks(setup: Setup) -> Iterator[str]:
+def shared_without_locks(setup: Setup) -> Iterator[str]:
     """Find cluster file systems that are mounted on several nodes without locks."""
     for one in setup.pacemaker.services:
         if one.is_mount and one.clone and "lock_nolock" in one.values.get("options", ""):
             yield f"cib: {one.id} has options={one.values['options']}"
 
 
-@rule(
-    "clone-waits-for-all-nodes",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Without interleave each instance waits for all instances of the other clone: one node that comes or goes "
     "restarts the service on all.",
     remedy="interleave=true on the clone that waits.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def interleaved(setup: Setup) -> Iterator[str]:
+def clone_waits_for_all_nodes(setup: Setup) -> Iterator[str]:
     """Find clones that wait for another clone without ``interleave``; that of the other one does not count."""
     cib = setup.pacemaker
     for order in cib.orders:
@@ -190,20 +168,16 @@ def interleaved(setup: Setup) -> Iterator[str]:
             yield f"cib: {order.id} lets {order.then} wait for {order.first}"
 
 
-@rule(
-    "clone-with-one-copy",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A clone with one copy runs on one node only: what waits for it on the others never starts.",
     remedy="Remove clone-max, or the clone.",
     source=f"{PACEMAKER}/collective.rst",
 )
-def one_copy(setup: Setup) -> Iterator[str]:
+def clone_with_one_copy(setup: Setup) -> Iterator[str]:
     """Find clones that are limited to one copy."""
     cib = setup.pacemaker
     for name, meta in cib.clones.items():
-        promotable = is_true(meta.get("promotable", "false"))
-        if meta.get("clone-max") == "1" and len(cib.nodes) > 1 and not promotable:
+        if meta.get("clone-max") == "1" and len(cib.nodes) > 1 and not cib.promotable(name):
             yield f"cib: {name} has clone-max=1"
 
 
@@ -237,32 +211,26 @@ def bases(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
                 yield user, base
 
 
-@rule(
-    "started-before-what-it-stands-on",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A parameter names a directory or a dataset that another resource mounts or imports: without an order the "
     "service starts on an empty directory, or fails.",
     remedy="Mount and pool first in the group, or an order.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def too_early(setup: Setup) -> Iterator[str]:
+def started_before_what_it_stands_on(setup: Setup) -> Iterator[str]:
     """Find services that do not wait for the mount or pool that their parameters name."""
     for user, base in bases(setup.pacemaker):
         if not setup.pacemaker.ties.starts_after(user, base):
             yield f"cib: {user.id} does not wait for {base.id}"
 
 
-@rule(
-    "not-where-it-stands-on",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A parameter names a directory or a dataset that another resource mounts or imports, and nothing keeps the "
     "two on one node.",
     remedy="One group, or a colocation with score INFINITY.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def elsewhere(setup: Setup) -> Iterator[str]:
+def not_where_it_stands_on(setup: Setup) -> Iterator[str]:
     """Find services that may run on another node than the mount or pool that their parameters name."""
     cib = setup.pacemaker
     for user, base in bases(cib):
@@ -270,16 +238,13 @@ def elsewhere(setup: Setup) -> Iterator[str]:
             yield f"cib: {user.id} is not kept with {base.id}"
 
 
-@rule(
-    "half-tied-to-its-mount",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A service that is kept with a mount and does not wait for it starts on the empty directory; one that waits "
     "and is not kept with it may start on the other node.",
     remedy="Both: a colocation and an order; or one group.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def half_tied(setup: Setup) -> Iterator[str]:
+def half_tied_to_its_mount(setup: Setup) -> Iterator[str]:
     """Find services that are colocated with a mount and not ordered after it, or the other way round."""
     cib = setup.pacemaker
     for mount in (one for one in cib.services if one.is_mount and not one.is_lustre and not one.clone):
@@ -294,15 +259,12 @@ def half_tied(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} {'waits for' if after else 'is kept with'} {mount.id}, and no more"
 
 
-@rule(
-    "data-beside-the-mount",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The service keeps its data on the node's own disk: after a take-over it serves others, or none.",
     remedy="A directory below the mount of its group.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def beside(setup: Setup) -> Iterator[str]:
+def data_beside_the_mount(setup: Setup) -> Iterator[str]:
     """Find services whose data are on no mount of their group."""
     cib = setup.pacemaker
     for members in cib.groups.values():

@@ -6,12 +6,9 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.lnet_networks import complaints, numbered, read_networks
-from strakes.failover.rules.lustre import made_targets, named_words
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.lustre import made_targets, nids_of
+from strakes.failover.rules.rule import LUSTRE_MANUAL, MKFS, MOUNT_LUSTRE, OWN, rule
 from strakes.failover.setup import Setup
-
-_MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
-_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 
 
 def options_of_lnet(setup: Setup, name: str) -> list[str]:
@@ -20,28 +17,20 @@ def options_of_lnet(setup: Setup, name: str) -> list[str]:
     return [value.strip("\"'") for line in lines for value in re.findall(rf"\b{name}=(\"[^\"]*\"|'[^']*'|\S+)", line)]
 
 
-@rule(
-    "network-of-lustre-not-configured",
-    "error",
-    "lnet",
+@rule("lnet").error(
     reason="The module brings up other networks than the NIDs name: nobody finds the servers, or what is watched never "
     "answers.",
     remedy='options lnet networks="tcp0(INTERFACE)" with the networks of the NIDs.',
-    source=_MKFS,
+    source=MKFS,
 )
-def networks(setup: Setup) -> Iterator[str]:
+def network_of_lustre_not_configured(setup: Setup) -> Iterator[str]:
     """Find LNet networks of servers' and watched NIDs that the lnet module does not have."""
     lists = options_of_lnet(setup, "networks")
     if not lists:
         return
     configured = {network.name for text in lists for network in read_networks(text)}
-    used = {
-        numbered(nid.partition("@")[2])
-        for words in made_targets(setup)
-        for node in named_words(words, "servicenode")
-        for nid in node.split(",")
-        if "@" in nid
-    }
+    nids = [nid for words in made_targets(setup) for nid in nids_of(words, "servicenode")]
+    used = {numbered(nid.partition("@")[2]) for nid in nids if "@" in nid}
     for network in sorted(used - configured):
         yield f"modprobe.d: lnet has no {network}, the servers' NIDs have"
     described = setup.cluster.file_system.lnet if setup.cluster else ""
@@ -55,31 +44,25 @@ def networks(setup: Setup) -> Iterator[str]:
             yield f"modprobe.d: lnet has no {network}, {one.id} watches it"
 
 
-@rule(
-    "networks-of-lustre-refused",
-    "error",
-    "lnet",
+@rule("lnet").error(
     reason="LNet refuses such a list, or leaves out a part of it: the node has no network for Lustre.",
     remedy='options lnet networks="o2ib0(ib0,ib1),tcp0(eth0)": each network once, with all its cards.',
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
-def refused(setup: Setup) -> Iterator[str]:
+def networks_of_lustre_refused(setup: Setup) -> Iterator[str]:
     """Find lists of networks that LNet does not take."""
     for text in dict.fromkeys(options_of_lnet(setup, "networks")):
         for complaint in complaints(text):
             yield f"modprobe.d: networks={text}: {complaint}"
 
 
-@rule(
-    "networks-of-lustre-contradict",
-    "error",
-    "lnet",
+@rule("lnet").error(
     reason="LNet takes one list of networks: with two it refuses to start, or the file that is read last decides; the "
     "loopback card it refuses, too.",
     remedy='One line, in one file: options lnet networks="tcp0(INTERFACE)", or ip2nets in its place.',
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
-def contradicting(setup: Setup) -> Iterator[str]:
+def networks_of_lustre_contradict(setup: Setup) -> Iterator[str]:
     """Find several lists of networks, and networks on the loopback card."""
     lists = list(dict.fromkeys(options_of_lnet(setup, "networks")))
     if len(lists) > 1:
@@ -91,18 +74,16 @@ def contradicting(setup: Setup) -> Iterator[str]:
             yield f"modprobe.d: networks={text}"
 
 
-@rule(
-    "recovery-limits-reversed",
-    "error",
+@rule().error(
     reason="The soft limit is extended while clients come back, up to the hard one: above it, it can never act, and "
     "recovery ends when the hard one does.",
     remedy="recovery_time_hard of two to three times recovery_time_soft.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
-def reversed_limits(setup: Setup) -> Iterator[str]:
+def recovery_limits_reversed(setup: Setup) -> Iterator[str]:
     """Find soft limits of recovery that are longer than the hard ones beside them."""
     places = [(f"make-targets.sh: {words[-1]}", " ".join(words)) for words in made_targets(setup)]
-    places += [(f"cib: {one.id}", " ".join(one.values.values())) for one in (setup.cib.services if setup.cib else ())]
+    places += [(f"cib: {one.id}", " ".join(one.values.values())) for one in setup.services]
     for where, text in places:
         limits = dict(re.findall(r"recovery_time_(soft|hard)=(\d+)", text))
         if len(limits) == 2 and int(limits["soft"]) > int(limits["hard"]):
@@ -112,15 +93,12 @@ def reversed_limits(setup: Setup) -> Iterator[str]:
         yield f"cluster.toml: recovery_soft is {system.recovery_soft_s:g} s, recovery_hard {system.recovery_hard_s:g} s"
 
 
-@rule(
-    "management-server-not-there",
-    "error",
-    "description",
+@rule("description").error(
     reason="A target registers with the MGS when it is mounted: where nobody answers by that NID it never starts.",
     remedy="mgs in cluster.toml: the NIDs of the servers of the MGS, as lctl list_nids says there.",
-    source=_MKFS,
+    source=MKFS,
 )
-def strange_manager(setup: Setup) -> Iterator[str]:
+def management_server_not_there(setup: Setup) -> Iterator[str]:
     """Find NIDs of another cluster's MGS that are nodes of this one, or on a network that its servers do not have."""
     cluster = setup.described
     own = {address: node.name for node in cluster.nodes for address in (*node.addresses.values(), node.bmc.address)}
@@ -136,16 +114,13 @@ def strange_manager(setup: Setup) -> Iterator[str]:
             yield f"cluster.toml: mgs has {nid}, the servers have lnet = {system.lnet}"
 
 
-@rule(
-    "clients-on-a-cable",
-    "error",
-    "description",
+@rule("description").error(
     reason="A direct cable connects the two nodes and nobody else: no client, and no other server, reaches what is "
     "served there.",
     remedy="lnet_network, and the addresses of services, on a network with a switch.",
     source=OWN,
 )
-def on_a_cable(setup: Setup) -> Iterator[str]:
+def clients_on_a_cable(setup: Setup) -> Iterator[str]:
     """Find networks that clients use and that have no switch, where other networks have one."""
     cluster = setup.described
     if any(network.switch for network in cluster.networks):
@@ -154,20 +129,17 @@ def on_a_cable(setup: Setup) -> Iterator[str]:
                 yield f"cluster.toml: clients use the network {network.name}, which has no switch"
 
 
-@rule(
-    "targets-of-several-managers",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="All targets of a file system register with one MGS, and clients ask it by the same NIDs: who looks for it "
     "elsewhere, or over another network, finds nobody.",
     remedy="The same --mgsnode for every target, and its NIDs in the mount commands of clients.",
-    source=_MKFS,
+    source=MKFS,
 )
-def several_managers(setup: Setup) -> Iterator[str]:
+def targets_of_several_managers(setup: Setup) -> Iterator[str]:
     """Find targets that name another MGS than the others, and mounts by another network than the targets name."""
     named: dict[frozenset[str], str] = {}
     for words in made_targets(setup):
-        nids = frozenset(nid for node in named_words(words, "mgsnode") for nid in node.split(","))
+        nids = frozenset(nids_of(words, "mgsnode"))
         if nids:
             named.setdefault(nids, words[-1])
     for nids, target in list(named.items())[1:]:

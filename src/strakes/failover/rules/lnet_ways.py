@@ -9,24 +9,22 @@ from collections.abc import Iterator
 from strakes.failover.lnet_networks import numbered
 from strakes.failover.rules.heartbeat import is_address, links_of, nodes_of
 from strakes.failover.rules.lnet import options_of_lnet
-from strakes.failover.rules.lustre import made_targets, named_words
-from strakes.failover.rules.rule import rule
+from strakes.failover.rules.lustre import made_targets, nids_of
+from strakes.failover.rules.rule import LUSTRE_MANUAL, rule
 from strakes.failover.setup import Setup
 
 # Four octets: numbers, stars or lists in brackets.
 _PATTERN = re.compile(r"(?:[\d*]+|\[[^\]]*\])(?:\.(?:[\d*]+|\[[^\]]*\])){3}")
-_MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
 
 
 def served_addresses(setup: Setup) -> dict[str, set[str]]:
     """Return the addresses of the servers' NIDs by their network."""
     found = dict[str, set[str]]()
     for words in made_targets(setup):
-        for node in named_words(words, "servicenode"):
-            for nid in node.split(","):
-                address, _, network = nid.partition("@")
-                if network and is_address(address):
-                    found.setdefault(numbered(network), set()).add(address)
+        for nid in nids_of(words, "servicenode"):
+            address, _, network = nid.partition("@")
+            if network and is_address(address):
+                found.setdefault(numbered(network), set()).add(address)
     return found
 
 
@@ -65,11 +63,7 @@ def _by_address(setup: Setup) -> Iterator[tuple[str, bool, list[str]]]:
         for entry in text.split(";"):
             head = re.match(r"\s*([a-z0-9]+)\s*(\([^)]*\))?\s+", entry)
             if head:
-                yield (
-                    numbered(head[1]),
-                    bool(head[2]),
-                    re.findall(r"(?:[\d*]+|\[[^\]]*\])(?:\.(?:[\d*]+|\[[^\]]*\])){3}", entry),
-                )
+                yield numbered(head[1]), bool(head[2]), _PATTERN.findall(entry)
 
 
 def _unmatched(setup: Setup) -> Iterator[tuple[str, list[str], bool]]:
@@ -84,48 +78,39 @@ def _unmatched(setup: Setup) -> Iterator[tuple[str, list[str], bool]]:
         yield network, sorted(addresses), named and others
 
 
-@rule(
-    "network-of-lustre-for-nobody",
-    "error",
-    "lnet",
+@rule("lnet").error(
     reason="ip2nets gives the network to addresses that no server has: the server comes up without it, and nobody "
     "reaches it.",
     remedy='ip2nets="NETWORK(CARD) ADDRESSES", with a pattern for the addresses of the NIDs.',
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
-def for_nobody(setup: Setup) -> Iterator[str]:
+def network_of_lustre_for_nobody(setup: Setup) -> Iterator[str]:
     """Find networks of the servers' NIDs that ip2nets gives to none of them."""
     for network, addresses, others in _unmatched(setup):
         if not others:
             yield f"modprobe.d: ip2nets has no pattern of {network} for {', '.join(addresses[:4])}"
 
 
-@rule(
-    "network-of-lustre-by-another-address",
-    "warning",
-    "lnet",
+@rule("lnet").warning(
     reason="The network is given by the addresses of other cards than those of its NIDs: it comes up only as long as "
     "these are there, too.",
     remedy="In ip2nets the addresses of the network itself.",
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
-def by_another(setup: Setup) -> Iterator[str]:
+def network_of_lustre_by_another_address(setup: Setup) -> Iterator[str]:
     """Find networks that ip2nets gives by addresses of other cards."""
     for network, addresses, others in _unmatched(setup):
         if others:
             yield f"modprobe.d: ip2nets has no pattern of {network} for {', '.join(addresses[:4])}"
 
 
-@rule(
-    "router-out-of-reach",
-    "error",
-    "lnet",
+@rule("lnet").error(
     reason="A router is asked over a network that the node itself is on: one that lies on no network of it, or is the "
     "node itself, leads nowhere.",
     remedy='routes="NETWORK ROUTER@NETWORK", with the router\'s address on a network of the servers.',
-    source=_MANUAL,
+    source=LUSTRE_MANUAL,
 )
-def out_of_reach(setup: Setup) -> Iterator[str]:
+def router_out_of_reach(setup: Setup) -> Iterator[str]:
     """Find routers of LNet on no network of the nodes, or that are the servers themselves."""
     known = _known(setup)
     subnets = [network.subnet for network in setup.cluster.networks] if setup.cluster else []

@@ -7,13 +7,11 @@ import shlex
 from collections.abc import Iterator
 
 from strakes.failover.planned.lustre import PUBLISHED_S_PER_CLIENT
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import MKFS, MOUNT_LUSTRE, OWN, rule
 from strakes.failover.setup import Setup
 from strakes.units import counted
 
 _DEFAULT_HARD_S = 900
-_LEAST_SOFT_S = 60
-_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 
 
 def made_targets(setup: Setup) -> Iterator[list[str]]:
@@ -36,38 +34,38 @@ def named_words(words: list[str], option: str) -> list[str]:
     ]
 
 
-@rule(
-    "multiple-mount-protection-off",
-    "error",
-    "lustre",
+def options_given(words: list[str]) -> dict[str, str]:
+    """Return the options of mkfs.lustre, ``--NAME``, with their values."""
+    return {name: value for name, _, value in (word.partition("=") for word in words) if name.startswith("--")}
+
+
+def nids_of(words: list[str], *options: str) -> list[str]:
+    """Return the NIDs that options name; a node may have several, with commas."""
+    return [nid for option in options for node in named_words(words, option) for nid in node.split(",")]
+
+
+@rule("lustre").error(
     reason="It is the last line that keeps two nodes from mounting the same ldiskfs; a mistake of a minute then "
     "costs the file system.",
     remedy="Do not pass -O ^mmp; mkfs.lustre switches it on where --servicenode or --failnode is given.",
     source="https://manpages.debian.org/bookworm/e2fsprogs/ext4.5.en.html",
 )
-def mmp(setup: Setup) -> Iterator[str]:
+def multiple_mount_protection_off(setup: Setup) -> Iterator[str]:
     """Find targets without protection against being mounted twice."""
     for words in made_targets(setup):
         if any("^mmp" in word for word in words):
             yield f"make-targets.sh: {words[-1]} is made with ^mmp"
-        elif (
-            not named_words(words, "servicenode")
-            and not named_words(words, "failnode")
-            and "--backfstype=zfs" not in words
-        ):
+        elif not nids_of(words, "servicenode", "failnode") and "--backfstype=zfs" not in words:
             yield f"make-targets.sh: {words[-1]} names no server, so protection stays off"
 
 
-@rule(
-    "clients-know-one-server",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="A target has an explicit list of the hosts that can serve it: after the take-over it is looked for "
     "where it is not.",
     remedy="--servicenode for both nodes.",
     source="https://wiki.lustre.org/images/f/fa/Defining_Multiple_LNet_Interfaces_for_Multi-homed_Servers,_v1.pdf",
 )
-def one_server(setup: Setup) -> Iterator[str]:
+def clients_know_one_server(setup: Setup) -> Iterator[str]:
     """Find targets that name fewer than two servers."""
     for words in made_targets(setup):
         nodes = set(named_words(words, "servicenode"))
@@ -77,15 +75,12 @@ def one_server(setup: Setup) -> Iterator[str]:
             yield f"make-targets.sh: {words[-1]} names only {', '.join(nodes)}"
 
 
-@rule(
-    "dataset-made-as-a-disk",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="POOL/NAME is a dataset of ZFS; mkfs.lustre takes it for the path of a disk, and fails.",
     remedy="--backfstype=zfs, or a device below /dev.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8",
+    source=MKFS,
 )
-def dataset(setup: Setup) -> Iterator[str]:
+def dataset_made_as_a_disk(setup: Setup) -> Iterator[str]:
     """Find datasets of ZFS that are made without saying so."""
     for words in made_targets(setup):
         pool = re.fullmatch(r"[\w.:-]+/[\w./:-]+", words[-1])
@@ -93,16 +88,13 @@ def dataset(setup: Setup) -> Iterator[str]:
             yield f"make-targets.sh: {words[-1]} is made without --backfstype=zfs"
 
 
-@rule(
-    "mgs-known-on-one-node",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="A target that knows the MGS on one node cannot be mounted while that node is down, which is when it "
     "must be.",
     remedy="--mgsnode for both nodes.",
     source="https://wiki.lustre.org/Creating_the_Lustre_Metadata_Service_(MDS)",
 )
-def one_mgs(setup: Setup) -> Iterator[str]:
+def mgs_known_on_one_node(setup: Setup) -> Iterator[str]:
     """Find targets that know fewer than two nodes of the MGS, or nodes that do not serve it."""
     servers = {nid for words in made_targets(setup) if "--mgs" in words for nid in named_words(words, "servicenode")}
     for words in made_targets(setup):
@@ -113,53 +105,36 @@ def one_mgs(setup: Setup) -> Iterator[str]:
             yield f"make-targets.sh: {words[-1]} knows {len(known)} node of the MGS"
 
 
-@rule(
-    "failnode-and-servicenode",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="The two ways exclude each other: with servicenode all nodes are equal, with failnode one is another's "
     "partner.",
     remedy="Only --servicenode.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8",
+    source=MKFS,
 )
-def mixed(setup: Setup) -> Iterator[str]:
+def failnode_and_servicenode(setup: Setup) -> Iterator[str]:
     """Find targets with both ``--failnode`` and ``--servicenode``."""
     for words in made_targets(setup):
         if named_words(words, "failnode") and named_words(words, "servicenode"):
             yield f"make-targets.sh: {words[-1]} has both"
 
 
-@rule(
-    "recovery-shorter-than-the-clients-need",
-    "error",
-    "lustre",
-    "description",
+@rule("lustre", "description").error(
     reason="Clients that have not come back in time are evicted and lose what they had not written; with thousands "
     "it takes minutes.",
     remedy="recovery_time_hard of at least what so many clients need; published experience is 0.21 s for each.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
-def recovery(setup: Setup) -> Iterator[str]:
+def recovery_shorter_than_the_clients_need(setup: Setup) -> Iterator[str]:
     """Find a recovery that is too short for the described number of clients."""
-    assert setup.cluster is not None
     # What lctl sets for good counts more than what a target was made with.
     places = (("lctl", setup.lustre_parameters), ("make-targets.sh", setup.lustre))
     where, text = next((place for place in places if "recovery_time_hard=" in place[1]), places[1])
     given = re.search(r"recovery_time_hard=(\d+)", text)
     hard = int(given[1]) if given else _DEFAULT_HARD_S
-    needed = PUBLISHED_S_PER_CLIENT * setup.cluster.file_system.clients
+    clients = setup.described.file_system.clients
+    needed = PUBLISHED_S_PER_CLIENT * clients
     if hard < needed:
-        yield (
-            f"{where}: recovery_time_hard is {hard} s, "
-            f"{counted(setup.cluster.file_system.clients, 'client')} need "
-            f"about {needed:,.0f} s"
-        )
-
-
-def _nids(words: list[str]) -> Iterator[str]:
-    for option in ("servicenode", "failnode", "mgsnode"):
-        for node in named_words(words, option):
-            yield from node.split(",")
+        yield f"{where}: recovery_time_hard is {hard} s, {counted(clients, 'client')} need about {needed:,.0f} s"
 
 
 def _client_mounts(setup: Setup) -> Iterator[tuple[list[str], str]]:
@@ -170,16 +145,13 @@ def _client_mounts(setup: Setup) -> Iterator[tuple[list[str], str]]:
             yield match[1].split(":"), match[2].partition("/")[0]
 
 
-@rule(
-    "network-of-lustre-mixed",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="A NID on another kind of network than the servers use is never reached: the target is not found after "
     "a take-over.",
     remedy="ADDRESS@NET as lctl list_nids says on each server.",
-    source=_MKFS,
+    source=MKFS,
 )
-def mixed_nets(setup: Setup) -> Iterator[str]:
+def network_of_lustre_mixed(setup: Setup) -> Iterator[str]:
     """Find targets whose servers differ, or are on different networks."""
     targets = list(made_targets(setup))
     servers = [
@@ -192,11 +164,9 @@ def mixed_nets(setup: Setup) -> Iterator[str]:
     kinds = set().union(*servers) if servers else set()
     if len(kinds) > 1:
         yield f"make-targets.sh: servers are on {' and '.join(sorted('+'.join(sorted(kind)) for kind in kinds))}"
-    known = {nid for words in targets for node in named_words(words, "servicenode") for nid in node.split(",")}
+    known = {nid for words in targets for nid in nids_of(words, "servicenode")}
     for words in targets:
-        strangers = [
-            nid for node in named_words(words, "mgsnode") for nid in node.split(",") if known and nid not in known
-        ]
+        strangers = [nid for nid in nids_of(words, "mgsnode") if known and nid not in known]
         if strangers and any("--mgs" in other for other in targets):
             yield f"make-targets.sh: {words[-1]} looks for the MGS on {', '.join(strangers)}, where it is never"
     sets = {frozenset(named_words(words, "servicenode")) for words in targets}
@@ -205,16 +175,13 @@ def mixed_nets(setup: Setup) -> Iterator[str]:
         yield "make-targets.sh: the targets name different servers"
 
 
-@rule(
-    "index-given-twice",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="The index is the target's identity in the file system: the second one with it is refused by the MGS, "
     "or takes its place.",
     remedy="--index=0, 1, 2, ... for the metadata targets, and the same for the OSTs.",
-    source=_MKFS,
+    source=MKFS,
 )
-def indexes(setup: Setup) -> Iterator[str]:
+def index_given_twice(setup: Setup) -> Iterator[str]:
     """Find targets without an index or with one that is taken, several MGS, and several file systems."""
     seen: dict[tuple[str, str, str], str] = {}
     managers = []
@@ -236,17 +203,13 @@ def indexes(setup: Setup) -> Iterator[str]:
         yield f"make-targets.sh: the targets are of {' and '.join(sorted(systems))}"
 
 
-@rule(
-    "target-made-below-drbd",
-    "error",
-    "lustre",
-    "drbd",
+@rule("lustre", "drbd").error(
     reason="A target that is made on the disk below DRBD is on one node only, and overwrites DRBD's metadata at "
     "its end.",
     remedy="mkfs.lustre ... /dev/drbdN",
     source=OWN,
 )
-def below(setup: Setup) -> Iterator[str]:
+def target_made_below_drbd(setup: Setup) -> Iterator[str]:
     """Find targets on the disk below DRBD, or on a device that DRBD does not have."""
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks}
     devices = {device for resource in setup.drbd for device in resource.devices}
@@ -257,48 +220,40 @@ def below(setup: Setup) -> Iterator[str]:
             yield f"make-targets.sh: {words[-1]} is no device of DRBD's configuration"
 
 
-@rule(
-    "clients-not-waited-for",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="Clients that are not waited for, or that get errors instead of waiting, lose what they had not written.",
     remedy="No failover.mode=failout, no abort_recov.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
-def not_waited_for(setup: Setup) -> Iterator[str]:
+def clients_not_waited_for(setup: Setup) -> Iterator[str]:
     """Find settings by which clients are not waited for."""
     for word in ("abort_recov", "failout"):
         if word in setup.lustre:
             yield f"make-targets.sh: {word}"
 
 
-@rule(
-    "recovery-given-up",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="With abort_recov every client is evicted at each take-over, and loses what it had not written.",
     remedy="Remove abort_recov from the mount options.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
-def aborted(setup: Setup) -> Iterator[str]:
+def recovery_given_up(setup: Setup) -> Iterator[str]:
     """Find mounts that abort the recovery of clients."""
     for primitive in setup.pacemaker.services:
         if any("abort_recov" in value for value in primitive.values.values()):
             yield f"cib: {primitive.id} mounts with abort_recov"
 
 
-@rule(
-    "client-knows-one-mgs",
-    "error",
-    "mounting",
+@rule("mounting").error(
     reason="A client that knows the MGS on one node cannot mount while that node is down.",
     remedy="mount -t lustre NID1:NID2:/FSNAME",
     source="https://wiki.lustre.org/Mounting_a_Lustre_File_System_on_Client_Nodes",
 )
-def client(setup: Setup) -> Iterator[str]:
+def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
     """Find clients that know one server only, another file system, or no server of the MGS."""
     made = [word.partition("=")[2] for words in made_targets(setup) for word in words if word.startswith("--fsname=")]
-    servers = {nid for words in made_targets(setup) if "--mgs" in words for nid in _nids(words)}
+    managers = [words for words in made_targets(setup) if "--mgs" in words]
+    servers = {nid for words in managers for nid in nids_of(words, "servicenode", "failnode", "mgsnode")}
     for nodes, name in _client_mounts(setup):
         if len(set(nodes)) < 2:
             yield f"mount-clients.sh: {':'.join(nodes)} is one server"
@@ -309,16 +264,13 @@ def client(setup: Setup) -> Iterator[str]:
                 yield f"mount-clients.sh: {nid} is no server of the MGS"
 
 
-@rule(
-    "pool-without-multihost",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="Nothing but multihost keeps a second node from importing a pool that is in use, which destroys it: ZFS "
     "has no other lock.",
     remedy="zpool create -o multihost=on ..., and a hostid of its own on each node (zgenhostid).",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolprops.7.html",
 )
-def no_multihost(setup: Setup) -> Iterator[str]:
+def pool_without_multihost(setup: Setup) -> Iterator[str]:
     """Find pools that are not protected against being imported twice."""
     for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         words = line.split()
@@ -326,17 +278,13 @@ def no_multihost(setup: Setup) -> Iterator[str]:
             yield f"make-targets.sh: {' '.join(words[:2])} {words[-1]} without -o multihost=on"
 
 
-@rule(
-    "targets-made-and-mounted-differ",
-    "error",
-    "lustre",
-    "pacemaker",
+@rule("lustre", "pacemaker").error(
     reason="A device holds one target, and what Pacemaker mounts must have been made: else one target overwrites "
     "another, or does not exist.",
     remedy="One device for each target, the same in make-targets.sh and in the CIB.",
-    source=_MKFS,
+    source=MKFS,
 )
-def made_and_mounted(setup: Setup) -> Iterator[str]:
+def targets_made_and_mounted_differ(setup: Setup) -> Iterator[str]:
     """Find devices on which two targets are made, and devices that Pacemaker mounts and nobody made."""
     made = [words[-1] for words in made_targets(setup) if words[0] == "mkfs.lustre"]
     for device in dict.fromkeys(made):
@@ -350,16 +298,12 @@ def made_and_mounted(setup: Setup) -> Iterator[str]:
             yield f"cib: {name} mounts {device}, which make-targets.sh does not make"
 
 
-@rule(
-    "management-server-after-its-targets",
-    "error",
-    "lustre",
-    "pacemaker",
+@rule("lustre", "pacemaker").error(
     reason="Targets register with the MGS: one that must be up before it never comes up.",
     remedy="Order the MGS first, as Optional.",
     source="https://wiki.lustre.org/Starting_and_Stopping_Lustre_Services",
 )
-def after_targets(setup: Setup) -> Iterator[str]:
+def management_server_after_its_targets(setup: Setup) -> Iterator[str]:
     """Find an MGS of its own that waits for other targets."""
     cib = setup.pacemaker
     alone = {words[-1] for words in made_targets(setup) if "--mgs" in words and "--mdt" not in words}
@@ -371,15 +315,12 @@ def after_targets(setup: Setup) -> Iterator[str]:
             yield f"cib: {order.then} waits for {order.first}"
 
 
-@rule(
-    "mounted-and-not-served",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The mount succeeds and the target does not start: Pacemaker sees nothing of it, and clients wait.",
     remedy="Remove nosvc; it is for work on the configuration of a target.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source=MOUNT_LUSTRE,
 )
-def unserved(setup: Setup) -> Iterator[str]:
+def mounted_and_not_served(setup: Setup) -> Iterator[str]:
     """Find targets that are mounted without being started."""
     for one in setup.pacemaker.services:
         if one.is_lustre and any("nosvc" in value.split(",") for value in one.values.values()):

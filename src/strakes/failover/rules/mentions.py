@@ -11,7 +11,7 @@ from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import slip
 from strakes.failover.rules.heartbeat import is_address, links_of, name_of, network_of, nodes_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, MULTIPATH, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 # Parameters that name something, by the kind of what they name.
@@ -95,15 +95,13 @@ def _of_words(text: str, where: str) -> Iterator[Mention]:
             yield Mention("iSCSI name", word, where)
 
 
-@rule(
-    "named-almost-like-another",
-    "warning",
+@rule().warning(
     reason="It is named once, and differs by a letter from what other places name: mostly one of the two is a slip, "
     "and what is meant is not there.",
     remedy="One name in all places; names that differ by more than a letter.",
     source=OWN,
 )
-def almost(setup: Setup) -> Iterator[str]:
+def named_almost_like_another(setup: Setup) -> Iterator[str]:
     """Find names that stand in one place and differ by a letter from one that stands in several."""
     places: dict[str, dict[str, set[str]]] = {}
     for mention in mentions_of(setup):
@@ -126,16 +124,13 @@ def _differ_in_a_word(name: str, other: str) -> bool:
     return all(min(map(len, pair)) >= _SHORTEST - 1 and sorted(pair)[1] != f"{sorted(pair)[0]}s" for pair in differing)
 
 
-@rule(
-    "masks-differ",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Two addresses of one network have two masks: with one of them answers go to the wrong card, or to the "
     "router.",
     remedy="cidr_netmask of the network, the same in all addresses on it.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
-def masks(setup: Setup) -> Iterator[str]:
+def masks_differ(setup: Setup) -> Iterator[str]:
     """Find addresses in one network with different masks, among themselves and in the description."""
     described = setup.cluster.networks if setup.cluster else ()
     known = [(ipaddress.ip_network(one.subnet), f"network {one.name} of cluster.toml") for one in described]
@@ -160,32 +155,25 @@ def masks(setup: Setup) -> Iterator[str]:
         known.append((interface.network, one.id))
 
 
-@rule(
-    "cluster-has-two-names",
-    "note",
-    "pacemaker",
-    "corosync",
+@rule("pacemaker", "corosync").note(
     reason="The name tells clusters apart, in locks of file systems and at the quorum device: two mean that one file "
     "is of another cluster.",
     remedy="Remove the property cluster-name; Pacemaker takes it from Corosync.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def two_names(setup: Setup) -> Iterator[str]:
+def cluster_has_two_names(setup: Setup) -> Iterator[str]:
     """Find a name of the cluster that differs between Pacemaker and Corosync."""
     given, own = setup.pacemaker.properties.get("cluster-name", ""), setup.membership.one("totem").get("cluster_name")
     if given and own and given != own:
         yield f"cib: cluster-name={given}, corosync.conf has {own}"
 
 
-@rule(
-    "card-watched-beside-the-one-used",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="The addresses are on other cards than the one that is watched: the service stays where its card is dead.",
     remedy="interface of ethmonitor, and nic of the addresses, with one name.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ethmonitor",
+    source=f"{AGENTS}/ethmonitor",
 )
-def cards(setup: Setup) -> Iterator[str]:
+def card_watched_beside_the_one_used(setup: Setup) -> Iterator[str]:
     """Find watched cards on which no address of a service is."""
     services = setup.pacemaker.services
     used = {one.values["nic"].partition(":")[0] for one in services if one.agent in ADDRESSES and one.values.get("nic")}
@@ -195,15 +183,12 @@ def cards(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} watches {card}, addresses are on {', '.join(sorted(used))}"
 
 
-@rule(
-    "alias-of-no-disk",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="multipath.conf gives the disks their names, and has none of that name: the device is not there.",
     remedy="alias in multipath.conf, and the name in /dev/mapper, with one spelling.",
-    source="https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html",
+    source=MULTIPATH,
 )
-def aliases(setup: Setup) -> Iterator[str]:
+def alias_of_no_disk(setup: Setup) -> Iterator[str]:
     """Find devices with a name that resembles an alias of multipath.conf, and is none."""
     known = set(re.findall(r"(?m)^\s*alias\s+\"?([\w.-]+)", setup.texts.get("etc/multipath.conf", "")))
     # Volume groups have a hyphen, encrypted devices a resource of their own.
@@ -216,16 +201,13 @@ def aliases(setup: Setup) -> Iterator[str]:
             yield f"{mention.where}: {mention.name}, multipath.conf has {', '.join(sorted(known)[:6])}"
 
 
-@rule(
-    "exported-to-nobody",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The export is for addresses of the cluster itself, or for the network on which DRBD copies: no client is "
     "there.",
     remedy="clientspec with the network of the clients.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
-def to_nobody(setup: Setup) -> Iterator[str]:
+def exported_to_nobody(setup: Setup) -> Iterator[str]:
     """Find exports that no client can mount."""
     own = {address for node in nodes_of(setup) for address in links_of(node).values()}
     own |= {one.values.get("ip", "") for one in setup.pacemaker.services}
@@ -238,17 +220,13 @@ def to_nobody(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has clientspec={given}"
 
 
-@rule(
-    "service-on-the-network-of-the-copies",
-    "warning",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").warning(
     reason="The address is on the network over which DRBD copies, mostly a cable between the two nodes: clients are on "
     "the other one.",
     remedy="ip of the clients' network.",
     source=OWN,
 )
-def on_the_cable(setup: Setup) -> Iterator[str]:
+def service_on_the_network_of_the_copies(setup: Setup) -> Iterator[str]:
     """Find addresses of services on a network that only DRBD and the heartbeat use."""
     for one in setup.pacemaker.services:
         address = _network(one.values.get("ip", "")) if one.agent in ADDRESSES else None
@@ -282,16 +260,13 @@ def _copying_only(setup: Setup) -> set[ipaddress.IPv4Network | ipaddress.IPv6Net
     return {network for text in copying if (network := _network(text))}
 
 
-@rule(
-    "nobody-tells-the-clients",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="With nfs_no_notify the server does not tell NFSv3 clients that it is new, and no nfsnotify does: they do "
     "not take their locks again.",
     remedy="nfsnotify with source_host behind the address, or remove nfs_no_notify.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsnotify",
+    source=f"{AGENTS}/nfsnotify",
 )
-def untold(setup: Setup) -> Iterator[str]:
+def nobody_tells_the_clients(setup: Setup) -> Iterator[str]:
     """Find NFS servers that leave it to another resource to tell the clients, which is not there."""
     services = setup.pacemaker.services
     for one in services:
@@ -303,16 +278,13 @@ def _bare(name: str) -> str:
     return re.sub(r"\d", "", name)
 
 
-@rule(
-    "unlike-its-siblings",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="All other resources of its kind are kept where an attribute of the node says that its network or disk is "
     "well; this one is not.",
     remedy="The same location rule for each of them.",
     source=OWN,
 )
-def unlike(setup: Setup) -> Iterator[str]:
+def unlike_its_siblings(setup: Setup) -> Iterator[str]:
     """Find one of several resources of an agent that lacks the rule which all others have."""
     cib = setup.pacemaker
     ruled: dict[str, set[str]] = {}

@@ -6,15 +6,14 @@ import ipaddress
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import combinations
 
 from strakes.failover.cib import Cib
-from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.fencing_devices import address_of
-from strakes.failover.rules.rule import OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
-# NFSv4's, where nobody changed it.
 # No bundle has more.
 _MOST_REPLICAS = 1000
 _EXPORTS = ("exportfs", "nfsserver")
@@ -23,55 +22,40 @@ _OF_THE_NETWORK = {"nfs": r"\S+:/\S*", "nfs4": r"\S+:/\S*", "cifs": r"//\S+", "c
 _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
 
 
-def _together(cib_group: tuple[Primitive, ...]) -> Iterator[tuple[Primitive, Primitive]]:
-    for number, earlier in enumerate(cib_group):
-        for later in cib_group[number + 1 :]:
-            yield earlier, later
-
-
-@rule(
-    "exported-before-mounted",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="What is exported or started before the file system is mounted is the empty directory below the mount "
     "point.",
     remedy="Members of the group in this order: file system, server, export, address.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
-def exported_early(setup: Setup) -> Iterator[str]:
+def exported_before_mounted(setup: Setup) -> Iterator[str]:
     """Find exports and services that start before their group's file system is mounted."""
     for group in setup.pacemaker.groups.values():
-        for earlier, later in _together(group):
+        for earlier, later in combinations(group, 2):
             if (earlier.agent in _EXPORTS or earlier.standard in ("systemd", "lsb", "service")) and later.is_mount:
                 yield f"cib: {earlier.id} starts before {later.id} is mounted"
 
 
-@rule(
-    "address-before-mount",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Clients that reach the address before the file system is there get errors, or stale handles, instead "
     "of waiting.",
     remedy="The address last in its group.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
-def address_early(setup: Setup) -> Iterator[str]:
+def address_before_mount(setup: Setup) -> Iterator[str]:
     """Find addresses that are up before their group's file system is mounted."""
     for group in setup.pacemaker.groups.values():
-        for earlier, later in _together(group):
+        for earlier, later in combinations(group, 2):
             if earlier.agent in ADDRESSES and later.is_mount:
                 yield f"cib: {earlier.id} is up before {later.id} is mounted"
 
 
-@rule(
-    "service-not-with-its-mount",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="An address or an export that is tied to nothing may run on the node that has not the file system.",
     remedy="One group, or a colocation with score INFINITY.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def loose(setup: Setup) -> Iterator[str]:
+def service_not_with_its_mount(setup: Setup) -> Iterator[str]:
     """Find addresses and exports that may run on another node than what they belong to."""
     cib = setup.pacemaker
     tied = {name for colocation in cib.colocations if colocation.score == _INFINITY for name, _ in colocation.resources}
@@ -84,16 +68,13 @@ def loose(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} is tied to no other resource"
 
 
-@rule(
-    "one-place-mounted-twice",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Two mounts on one directory hide each other; one device mounted by two resources may be mounted on "
     "both nodes.",
     remedy="Give each its own device and its own directory.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+    source=f"{AGENTS}/Filesystem",
 )
-def mounted_twice(setup: Setup) -> Iterator[str]:
+def one_place_mounted_twice(setup: Setup) -> Iterator[str]:
     """Find devices and directories that several resources mount."""
     seen: dict[tuple[str, str], str] = {}
     for primitive in setup.pacemaker.services:
@@ -106,15 +87,12 @@ def mounted_twice(setup: Setup) -> Iterator[str]:
                 yield f"cib: {other} and {primitive.id} have the {what} {value}"
 
 
-@rule(
-    "mounted-on-both-nodes",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A clone mounts the same ext4, XFS or ldiskfs on both nodes at once, which destroys it.",
     remedy="No clone; or a cluster file system (gfs2, ocfs2) with fencing.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+    source=f"{AGENTS}/Filesystem",
 )
-def cloned_mount(setup: Setup) -> Iterator[str]:
+def mounted_on_both_nodes(setup: Setup) -> Iterator[str]:
     """Find mounts on several nodes of a file system that allows only one."""
     for primitive in setup.pacemaker.services:
         cloned = primitive.clone and (primitive.is_mount or primitive.agent == "ZFS")
@@ -122,15 +100,12 @@ def cloned_mount(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} is in the clone {primitive.clone}"
 
 
-@rule(
-    "pool-imported-twice",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Two resources for one pool may import it on both nodes at once, which destroys it.",
     remedy="One resource for each pool; zpool set multihost=on POOL",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ZFS",
+    source=f"{AGENTS}/ZFS",
 )
-def forced_import(setup: Setup) -> Iterator[str]:
+def pool_imported_twice(setup: Setup) -> Iterator[str]:
     """Find pools that several resources import."""
     pools: dict[str, str] = {}
     for primitive in setup.pacemaker.services:
@@ -141,15 +116,12 @@ def forced_import(setup: Setup) -> Iterator[str]:
             yield f"cib: {other} and {primitive.id} have the pool {primitive.values.get('pool')}"
 
 
-@rule(
-    "acknowledged-before-written",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="With async the NFS server acknowledges what is only in its memory: a take-over loses it.",
     remedy="exportfs options=rw,sync",
     source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
 )
-def asynchronous(setup: Setup) -> Iterator[str]:
+def acknowledged_before_written(setup: Setup) -> Iterator[str]:
     """Find exports and mounts that acknowledge writes before they are on the disk."""
     for primitive in setup.pacemaker.services:
         options = primitive.values.get("options", "").split(",")
@@ -160,16 +132,13 @@ def asynchronous(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} mounts with {', '.join(risky)}"
 
 
-@rule(
-    "exports-collide",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Clients know a file system by its fsid: two with one are one to them. Outside of a mount there is "
     "nothing to take over.",
     remedy="fsid=N, another one for each export; the exported directory and nfs_shared_infodir on the mount.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+    source=f"{AGENTS}/exportfs",
 )
-def exports(setup: Setup) -> Iterator[str]:
+def exports_collide(setup: Setup) -> Iterator[str]:
     """Find exports that are on no mount, and identifiers of exports that are used twice."""
     cib = setup.pacemaker
     mounts = [one.mount_point for one in cib.services if one.is_mount and one.mount_point]
@@ -193,16 +162,13 @@ def exports(setup: Setup) -> Iterator[str]:
                 yield f"cib: {other} and {primitive.id} have fsid={number}"
 
 
-@rule(
-    "address-wrong",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="An address that two have, or that a node has of its own, answers from both: clients reach one or the "
     "other.",
     remedy="An address of its own for each service.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
-def address(setup: Setup) -> Iterator[str]:
+def address_wrong(setup: Setup) -> Iterator[str]:
     """Find service addresses that a node, a BMC, a container or another resource has."""
     rings = setup.membership.one("nodelist").all("node") if setup.corosync else []
     taken = {
@@ -239,15 +205,12 @@ def _bundled(cib: Cib) -> Iterator[tuple[str, str]]:
                 yield str(first + number), bundle.get("id", "")
 
 
-@rule(
-    "device-of-another-kind",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A file system of the network has no device, and one on a disk no server: the mount fails on every node.",
     remedy="device=SERVER:/DIRECTORY with fstype=nfs; device=/dev/... with the file system that is on it.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+    source=f"{AGENTS}/Filesystem",
 )
-def other_kind(setup: Setup) -> Iterator[str]:
+def device_of_another_kind(setup: Setup) -> Iterator[str]:
     """Find devices that are none of the kind of file system that they are said to have."""
     for one in setup.pacemaker.services:
         kind = one.values.get("fstype", "").lower()
@@ -261,16 +224,13 @@ def other_kind(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} mounts {one.device} with fstype={kind}"
 
 
-@rule(
-    "path-beside-its-pool",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="The pool moves to the other node, this path does not: what clients see, or the locks that they hold, stay "
     "behind.",
     remedy="A directory in the pool.",
     source=OWN,
 )
-def beside_pool(setup: Setup) -> Iterator[str]:
+def path_beside_its_pool(setup: Setup) -> Iterator[str]:
     """Find exports and states of NFS that lie outside of the pool in which others of their group lie."""
     for group in setup.pacemaker.groups.values():
         pools = [one for one in group if one.agent in ("ZFS", "zpool") and one.values.get("pool")]
@@ -287,16 +247,13 @@ def beside_pool(setup: Setup) -> Iterator[str]:
             yield from (f"cib: {name} has {path}" for name, path in paths if path not in inside)
 
 
-@rule(
-    "import-that-throws-away",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="zpool import -F, -X and -T go back to an older state: writes that clients hold for safe are thrown away at "
     "a take-over. With -N nothing is mounted, with readonly nothing can be written.",
     remedy='importargs="-d DIRECTORY"; only a person decides to go back.',
     source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-import.8.html",
 )
-def throws_away(setup: Setup) -> Iterator[str]:
+def import_that_throws_away(setup: Setup) -> Iterator[str]:
     """Find pools that are imported with the loss of their last writes."""
     for one in setup.pacemaker.services:
         words = one.values.get("importargs", "").split() if one.agent == "ZFS" else []

@@ -5,26 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import takewhile
 
 from strakes.failover.cib_values import is_true
 from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.layers import volume_groups, volume_named
 from strakes.failover.rules.mentions import mentions_of
-from strakes.failover.rules.rule import QDEVICE, SBD, rule
+from strakes.failover.rules.rule import AGENTS, MULTIPATH, QDEVICE, SBD, rule
 from strakes.failover.setup import Setup
 
-_MULTIPATH = "https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html"
 _LVM = "https://manpages.debian.org/bookworm/lvm2/lvm.conf.5.en.html"
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+p?|vd[a-z]+|hd[a-z])\d*")
 _REDUNDANT = re.compile(r"mirror|raidz[123]?|draid[123]?(:\S+)?")
 _FEWEST_WITHOUT = 3
 _NO_PLACE = re.compile(r"/dev/(?!(mapper|disk/by-[a-z-]+|zvol|md|drbd|vx|dm-|sd|nvme|loop)\b)\w+/?$")
-
-
-def _bare(setup: Setup, name: str) -> str:
-    """Return a file without its comments."""
-    return re.sub(r"(?m)#.*$", "", setup.texts.get(name, ""))
 
 
 def _inside(text: str, name: str) -> list[str]:
@@ -39,24 +34,21 @@ def _values(text: str) -> dict[str, str]:
 def _aliases(setup: Setup) -> list[tuple[str, str]]:
     """Return alias and WWID of each disk that multipath.conf names."""
     found = []
-    for block in _inside(_bare(setup, "etc/multipath.conf"), "multipath"):
+    for block in _inside(setup.bare("etc/multipath.conf"), "multipath"):
         values = _values(block)
         if values.get("alias") and values.get("wwid"):
             found.append((values["alias"], values["wwid"]))
     return found
 
 
-@rule(
-    "volumes-activated-beside-pacemaker",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="LVM-activate counts on what lvm.conf says: without a name of the system anybody activates the group.",
     remedy='system_id_source = "uname" in lvm.conf; auto_activation_volume_list without the shared groups.',
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
-def volumes(setup: Setup) -> Iterator[str]:
+def volumes_activated_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find groups of volumes that lvm.conf does not keep for one node."""
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvm.conf", ""))
+    text = setup.bare("etc/lvm/lvm.conf")
     source = re.search(r"\bsystem_id_source\s*=\s*\"(\w+)\"", text)
     listed = re.search(r"\bauto_activation_volume_list\s*=\s*\[([^\]]*)\]", text)
     for one in setup.pacemaker.services:
@@ -85,19 +77,16 @@ def volumes(setup: Setup) -> Iterator[str]:
             yield f"lvm.conf: auto_activation_volume_list has {group}, which {one.id} activates"
 
 
-@rule(
-    "disk-of-drbd-not-activated",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="By lvm.conf the volume below DRBD does not appear when the node starts: DRBD has no disk there, and the "
     "second copy is missing.",
     remedy="A filter that accepts the disks of that group and rejects /dev/drbd; its name in "
     "auto_activation_volume_list, and in volume_list.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-lvm.adoc",
 )
-def below_drbd(setup: Setup) -> Iterator[str]:
+def disk_of_drbd_not_activated(setup: Setup) -> Iterator[str]:
     """Find volumes below DRBD that LVM does not see, or that nobody activates."""
-    text = _bare(setup, "etc/lvm/lvm.conf")
+    text = setup.bare("etc/lvm/lvm.conf")
     disks = {volume[1] for one in setup.drbd for host in one.hosts for volume in host.volumes.values()}
     groups = sorted({volume_named(disk)[0] for disk in disks} - {""})
     by_pacemaker = {group for _, group, _ in volume_groups(setup.cib)} if setup.cib else set()
@@ -129,14 +118,12 @@ def _rejecting_all(text: str) -> Iterator[str]:
             yield name
 
 
-@rule(
-    "lvm-reads-nothing",
-    "error",
+@rule().error(
     reason="LVM refuses a file whose braces do not match: no command of it works, and no volume is activated.",
     remedy="Check with: lvmconfig --validate",
     source=_LVM,
 )
-def unbalanced(setup: Setup) -> Iterator[str]:
+def lvm_reads_nothing(setup: Setup) -> Iterator[str]:
     """Find files of LVM whose braces or brackets do not match."""
     for name in ("etc/lvm/lvm.conf", "etc/lvm/lvmlocal.conf"):
         text = re.sub(r"\"(?:[^\"\\\n]|\\.)*\"", "", re.sub(r"(?m)^([^\"\n#]*)#.*$", r"\1", setup.texts.get(name, "")))
@@ -147,18 +134,15 @@ def unbalanced(setup: Setup) -> Iterator[str]:
                 yield f"{name.removeprefix('etc/')}: {opened} {opening} and {closed} {closing}"
 
 
-@rule(
-    "multipath-against-fencing",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="fence_mpath writes the key that multipath.conf names; without one, or with the same on both nodes, nobody "
     "is kept out.",
     remedy="reservation_key in the defaults of multipath.conf, another one on each node.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/mpath/fence_mpath.py",
 )
-def multipath(setup: Setup) -> Iterator[str]:
+def multipath_against_fencing(setup: Setup) -> Iterator[str]:
     """Find fencing by reservations of multipath without its key."""
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/multipath.conf", ""))
+    text = setup.bare("etc/multipath.conf")
     of_file = re.compile(r"(?m)^\s*reservation_key\s+\"?((?:0x)?[0-9a-fA-F]+)\b")
     for device in setup.pacemaker.devices:
         if device.agent != "fence_mpath":
@@ -178,16 +162,14 @@ def multipath(setup: Setup) -> Iterator[str]:
             yield f"multipath.conf: reservation_key {one_key[1]} is for every node, {device.id} has {several}"
 
 
-@rule(
-    "disk-with-two-names",
-    "error",
+@rule().error(
     reason="One disk is taken for two: two targets, or two disks of a mirror, overwrite each other.",
     remedy="One alias for each disk: for each WWID in multipath.conf, for each path in vdev_id.conf.",
-    source=_MULTIPATH,
+    source=MULTIPATH,
 )
-def two_names(setup: Setup) -> Iterator[str]:
+def disk_with_two_names(setup: Setup) -> Iterator[str]:
     """Find disks with two aliases, and aliases of two disks."""
-    of_zfs = re.findall(r"(?m)^\s*alias\s+(\S+)\s+(\S+)", _bare(setup, "etc/zfs/vdev_id.conf"))
+    of_zfs = re.findall(r"(?m)^\s*alias\s+(\S+)\s+(\S+)", setup.bare("etc/zfs/vdev_id.conf"))
     for file, known in (("multipath.conf", _aliases(setup)), ("zfs/vdev_id.conf", of_zfs)):
         for column, what in ((1, "the disk"), (0, "the alias")):
             for value, times in Counter(pair[column] for pair in known).items():
@@ -196,16 +178,14 @@ def two_names(setup: Setup) -> Iterator[str]:
                     yield f"{file}: {what} {value} is {' and '.join(others)}"
 
 
-@rule(
-    "disk-hidden-from-multipath",
-    "error",
+@rule().error(
     reason="multipath leaves alone what its blacklist names: the aliases that the cluster uses do not appear.",
     remedy="Remove the line from the blacklist, or add the disks to blacklist_exceptions.",
-    source=_MULTIPATH,
+    source=MULTIPATH,
 )
-def hidden(setup: Setup) -> Iterator[str]:
+def disk_hidden_from_multipath(setup: Setup) -> Iterator[str]:
     """Find blacklists of all SCSI disks, or of a disk that has an alias."""
-    text = _bare(setup, "etc/multipath.conf")
+    text = setup.bare("etc/multipath.conf")
     known = _aliases(setup)
     excepted = re.search(r"\bblacklist_exceptions\s*\{\s*\w", text)
     listed = "\n".join(_inside(text, "blacklist"))
@@ -237,39 +217,34 @@ def hidden(setup: Setup) -> Iterator[str]:
             continue
 
 
-@rule(
-    "multipath-reads-it-otherwise",
-    "error",
+@rule().error(
     reason="multipathd then does something else than the file seems to say: sections are left out, or requests go to "
     "controllers that do not own the disk.",
     remedy="Check with: multipath -t; for arrays with ALUA: path_grouping_policy group_by_prio, prio alua.",
-    source=_MULTIPATH,
+    source=MULTIPATH,
 )
-def otherwise(setup: Setup) -> Iterator[str]:
+def multipath_reads_it_otherwise(setup: Setup) -> Iterator[str]:
     """Find braces that do not match, and groups of paths that take no notice of ALUA."""
     for name in setup.texts:
         if not re.fullmatch(r"etc/multipath(\.conf|/conf\.d/.*)", name):
             continue
-        text = re.sub(r'"[^"\n]*"', "", _bare(setup, name))
+        text = re.sub(r'"[^"\n]*"', "", setup.bare(name))
         if text.count("{") != text.count("}"):
             yield f"{name.removeprefix('etc/')}: {text.count('{')} braces are opened, {text.count('}')} are closed"
         for kind in ("defaults", "device", "overrides", "multipath"):
-            for block in _inside(_bare(setup, name), kind):
+            for block in _inside(setup.bare(name), kind):
                 values = _values(block)
                 alua = values.get("prio") == "alua" or values.get("hardware_handler", "").endswith(" alua")
                 if alua and values.get("path_grouping_policy") == "multibus":
                     yield f"{name.removeprefix('etc/')}: {kind} has path_grouping_policy multibus, and ALUA"
 
 
-@rule(
-    "volumes-shared-without-locks",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Only lvmlockd keeps two nodes from changing one group of volumes at a time.",
     remedy="activation_mode=exclusive; or vg_access_mode=lvmlockd with a file system for several nodes, such as GFS2.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
-def shared(setup: Setup) -> Iterator[str]:
+def volumes_shared_without_locks(setup: Setup) -> Iterator[str]:
     """Find groups that are activated on all nodes without lvmlockd."""
     for one in setup.pacemaker.services:
         mode = one.values.get("vg_access_mode", "")
@@ -277,20 +252,23 @@ def shared(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has activation_mode=shared and vg_access_mode={mode or '(none)'}"
 
 
+def _filter(setup: Setup) -> list[tuple[str, str]]:
+    """Return the rows of LVM's filter: a for accept or r for reject, and the pattern of disks."""
+    match = re.search(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", setup.bare("etc/lvm/lvm.conf"))
+    rows = re.findall(r"\"([ar])(.)(.*?)\2\"", match[1]) if match else []
+    return [(kind, pattern) for kind, _, pattern in rows]
+
+
 def _accepted(setup: Setup) -> list[str]:
     """Return the patterns of the disks that LVM's filter accepts, where it rejects all others."""
-    match = re.search(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", _bare(setup, "etc/lvm/lvm.conf"))
-    rows = re.findall(r"\"([ar])(.)(.*?)\2\"", match[1]) if match else []
-    rejects_rest = any(kind == "r" and pattern in (".*", "") for kind, _, pattern in rows)
-    return [pattern for kind, _, pattern in rows if kind == "a"] if rejects_rest else []
+    rows = _filter(setup)
+    rejects_rest = ("r", ".*") in rows or ("r", "") in rows
+    return [pattern for kind, pattern in rows if kind == "a" and rejects_rest]
 
 
 def _rejected_first(setup: Setup) -> list[str]:
     """Return the patterns of disks that LVM's filter rejects before it accepts any."""
-    match = re.search(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", _bare(setup, "etc/lvm/lvm.conf"))
-    rows = re.findall(r"\"([ar])(.)(.*?)\2\"", match[1]) if match else []
-    first = next((number for number, row in enumerate(rows) if row[0] == "a"), len(rows))
-    return [pattern for kind, _, pattern in rows[:first] if kind == "r"]
+    return [pattern for _, pattern in takewhile(lambda row: row[0] == "r", _filter(setup))]
 
 
 def _matches(pattern: str, device: str) -> bool:
@@ -300,15 +278,12 @@ def _matches(pattern: str, device: str) -> bool:
         return False
 
 
-@rule(
-    "disks-hidden-from-lvm",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="LVM's filter rejects every disk of multipath.conf: the group of volumes has no disk, on any node.",
     remedy="filter in lvm.conf that accepts the aliases, such as a|^/dev/mapper/san_.*|.",
     source=_LVM,
 )
-def no_disks(setup: Setup) -> Iterator[str]:
+def disks_hidden_from_lvm(setup: Setup) -> Iterator[str]:
     """Find filters of LVM that accept none of the disks with an alias, where LVM is used."""
     accepted, known = _accepted(setup), [f"/dev/mapper/{alias}" for alias, _ in _aliases(setup)]
     used = any(one.agent in ("LVM", "LVM-activate", "clvm") for one in setup.pacemaker.services)
@@ -319,15 +294,12 @@ def no_disks(setup: Setup) -> Iterator[str]:
         yield f"lvm.conf: the filter accepts {', '.join(accepted)}; multipath.conf has {', '.join(known[:6])}"
 
 
-@rule(
-    "disk-of-sbd-holds-data",
-    "error",
-    "sbd",
+@rule("sbd").error(
     reason="sbd writes its messages to the beginning of its disk: what is stored there is overwritten.",
     remedy="SBD_DEVICE with small disks that nothing else uses; check each with: sbd -d DISK dump",
     source=SBD,
 )
-def overwritten(setup: Setup) -> Iterator[str]:
+def disk_of_sbd_holds_data(setup: Setup) -> Iterator[str]:
     """Find disks of sbd that are made for data: LVM's filter accepts them, or other files name them."""
     devices = [device for device in setup.sbd.get("SBD_DEVICE", "").split(";") if device]
     accepted = [pattern for pattern in _accepted(setup) if re.search(r"\w{3}", pattern.replace("mapper", ""))]
@@ -341,19 +313,16 @@ def overwritten(setup: Setup) -> Iterator[str]:
 
 
 def _fences(setup: Setup, device: str) -> bool:
-    return any(device in value for one in (setup.cib.devices if setup.cib else ()) for value in one.values.values())
+    return any(device in value for one in setup.devices for value in one.values.values())
 
 
-@rule(
-    "pool-import-unguarded",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="multihost is what keeps a second node from importing a pool that is in use; in a directory without "
     "disks it finds no pool.",
     remedy="Remove -o multihost=off; -d /dev/disk/by-id or /dev/mapper.",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolprops.7.html",
 )
-def unguarded(setup: Setup) -> Iterator[str]:
+def pool_import_unguarded(setup: Setup) -> Iterator[str]:
     """Find imports that switch multihost off, or look for disks where none are."""
     for one in setup.pacemaker.services:
         arguments = one.values.get("importargs", "") if one.agent == "ZFS" else ""
@@ -362,32 +331,26 @@ def unguarded(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has importargs={arguments}"
 
 
-@rule(
-    "pool-acknowledges-what-it-lacks",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="With sync=disabled a pool says that data are on its disks while they are in memory: what clients were told "
     "is written is lost with the node.",
     remedy="Remove -O sync=disabled.",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zfsprops.7.html",
 )
-def acknowledged(setup: Setup) -> Iterator[str]:
+def pool_acknowledges_what_it_lacks(setup: Setup) -> Iterator[str]:
     """Find pools that do not write what they acknowledge."""
     for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         if line.strip().startswith("zpool create") and re.search(r"\bsync=disabled\b", line):
             yield f"make-targets.sh: {line.strip()[:70]} ... has sync=disabled"
 
 
-@rule(
-    "described-disk-doubtful",
-    "warning",
-    "description",
+@rule("description").warning(
     reason="Each node numbers its disks as it finds them, so that sda may be another disk after a start; and a pool "
     "without mirror or raidz is lost with its first disk.",
     remedy="Names in /dev/mapper or /dev/disk/by-id, and mirror, raidz2 or draid before them.",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolconcepts.7.html",
 )
-def doubtful(setup: Setup) -> Iterator[str]:
+def described_disk_doubtful(setup: Setup) -> Iterator[str]:
     """Find described disks with names that change, and pools of several disks without redundancy."""
     for target in setup.described.targets:
         disks = [word for word in target.vdevs if word.startswith("/dev/")]
@@ -399,17 +362,13 @@ def doubtful(setup: Setup) -> Iterator[str]:
             yield f"cluster.toml: {target.name} has {len(disks)} disks without mirror or raidz"
 
 
-@rule(
-    "started-by-nobody",
-    "error",
-    "units",
-    "corosync",
+@rule("units", "corosync").error(
     reason="Other units of the cluster are enabled and this one is not: after a start of the node the quorum device "
     "gives no vote, or Pacemaker runs without sbd, which then takes no poison.",
     remedy="systemctl enable UNIT on all nodes.",
     source=QDEVICE,
 )
-def by_nobody(setup: Setup) -> Iterator[str]:
+def started_by_nobody(setup: Setup) -> Iterator[str]:
     """Find programs that the configuration needs and that nothing starts at boot."""
     enabled = enabled_units(setup)
     if not {"pacemaker.service", "corosync.service"} & enabled:

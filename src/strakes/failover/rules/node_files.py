@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.lustre import made_targets, named_words
 from strakes.failover.rules.node_options import settings_of_nodes
+from strakes.failover.rules.node_row import SYSCTL, ZFS, SettingsOf
 from strakes.failover.rules.rule import OWN, QDEVICE, rule
 from strakes.failover.setup import Setup
 
@@ -45,47 +45,36 @@ _CLUSTER_UNITS = ("pacemaker", "corosync", "sbd", "corosync-qdevice", "drbd")
 _SYSTEMD = "https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html"
 _MODULES_THAT_SERVE = ("drbd", "zfs", "lustre", "lnet", "softdog", "gfs2", "dlm", "nfsd", "dm_multipath")
 _NOTHING_PROVED = re.compile(r"(/usr)?(/bin/)?(true|false)\b")
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """One option of a module or one setting of the kernel with the values that do harm, as a regular expression."""
-
-    name: str
-    bad: str
-    because: str
-
-
 _MODULE_SETTINGS = (
-    _Setting("softdog soft_noboot", "[1yY].*", "the watchdog bites and the node lives"),
-    _Setting("softdog soft_panic", "[1yY].*", "the node panics in place of a reset, and stands still"),
-    _Setting("zfs zfs_multihost_fail_intervals", "0", "a node that cannot write to the pool does not give it up"),
-    _Setting("zfs zfs_multihost_interval", r"\d{1,2}", "the least is 100 ms"),
-    _Setting("spl spl_hostid", "0|0x0+", "multihost does not work without a host id"),
-    _Setting("drbd usermode_helper", r"(?!.*drbdadm).*", "no handler is called, fence-peer neither"),
-    _Setting("drbd fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
-    _Setting("lnet accept", "none", "the node takes no connection over TCP: no client reaches it"),
-    _Setting("libcfs libcfs_panic_on_lbug", "0", "after an error of Lustre's own its threads hang, and nobody fences"),
-    _Setting("bonding miimon", "0", "the bond does not see that a link is gone"),
+    SettingsOf("module softdog").error("soft_noboot", "[1yY].*", "the watchdog bites and the node lives"),
+    SettingsOf("module softdog").error(
+        "soft_panic", "[1yY].*", "the node panics in place of a reset, and stands still"
+    ),
+    ZFS.error("zfs_multihost_fail_intervals", "0", "a node that cannot write to the pool does not give it up"),
+    ZFS.error("zfs_multihost_interval", r"\d{1,2}", "the least is 100 ms"),
+    SettingsOf("module spl").error("spl_hostid", "0|0x0+", "multihost does not work without a host id"),
+    SettingsOf("module drbd").error("usermode_helper", r"(?!.*drbdadm).*", "no handler is called, fence-peer neither"),
+    SettingsOf("module drbd").error("fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
+    SettingsOf("module lnet").error("accept", "none", "the node takes no connection over TCP: no client reaches it"),
+    SettingsOf("module libcfs").error(
+        "libcfs_panic_on_lbug", "0", "after an error of Lustre's own its threads hang, and nobody fences"
+    ),
+    SettingsOf("module bonding").error("miimon", "0", "the bond does not see that a link is gone"),
 )
 _KERNEL_SETTINGS = (
-    _Setting(r"net\.ipv4\.conf\..*\.arp_ignore", "8", "nobody is told where an address of the cluster is"),
-    _Setting(r"vm\.min_free_kbytes", r"\d{9,}", "so many KiB that no memory is left for programs"),
-    _Setting(r"kernel\.sched_rt_runtime_us", "0", "Corosync and sbd get no time of a processor"),
+    SYSCTL.error(r"net\.ipv4\.conf\..*\.arp_ignore", "8", "nobody is told where an address of the cluster is"),
+    SYSCTL.error(r"vm\.min_free_kbytes", r"\d{9,}", "so many KiB that no memory is left for programs"),
+    SYSCTL.error(r"kernel\.sched_rt_runtime_us", "0", "Corosync and sbd get no time of a processor"),
 )
 
 
-@rule(
-    "started-beside-pacemaker",
-    "error",
-    "units",
-    "pacemaker",
+@rule("units", "pacemaker").error(
     reason="systemd starts it at boot on every node: it runs twice, or on a node that was told to wait, before anybody "
     "is fenced.",
     remedy="systemctl disable UNIT on all nodes; Pacemaker starts it.",
     source=OWN,
 )
-def started(setup: Setup) -> Iterator[str]:
+def started_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find enabled units that start what Pacemaker starts."""
     enabled = enabled_units(setup)
     found = set()
@@ -97,16 +86,13 @@ def started(setup: Setup) -> Iterator[str]:
     yield from sorted(found)
 
 
-@rule(
-    "cluster-program-held-back",
-    "error",
-    "units",
+@rule("units").error(
     reason="Pacemaker must end by itself, and Corosync and sbd need the processor at once: a node that is killed in "
     "its stop, or that is late, is fenced.",
     remedy="Remove the line from the drop-in file; the unit as it is delivered is right.",
     source=_SYSTEMD,
 )
-def held_back(setup: Setup) -> Iterator[str]:
+def cluster_program_held_back(setup: Setup) -> Iterator[str]:
     """Find drop-in files that kill or slow down the programs of the cluster."""
     for name, text in setup.units.items():
         # Pacemaker starts after this target.
@@ -130,36 +116,32 @@ def held_back(setup: Setup) -> Iterator[str]:
                 yield f"systemd: {program} has {key}={value}"
 
 
-@rule(
-    "module-setting-harmful",
-    "error",
+@rule().error(
     reason="A module that is loaded so, or not at all, does not do what the cluster counts on.",
     remedy="Remove the line from /etc/modprobe.d.",
     source="https://www.kernel.org/doc/html/latest/watchdog/watchdog-parameters.html",
 )
-def modules(setup: Setup) -> Iterator[str]:
+def module_setting_harmful(setup: Setup) -> Iterator[str]:
     """Find options of modules that take away what the cluster counts on, and modules that cannot be loaded."""
     for given in settings_of_nodes(setup):
         for row in _MODULE_SETTINGS:
-            if f"module {row.name}" == f"{given.table} {given.name}" and re.fullmatch(row.bad, given.value):
-                yield f"{given.file}: {row.name}={given.value}: {row.because}"
+            if given.fits(row.table, row.names, row.bad):
+                yield f"{given.file}: {row.table.removeprefix('module ')} {row.names}={given.value}: {row.because}"
     for module, command in re.findall(r"(?m)^\s*install\s+(\S+)[ \t]+(.*)$", setup.modules):
         if module.replace("-", "_") in _MODULES_THAT_SERVE and _NOTHING_PROVED.match(command.strip()):
             yield f"modprobe.d: {module} is never loaded"
 
 
-@rule(
-    "kernel-setting-harmful",
-    "error",
+@rule().error(
     reason="The kernel of the node then works against the cluster.",
     remedy="Remove the line from /etc/sysctl.d.",
     source="https://www.kernel.org/doc/html/latest/networking/ip-sysctl.html",
 )
-def kernel(setup: Setup) -> Iterator[str]:
+def kernel_setting_harmful(setup: Setup) -> Iterator[str]:
     """Find settings of the kernel that work against the cluster."""
     for given in settings_of_nodes(setup):
-        for row in _KERNEL_SETTINGS if given.table == "sysctl" else ():
-            if re.fullmatch(row.name, given.name) and re.fullmatch(row.bad, given.value):
+        for row in _KERNEL_SETTINGS:
+            if given.fits(row.table, row.names, row.bad):
                 yield f"{given.file}: {given.name}={given.value}: {row.because}"
     if setup.drbd and setup.sysctl.get("kernel.hung_task_panic") == "1":
         yield "sysctl: kernel.hung_task_panic=1: a write that waits for fencing makes the survivor panic"
@@ -169,16 +151,13 @@ def kernel(setup: Setup) -> Iterator[str]:
         yield from (f"sysctl: {name}=1, and Corosync has IPv6 addresses" for name in off if ".lo." not in name)
 
 
-@rule(
-    "probe-that-proves-nothing",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="A command that always fails or always succeeds, or asks this node itself, says nothing about who is cut "
     "off: the vote goes to the wrong side, or to nobody.",
     remedy="exec_NAME: /usr/bin/ping -q -c 1 GATEWAY",
     source=QDEVICE,
 )
-def probe(setup: Setup) -> Iterator[str]:
+def probe_that_proves_nothing(setup: Setup) -> Iterator[str]:
     """Find heuristics of the quorum device that do not tell one side from the other."""
     own = {
         value
@@ -186,7 +165,7 @@ def probe(setup: Setup) -> Iterator[str]:
         for key, value in node.settings
         if re.fullmatch(r"ring\d_addr|name", key)
     }
-    moving = {one.values.get("ip", "") for one in setup.cib.services} - {""} if setup.cib else set()
+    moving = {one.values.get("ip", "") for one in setup.services} - {""}
     for device in setup.membership.one("quorum").all("device"):
         for key, command in device.one("heuristics").settings:
             words = command.split()
@@ -198,17 +177,13 @@ def probe(setup: Setup) -> Iterator[str]:
                 yield f"corosync.conf: {key}: {command}"
 
 
-@rule(
-    "target-on-nodes-of-others",
-    "error",
-    "lustre",
-    "pacemaker",
+@rule("lustre", "pacemaker").error(
     reason="Targets with the same servers must be able to start on the same nodes: where one may also run, clients "
     "do not look for it.",
     remedy="The nodes of --servicenode and of the location constraints of a target must be the same.",
     source="https://wiki.lustre.org/Creating_the_Lustre_Object_Storage_Services_(OSS)",
 )
-def other_nodes(setup: Setup) -> Iterator[str]:
+def target_on_nodes_of_others(setup: Setup) -> Iterator[str]:
     """Find targets made for the same servers that Pacemaker may start on different nodes."""
     cib = setup.pacemaker
     opt_in = cib.properties.get("symmetric-cluster", "true").lower() in ("false", "no", "off", "0")

@@ -40,6 +40,10 @@ class Given:
     name: str
     value: str
 
+    def fits(self, table: str, name: str, value: str) -> bool:
+        """Tell whether the table, the name and the value are as these regular expressions say."""
+        return all(map(re.fullmatch, (table, name, value), (self.table, self.name, self.value)))
+
 
 def _ini(text: str) -> Iterator[tuple[str, str, str]]:
     section = ""
@@ -90,7 +94,7 @@ def _of_all_cards(name: str) -> str:
 
 def _mounts(setup: Setup) -> Iterator[Given]:
     """Yield the mount options of file systems whose options are known."""
-    for one in setup.cib.services if setup.cib else ():
+    for one in setup.services:
         options = one.values.get("options", "") if one.agent == "Filesystem" else ""
         kind = one.values.get("fstype", "")
         if options_of(f"mount options {kind}") or kind == "lustre":
@@ -125,14 +129,12 @@ def _known(table: str) -> tuple[str, ...]:
     return (table,)
 
 
-@rule(
-    "node-option-misspelt",
-    "error",
+@rule().error(
     reason="The program ignores a name that it does not know, or refuses the file: what was meant is not set.",
     remedy="Write it as the manual page of the file does.",
     source=_SYSTEMD,
 )
-def misspelt(setup: Setup) -> Iterator[str]:
+def node_option_misspelt(setup: Setup) -> Iterator[str]:
     """Find names in the files of a node that resemble a known one."""
     modules = modules_known()
     for module in re.findall(r"(?m)^\s*options\s+(\S+)", setup.modules):
@@ -148,14 +150,12 @@ def misspelt(setup: Setup) -> Iterator[str]:
             yield f"{file}: the section {section}, which may mean {other}"
 
 
-@rule(
-    "node-value-not-taken",
-    "error",
+@rule().error(
     reason="The program takes its default in place of a value that it does not understand, or does not start.",
     remedy="Write what the option takes.",
     source=_SYSTEMD,
 )
-def not_taken(setup: Setup) -> Iterator[str]:
+def node_value_not_taken(setup: Setup) -> Iterator[str]:
     """Find values in the files of a node that the program does not take."""
     for given in settings_of_nodes(setup):
         option = options_of(*_known(given.table)).get(given.name)
@@ -170,50 +170,38 @@ def _harm(setup: Setup, severity: Severity) -> Iterator[str]:
         if row.severity != severity or not uses(setup, row.only_with):
             continue
         for given in settings:
-            if (
-                re.fullmatch(row.table, given.table)
-                and re.fullmatch(row.names, given.name)
-                and re.fullmatch(row.bad, given.value)
-            ):
+            if given.fits(row.table, row.names, row.bad):
                 yield f"{given.file}: {given.name}={given.value}: {row.because}"
 
 
-@rule(
-    "node-setting-doubtful",
-    "warning",
+@rule().warning(
     reason="The node then does less for the cluster than it could, or recovers later.",
     remedy="Remove the line; the default is right.",
     source=OWN,
 )
-def doubtful(setup: Setup) -> Iterator[str]:
+def node_setting_doubtful(setup: Setup) -> Iterator[str]:
     """Find settings of a node that are seldom meant in a cluster."""
     yield from _harm(setup, "warning")
 
 
-@rule(
-    "node-setting-harmful",
-    "error",
+@rule().error(
     reason="The node then works against the cluster.",
     remedy="Remove the line, or write what does no harm: HandlePowerKey=ignore, threads=64, Restart=no.",
     source=OWN,
 )
-def harmful(setup: Setup) -> Iterator[str]:
+def node_setting_harmful(setup: Setup) -> Iterator[str]:
     """Find settings of a node that work against the cluster."""
     yield from _harm(setup, "error")
-    managed = (
-        {one.agent.removesuffix(".service") for one in setup.cib.services if one.standard == "systemd"}
-        if setup.cib
-        else set()
-    )
+    managed = {one.agent.removesuffix(".service") for one in setup.services if one.standard == "systemd"}
     for given in settings_of_nodes(setup):
         unit = given.file.rpartition("system/")[2].partition(".service")[0]
         restarts = given.name == "Restart" and given.value in ("always", "on-failure", "on-abnormal")
         if given.table == "unit Service" and restarts and unit in managed:
             yield f"{given.file}: {given.name}={given.value}: systemd restarts what Pacemaker stopped or fenced"
     yield from _bound_to_one(setup)
-    text = re.sub(r"(?m)[#!].*$", "", setup.texts.get("etc/multipath.conf", ""))
+    text = setup.bare("etc/multipath.conf", "#!")
     all_of_them = re.search(r'\bblacklist\s*\{[^}]*\b(devnode|wwid)\s+"?(\.\*|\*|\^?\.\*\$?)"?\s*$', text, re.M)
-    used = [one for one in setup.cib.services if one.device.startswith("/dev/mapper/")] if setup.cib else []
+    used = [one for one in setup.services if one.device.startswith("/dev/mapper/")]
     if all_of_them and used and "blacklist_exceptions" not in text:
         yield f"multipath.conf: blacklist has all disks, and {used[0].id} needs {used[0].device}"
 
@@ -248,14 +236,12 @@ _ORDERED = (
 )
 
 
-@rule(
-    "node-limits-reversed",
-    "warning",
+@rule().warning(
     reason="One is the limit of the other: as they stand, one of the two does nothing.",
     remedy="Exchange them, or remove both; the defaults are right.",
     source=OWN,
 )
-def reversed_limits(setup: Setup) -> Iterator[str]:
+def node_limits_reversed(setup: Setup) -> Iterator[str]:
     """Find a least that is above the most, and other numbers of one program in the wrong order."""
     numbers: dict[tuple[str, str, str], int] = {}
     for given in settings_of_nodes(setup):
@@ -279,15 +265,13 @@ def reversed_limits(setup: Setup) -> Iterator[str]:
             yield f"sysctl: {name}={value}: the least, the default and the most are not in this order"
 
 
-@rule(
-    "port-given-twice",
-    "error",
+@rule().error(
     reason="Two services of NFS cannot listen on one port: the second one does not start, or takes another port that "
     "the firewall does not let through.",
     remedy="One port for each of nfsd, mountd, statd and lockd in nfs.conf.",
     source="https://manpages.debian.org/bookworm/nfs-common/nfs.conf.5.en.html",
 )
-def one_port(setup: Setup) -> Iterator[str]:
+def port_given_twice(setup: Setup) -> Iterator[str]:
     """Find ports that two sections of nfs.conf have."""
     users: dict[str, dict[str, None]] = {}
     for given in settings_of_nodes(setup):
@@ -300,16 +284,13 @@ def one_port(setup: Setup) -> Iterator[str]:
             yield f"nfs.conf: port {port} is given to {' and '.join(sections)}"
 
 
-@rule(
-    "disks-over-the-network-not-there",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A node that restarts does not log in by itself, or does not notice that its target is gone: its disks are "
     "not there when the cluster needs them.",
     remedy="node.startup = automatic, or a resource of ocf:heartbeat:iscsi; noop_out_interval and noop_out_timeout 5",
     source="https://github.com/open-iscsi/open-iscsi/blob/master/README",
 )
-def not_logged_in(setup: Setup) -> Iterator[str]:
+def disks_over_the_network_not_there(setup: Setup) -> Iterator[str]:
     """Find iSCSI that nobody logs in to at boot, and that does not ask whether its target is there."""
     given = setup.settings_of("etc/iscsi/iscsid.conf")
     agents = {one.agent for one in setup.pacemaker.services}

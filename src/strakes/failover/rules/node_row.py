@@ -19,15 +19,40 @@ class NodeRow:
     names: str
     bad: str
     because: str
-    severity: Severity = "error"
-    only_with: str = ""
+    severity: Severity
+    only_with: str
+
+
+@dataclass(frozen=True)
+class SettingsOf:
+    """Makes rows about the settings of one table: their names, the values that do harm, and what then happens."""
+
+    table: str
+
+    def error(self, names: str, bad: str, because: str, only_with: str = "") -> NodeRow:
+        """Make a row about what works against the cluster."""
+        return NodeRow(self.table, names, bad, because, "error", only_with)
+
+    def warning(self, names: str, bad: str, because: str, only_with: str = "") -> NodeRow:
+        """Make a row about what does less for the cluster than it could."""
+        return NodeRow(self.table, names, bad, because, "warning", only_with)
+
+
+# Tables that many rows are about.
+SYSCTL = SettingsOf("sysctl")
+LCTL = SettingsOf("lctl")
+ZFS = SettingsOf("module zfs")
+KERNEL_LINE = SettingsOf("kernel command line")
+LVM = SettingsOf("lvm.conf global")
+MULTIPATH = SettingsOf("multipath.conf defaults")
+DATASET = SettingsOf("dataset")
 
 
 def uses(setup: Setup, what: str) -> bool:
     """Tell whether the setup uses what a row is about."""
-    agents = {one.agent for one in setup.cib.services} if setup.cib else set()
-    devices = {one.agent for one in setup.cib.devices} if setup.cib else set()
-    lustre = bool(setup.lustre or setup.lnet) or any(one.is_lustre for one in (setup.cib.services if setup.cib else ()))
+    agents = {one.agent for one in setup.services}
+    devices = {one.agent for one in setup.devices}
+    lustre = bool(setup.lustre or setup.lnet) or any(one.is_lustre for one in setup.services)
     return {
         "": True,
         "sbd": bool(setup.sbd),

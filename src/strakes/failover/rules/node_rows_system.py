@@ -2,297 +2,218 @@
 
 from __future__ import annotations
 
-from strakes.failover.rules.node_row import NO, YES, NodeRow
+from strakes.failover.rules.node_row import DATASET, KERNEL_LINE, LCTL, MULTIPATH, NO, SYSCTL, YES, ZFS, SettingsOf
 
 _CLUSTER = "pacemaker|corosync|sbd|corosync-qdevice|multipathd|iscsid|iscsi|open-iscsi|drbd"
+_SERVICE = SettingsOf(f"unit Service of ({_CLUSTER})")
 _MODULES = r"drbd|zfs|spl|lustre|lnet|ldiskfs|ko2iblnd|ksocklnd|dm_multipath|nfsd|bonding|iscsi_tcp|softdog"
 SYSTEM_ROWS = (
     # The kernel.
-    NodeRow(
-        "sysctl",
+    SYSCTL.warning(
         r"vm\.dirty_writeback_centisecs",
         "0",
         "what is written stays in memory until somebody asks for it: a take-over loses more",
-        "warning",
     ),
-    NodeRow(
-        "sysctl",
+    SYSCTL.error(
         r"net\.ipv[46]\.neigh\.\S+\.gc_thresh[23]",
         r"\d{1,2}|1[01]\d",
         "nodes and clients beyond so many are not reached",
     ),
-    NodeRow("sysctl", r"kernel\.panic_on_warn", "1", "the node goes down for a mere warning of its kernel", "warning"),
-    NodeRow("sysctl", r"kernel\.(soft_)?watchdog", "0", "a processor that hangs is not noticed", "warning"),
-    NodeRow(
-        "sysctl",
-        r"fs\.nfs\.nlm_grace_period",
-        "[1-9]",
-        "clients have no time to get their locks back after a take-over",
+    SYSCTL.warning(r"kernel\.panic_on_warn", "1", "the node goes down for a mere warning of its kernel"),
+    SYSCTL.warning(r"kernel\.(soft_)?watchdog", "0", "a processor that hangs is not noticed"),
+    SYSCTL.error(
+        r"fs\.nfs\.nlm_grace_period", "[1-9]", "clients have no time to get their locks back after a take-over"
     ),
-    NodeRow("sysctl", r"fs\.file-max|kernel\.(pid_max|threads-max)", r"\d{1,4}", "so few that services do not start"),
-    NodeRow(
-        "sysctl",
+    SYSCTL.error(r"fs\.file-max|kernel\.(pid_max|threads-max)", r"\d{1,4}", "so few that services do not start"),
+    SYSCTL.error(
         r"net\.netfilter\.nf_conntrack_max",
         r"\d{1,4}",
         "connections beyond so many are dropped, those of the cluster too",
     ),
-    NodeRow(
-        "sysctl",
+    SYSCTL.warning(
         r"net\.netfilter\.nf_conntrack_tcp_loose",
         "0",
         "after a take-over the new node drops the connections that clients still have",
-        "warning",
     ),
-    NodeRow(
-        "sysctl",
+    SYSCTL.warning(
         r"dev\.raid\.speed_limit_max",
         r"\d{1,4}",
         "a broken disk is rebuilt in weeks, and a second one breaks meanwhile",
-        "warning",
     ),
-    NodeRow("sysctl", r"net\.core\.[rw]mem_max", r"\d{1,5}", "a burst of packets is lost", "warning"),
-    NodeRow("sysctl", r"net\.core\.somaxconn", r"\d{1,2}", "clients that come back together are refused", "warning"),
-    NodeRow("sysctl", r"vm\.min_free_kbytes", r"\d{1,4}", "no memory is left for packets when it is short", "warning"),
-    NodeRow("sysctl", r"net\.ipv4\.tcp_tw_recycle", "1", "clients behind one address are refused", "warning"),
-    NodeRow(
-        "sysctl",
+    SYSCTL.warning(r"net\.core\.[rw]mem_max", r"\d{1,5}", "a burst of packets is lost"),
+    SYSCTL.warning(r"net\.core\.somaxconn", r"\d{1,2}", "clients that come back together are refused"),
+    SYSCTL.warning(r"vm\.min_free_kbytes", r"\d{1,4}", "no memory is left for packets when it is short"),
+    SYSCTL.warning(r"net\.ipv4\.tcp_tw_recycle", "1", "clients behind one address are refused"),
+    SYSCTL.warning(
         r"vm\.zone_reclaim_mode",
         r"[1-7]",
         "servers wait for memory of one processor while others have some",
-        "warning",
-        "lustre",
+        only_with="lustre",
     ),
     # Modules.
-    NodeRow(
-        "module zfs",
+    ZFS.error(
         "zfs_multihost_import_intervals",
         "[0-4]",
         "a pool that is in use is not watched long enough before it is imported",
     ),
-    NodeRow(
-        "module zfs",
-        "zfs_multihost_fail_intervals",
-        "1",
-        "one slow write of the disks stops the pool",
-        "warning",
+    ZFS.warning("zfs_multihost_fail_intervals", "1", "one slow write of the disks stops the pool"),
+    SettingsOf("module drbd").error("allow_oos", YES, "a copy that is out of date may become primary"),
+    SettingsOf("module ipmi_watchdog").error(
+        "action", "none", "the watchdog bites and the node lives", only_with="sbd"
     ),
-    NodeRow("module drbd", "allow_oos", YES, "a copy that is out of date may become primary"),
-    NodeRow("module ipmi_watchdog", "action", "none", "the watchdog bites and the node lives", only_with="sbd"),
-    NodeRow("module scsi_mod", "max_luns", "[1-7]", "disks of the storage beyond so many do not appear"),
-    NodeRow("module scsi_mod", "scan", "none|manual", "disks of the storage do not appear"),
-    NodeRow("module nvme_core", "io_timeout", r"\d{4,}", "a request to a dead disk waits for ever", "warning"),
-    NodeRow(
-        "module bonding",
-        "downdelay|miimon|updelay",
-        r"\d{5,}",
-        "a dead cable is noticed later than the nodes give each other up",
+    SettingsOf("module scsi_mod").error("max_luns", "[1-7]", "disks of the storage beyond so many do not appear"),
+    SettingsOf("module scsi_mod").error("scan", "none|manual", "disks of the storage do not appear"),
+    SettingsOf("module nvme_core").warning("io_timeout", r"\d{4,}", "a request to a dead disk waits for ever"),
+    SettingsOf("module bonding").error(
+        "downdelay|miimon|updelay", r"\d{5,}", "a dead cable is noticed later than the nodes give each other up"
     ),
-    NodeRow(
-        "module bonding",
-        "num_grat_arp|num_unsol_na",
-        "0",
-        "after a change of cards nobody on the network learns of it",
-        "warning",
+    SettingsOf("module bonding").warning(
+        "num_grat_arp|num_unsol_na", "0", "after a change of cards nobody on the network learns of it"
     ),
-    NodeRow(
-        "module (ksocklnd|ko2iblnd)",
-        "sock_timeout|timeout",
-        r"\d",
-        "a server that is busy for seconds loses its connections",
+    SettingsOf("module (ksocklnd|ko2iblnd)").error(
+        "sock_timeout|timeout", r"\d", "a server that is busy for seconds loses its connections"
     ),
-    NodeRow("module ksocklnd", "keepalive_idle", "0", "a client that died is noticed by nobody", "warning"),
-    NodeRow("module lockd", "nlm_grace_period", "[1-9]", "clients have no time to get their locks back"),
-    NodeRow("module md_mod", "start_dirty_degraded", YES, "an array with holes is served as a good one", "warning"),
+    SettingsOf("module ksocklnd").warning("keepalive_idle", "0", "a client that died is noticed by nobody"),
+    SettingsOf("module lockd").error("nlm_grace_period", "[1-9]", "clients have no time to get their locks back"),
+    SettingsOf("module md_mod").warning("start_dirty_degraded", YES, "an array with holes is served as a good one"),
     # The command line of the kernel, and the menu before it.
-    NodeRow("kernel command line", "multipath", "off", "no disk over several paths appears"),
-    NodeRow("kernel command line", "nompath", "", "no disk over several paths appears"),
-    NodeRow(
-        "kernel command line",
-        r"systemd\.unit",
-        r"(rescue|emergency)\S*|runlevel1\.target",
-        "the node starts for repairs, and joins nobody",
+    KERNEL_LINE.error("multipath", "off", "no disk over several paths appears"),
+    KERNEL_LINE.error("nompath", "", "no disk over several paths appears"),
+    KERNEL_LINE.error(
+        r"systemd\.unit", r"(rescue|emergency)\S*|runlevel1\.target", "the node starts for repairs, and joins nobody"
     ),
-    NodeRow("kernel command line", r"single|emergency|rescue|rd\.break", ".*", "the node waits for a person"),
-    NodeRow("kernel command line", r"init", ".+", "the node starts another program in place of systemd"),
-    NodeRow(
-        "kernel command line",
-        r"systemd\.mask",
-        r"(pacemaker|corosync|sbd|multipathd|iscsid)\S*",
-        "a program of the cluster cannot be started",
+    KERNEL_LINE.error(r"single|emergency|rescue|rd\.break", ".*", "the node waits for a person"),
+    KERNEL_LINE.error(r"init", ".+", "the node starts another program in place of systemd"),
+    KERNEL_LINE.error(
+        r"systemd\.mask", r"(pacemaker|corosync|sbd|multipathd|iscsid)\S*", "a program of the cluster cannot be started"
     ),
-    NodeRow(
-        "kernel command line",
+    KERNEL_LINE.error(
         r"module_blacklist|modprobe\.blacklist|rd\.driver\.blacklist",
         rf"(.*,)?({_MODULES})(,.*)?",
         "a module that the cluster needs is not loaded",
     ),
-    NodeRow("kernel command line", "nowatchdog", ".*", "a processor that hangs is not noticed", "warning"),
-    NodeRow(
-        "boot menu",
+    KERNEL_LINE.warning("nowatchdog", ".*", "a processor that hangs is not noticed"),
+    SettingsOf("boot menu").error(
         "GRUB_(RECORDFAIL_)?TIMEOUT",
         r"-\d+",
         "the menu waits for a person: a node that was powered off does not come back",
     ),
-    NodeRow(
-        "boot menu",
+    SettingsOf("boot menu").warning(
         "GRUB_(RECORDFAIL_|HIDDEN_)?TIMEOUT",
         r"[1-9]\d{2,}",
         "the menu waits for minutes: a node comes back so much later",
-        "warning",
     ),
     # systemd.
-    NodeRow(
-        "logind.conf Login",
+    SettingsOf("logind.conf Login").error(
         "IdleAction|HandleLidSwitch|HandleSuspendKey",
         r"poweroff|reboot|halt|kexec|suspend|hibernate|hybrid-sleep|suspend-then-hibernate",
         "the node sleeps or stops when nobody types: the others power it off",
     ),
-    NodeRow(
-        "system.conf Manager",
-        "DefaultTimeoutStartSec",
-        r"[1-9]s?",
-        "services that need longer to start are ended",
+    SettingsOf("system.conf Manager").error(
+        "DefaultTimeoutStartSec", r"[1-9]s?", "services that need longer to start are ended"
     ),
-    NodeRow("system.conf Manager", "CrashShell", YES, "after a crash the node stands still, powered on", "warning"),
-    NodeRow(
-        "system.conf Manager",
+    SettingsOf("system.conf Manager").warning("CrashShell", YES, "after a crash the node stands still, powered on"),
+    SettingsOf("system.conf Manager").error(
         "DefaultTasksMax|DefaultLimitNOFILE|DefaultLimitNPROC",
         r"\d{1,3}(:\d{1,3})?",
         "so few that services do not start",
     ),
-    NodeRow("journald.conf Journal", "Storage", "none", "after a failure nobody can tell what happened", "warning"),
-    NodeRow(
-        f"unit Unit of ({_CLUSTER})",
+    SettingsOf("journald.conf Journal").warning("Storage", "none", "after a failure nobody can tell what happened"),
+    SettingsOf(f"unit Unit of ({_CLUSTER})").warning(
         r"(Condition|Assert)\w+",
         ".+",
         "where the condition does not hold the program is not started, and nobody says so",
-        "warning",
     ),
-    NodeRow(
-        f"unit Service of ({_CLUSTER})",
-        "ExecStartPre",
-        r".*\bsleep \d{3,}.*",
-        "systemd gives up before it has begun",
-    ),
-    NodeRow(
-        f"unit Service of ({_CLUSTER})",
-        "TasksMax|LimitNOFILE|LimitNPROC",
-        r"\d{1,2}(:\d{1,2})?",
-        "so few that it does not start",
-    ),
-    NodeRow(
-        "unit Unit of (pacemaker|corosync|sbd)",
+    _SERVICE.error("ExecStartPre", r".*\bsleep \d{3,}.*", "systemd gives up before it has begun"),
+    _SERVICE.error("TasksMax|LimitNOFILE|LimitNPROC", r"\d{1,2}(:\d{1,2})?", "so few that it does not start"),
+    SettingsOf("unit Unit of (pacemaker|corosync|sbd)").warning(
         "Requires|Requisite|BindsTo",
         r"(?!.*(corosync|sbd|dbus|time-sync|network|basic|sysinit|resource-agents|multipath|iscsi|lnet|zfs|dlm|drbd)).+",
         "when that unit fails or stops, the cluster on this node does not start, or stops",
-        "warning",
     ),
-    NodeRow(
-        "unit Unit",
+    SettingsOf("unit Unit").error(
         "Conflicts|StopPropagatedFrom",
         r".*\b(pacemaker|corosync|sbd|multipathd|iscsid)\.service.*",
         "its start stops a program of the cluster",
     ),
     # Programs of the cluster.
-    NodeRow(
-        "pacemaker settings",
+    SettingsOf("pacemaker settings").error(
         "PCMK_(valgrind|callgrind)_enabled",
         rf"{YES}|pacemaker.*",
         "its programs become many times slower than their time-outs allow",
     ),
-    NodeRow("pacemaker settings", "PCMK_node_action_limit", "1", "one thing at a time is started", "warning"),
-    NodeRow("corosync settings", "COROSYNC_OPTIONS", r"(.* )?-t( .*)?", "Corosync only tests its file, and ends"),
-    NodeRow(
-        "corosync settings", "COROSYNC_OPTIONS", r"(.* )?-p( .*)?", "it gets no time of a busy processor", "warning"
+    SettingsOf("pacemaker settings").warning("PCMK_node_action_limit", "1", "one thing at a time is started"),
+    SettingsOf("corosync settings").error(
+        "COROSYNC_OPTIONS", r"(.* )?-t( .*)?", "Corosync only tests its file, and ends"
     ),
-    NodeRow("corosync settings", "START", NO, "Corosync is not started at boot", "warning"),
-    NodeRow("dlm.conf", "enable_(startup_|quorum_)?fencing", "0", "locks are given away before a dead node is off"),
-    NodeRow("dlm.conf", "enable_quorum_lockspace", "0", "both halves of a divided cluster give locks"),
-    NodeRow("sanlock.conf", "use_watchdog", "0", "a node that has lost its leases writes on"),
+    SettingsOf("corosync settings").warning(
+        "COROSYNC_OPTIONS", r"(.* )?-p( .*)?", "it gets no time of a busy processor"
+    ),
+    SettingsOf("corosync settings").warning("START", NO, "Corosync is not started at boot"),
+    SettingsOf("dlm.conf").error(
+        "enable_(startup_|quorum_)?fencing", "0", "locks are given away before a dead node is off"
+    ),
+    SettingsOf("dlm.conf").error("enable_quorum_lockspace", "0", "both halves of a divided cluster give locks"),
+    SettingsOf("sanlock.conf").error("use_watchdog", "0", "a node that has lost its leases writes on"),
     # NFS in older files.
-    NodeRow("nfs settings", "RPCNFSDCOUNT", "[01]", "no thread, or a single one, serves all clients"),
-    NodeRow("nfs settings", "RPCNFSD(ARGS|OPTS)", r".*(-N|--no-nfs-version) ?[34]\b.*\b[34]\b.*", "no version is left"),
-    NodeRow(
-        "nfs settings",
-        "RPCNFSD(ARGS|OPTS)",
-        r".*(-G|--grace-time)[ =]?\d( .*)?",
-        "clients have no time to get their locks back",
+    SettingsOf("nfs settings").error("RPCNFSDCOUNT", "[01]", "no thread, or a single one, serves all clients"),
+    SettingsOf("nfs settings").error(
+        "RPCNFSD(ARGS|OPTS)", r".*(-N|--no-nfs-version) ?[34]\b.*\b[34]\b.*", "no version is left"
+    ),
+    SettingsOf("nfs settings").error(
+        "RPCNFSD(ARGS|OPTS)", r".*(-G|--grace-time)[ =]?\d( .*)?", "clients have no time to get their locks back"
     ),
     # Restarts and updates.
-    NodeRow(
-        "apt.conf",
+    SettingsOf("apt.conf").warning(
         "Unattended-Upgrade::Automatic-Reboot",
         YES,
         "all nodes restart in the same night, and nobody is left to take over",
-        "warning",
     ),
-    NodeRow(
-        "automatic.conf commands",
-        "reboot",
-        r"when-(needed|changed)",
-        "all nodes restart in the same night, and nobody is left to take over",
-        "warning",
+    SettingsOf("automatic.conf commands").warning(
+        "reboot", r"when-(needed|changed)", "all nodes restart in the same night, and nobody is left to take over"
     ),
-    NodeRow(
-        "automatic.conf commands",
-        "apply_updates",
-        YES,
-        "all nodes change their programs in the same night",
-        "warning",
+    SettingsOf("automatic.conf commands").warning(
+        "apply_updates", YES, "all nodes change their programs in the same night"
     ),
-    NodeRow("needrestart", "restart", "a", "an update restarts Corosync below running services", "warning"),
+    SettingsOf("needrestart").warning("restart", "a", "an update restarts Corosync below running services"),
     # The clock.
-    NodeRow("chrony.conf", "makestep", r"\S+ -\d+", "the clock may jump at any time", "warning"),
+    SettingsOf("chrony.conf").warning("makestep", r"\S+ -\d+", "the clock may jump at any time"),
     # Between a node and its disks.
-    NodeRow("kdump", "final_action|failure_action|default", "halt", "the node stands still after its dump", "warning"),
-    NodeRow(
-        "multipath.conf (defaults|device|overrides|multipath)",
-        "fast_io_fail_tmo",
-        "off",
-        "requests on a dead path wait until the whole disk is given up",
-        "warning",
+    SettingsOf("kdump").warning("final_action|failure_action|default", "halt", "the node stands still after its dump"),
+    SettingsOf("multipath.conf (defaults|device|overrides|multipath)").warning(
+        "fast_io_fail_tmo", "off", "requests on a dead path wait until the whole disk is given up"
     ),
-    NodeRow("multipath.conf defaults", "polling_interval", r"\d{3,}", "a dead path is noticed late", "warning"),
-    NodeRow(
-        "iscsid.conf",
+    MULTIPATH.warning("polling_interval", r"\d{3,}", "a dead path is noticed late"),
+    SettingsOf("iscsid.conf").warning(
         r"node\.session\.initial_login_retry_max|node\.conn\[0\]\.timeo\.login_timeout",
         "[0-2]",
         "a login that takes a few seconds fails: the disk is not there",
-        "warning",
     ),
-    NodeRow("lvm.conf activation", "udev_(sync|rules)", "0", "a volume is used before its device is there", "warning"),
-    NodeRow("lvm.conf local", "host_id", "0", "lvmlockd takes no lock without the node's number"),
-    NodeRow("dataset", "xattr", "off|false", "Lustre and its quota need extended attributes", only_with="lustre"),
-    NodeRow("dataset", "keylocation", "prompt", "at a take-over nobody is there to type the key"),
-    NodeRow("dataset", "sharenfs", "on|rw.*|ro.*", "it is exported beside Pacemaker", "warning", "exports"),
-    NodeRow("dataset", "redundant_metadata", "none", "one bad block takes whole directories", "warning"),
-    NodeRow(
-        "dataset",
-        "dedup",
-        "on|verify|sha\\S*",
-        "after a take-over its tables are read for hours",
-        "warning",
-    ),
+    SettingsOf("lvm.conf activation").warning("udev_(sync|rules)", "0", "a volume is used before its device is there"),
+    SettingsOf("lvm.conf local").error("host_id", "0", "lvmlockd takes no lock without the node's number"),
+    DATASET.error("xattr", "off|false", "Lustre and its quota need extended attributes", only_with="lustre"),
+    DATASET.error("keylocation", "prompt", "at a take-over nobody is there to type the key"),
+    DATASET.warning("sharenfs", "on|rw.*|ro.*", "it is exported beside Pacemaker", only_with="exports"),
+    DATASET.warning("redundant_metadata", "none", "one bad block takes whole directories"),
+    DATASET.warning("dedup", "on|verify|sha\\S*", "after a take-over its tables are read for hours"),
     # Disks over the network, and mounts.
-    NodeRow("udev", "(device/)?timeout", r"\d{4,}", "a request to a disk that is gone waits for so many seconds"),
-    NodeRow("multipath.conf defaults", "checker_timeout", r"\d{3,}", "a dead path is noticed late", "warning"),
-    NodeRow("multipath.conf defaults", "max_fds", r"\d{1,2}", "paths beyond so few are not used", "warning"),
-    NodeRow(
-        "multipath.conf (defaults|device|overrides|protocol)",
-        "dev_loss_tmo",
-        r"\d",
-        "a path that is away for seconds is removed, and comes back under another name",
-        "warning",
+    SettingsOf("udev").error(
+        "(device/)?timeout", r"\d{4,}", "a request to a disk that is gone waits for so many seconds"
     ),
-    NodeRow("mount options ext[234]", "errors", "continue", "a damaged file system is used on", "warning"),
-    NodeRow("nfs.conf nfsd", "port", r"(?!2049$)\d+", "clients look for the server at port 2049", "warning"),
-    NodeRow("nfs.conf nfsd", "grace-time", r"[3-9]\d\d|\d{4,}", "so long clients wait after each take-over", "warning"),
-    NodeRow("nfs.conf (mountd|exportd)", "threads", "0", "nobody answers those who want to mount"),
+    MULTIPATH.warning("checker_timeout", r"\d{3,}", "a dead path is noticed late"),
+    MULTIPATH.warning("max_fds", r"\d{1,2}", "paths beyond so few are not used"),
+    SettingsOf("multipath.conf (defaults|device|overrides|protocol)").warning(
+        "dev_loss_tmo", r"\d", "a path that is away for seconds is removed, and comes back under another name"
+    ),
+    SettingsOf("mount options ext[234]").warning("errors", "continue", "a damaged file system is used on"),
+    SettingsOf("nfs.conf nfsd").warning("port", r"(?!2049$)\d+", "clients look for the server at port 2049"),
+    SettingsOf("nfs.conf nfsd").warning("grace-time", r"[3-9]\d\d|\d{4,}", "so long clients wait after each take-over"),
+    SettingsOf("nfs.conf (mountd|exportd)").error("threads", "0", "nobody answers those who want to mount"),
     # Lustre.
-    NodeRow("dataset", "canmount", "on", "ZFS mounts a target of Lustre by itself", "warning", "lustre"),
-    NodeRow("lctl", r"(.*\.)?max_(rpcs_in_flight|dirty_mb|pages_per_rpc)", "0", "clients send nothing more"),
-    NodeRow("lctl", r"((.*\.)?sys\.)?timeout", r"[6-9]\d\d|\d{4,}", "a server that died is noticed late", "warning"),
-    NodeRow("lctl", r"(.*\.)?auto_scrub", "0", "a target that was restored is never put in order", "warning"),
-    NodeRow("lctl", r"(mdt|obdfilter|ofd)\..*\.readonly", "1", "nothing can be written"),
-    NodeRow("lctl", r"(.*\.)?fail_(loc|val)", r"(?!0x0+$|0$).+", "Lustre makes up errors, as a test left it"),
+    DATASET.warning("canmount", "on", "ZFS mounts a target of Lustre by itself", only_with="lustre"),
+    LCTL.error(r"(.*\.)?max_(rpcs_in_flight|dirty_mb|pages_per_rpc)", "0", "clients send nothing more"),
+    LCTL.warning(r"((.*\.)?sys\.)?timeout", r"[6-9]\d\d|\d{4,}", "a server that died is noticed late"),
+    LCTL.warning(r"(.*\.)?auto_scrub", "0", "a target that was restored is never put in order"),
+    LCTL.error(r"(mdt|obdfilter|ofd)\..*\.readonly", "1", "nothing can be written"),
+    LCTL.error(r"(.*\.)?fail_(loc|val)", r"(?!0x0+$|0$).+", "Lustre makes up errors, as a test left it"),
 )

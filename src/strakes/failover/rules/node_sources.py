@@ -29,7 +29,7 @@ def special_settings(setup: Setup) -> Iterator[Row]:
     yield from _of_words(setup)
     yield from _of_commands(setup)
     yield from _of_cluster_units(setup)
-    for one in setup.cib.services if setup.cib else ():
+    for one in setup.services:
         words = one.values.get("importargs", "").split() if one.agent == "ZFS" else []
         yield from _pairs(f"cib: {one.id}", "pool", words)
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.rules.commands import commands_run, enabled_units
-from strakes.failover.rules.lustre import made_targets
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.lustre import made_targets, options_given
+from strakes.failover.rules.rule import AGENTS, MKFS, MULTIPATH, OWN, rule
 from strakes.failover.setup import Setup
 
-_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 _ALWAYS_NEEDED = ("pacemaker", "corosync", "sbd", "corosync-qdevice", "multipathd", "iscsid", "resource-agents-deps")
 # What agents start by systemctl.
 _NEEDED_BY = {"nfsserver": ("nfs-server", "rpc-statd", "rpcbind", "nfs-mountd", "nfs-idmapd"), "controld": ("dlm",)}
 _OTHER_MANAGERS = ("heartbeat", "cman", "rgmanager", "openais", "keepalived", "pacemaker_remote")
+_SYSTEM_ID_SOURCES = ("none", "uname", "lvmlocal", "machineid", "appmachineid", "file")
 _LOCAL = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|vd[a-z]+|hd[a-z])p?\d*")
 # Options of zpool import that take what another node has written, or what is not there.
 _IMPORT = {
@@ -27,18 +27,15 @@ _IMPORT = {
 }
 
 
-@rule(
-    "unit-masked",
-    "error",
-    "units",
+@rule("units").error(
     reason="A unit that is a link to /dev/null, or empty, cannot be started by anybody, Pacemaker and its agents "
     "included.",
     remedy="systemctl unmask UNIT; disable is enough to keep systemd from starting it.",
     source="https://www.freedesktop.org/software/systemd/man/latest/systemctl.html",
 )
-def masked(setup: Setup) -> Iterator[str]:
+def unit_masked(setup: Setup) -> Iterator[str]:
     """Find masked units that the cluster needs."""
-    services = setup.cib.services if setup.cib else ()
+    services = setup.services
     needed = set(_ALWAYS_NEEDED)
     for one in services:
         needed |= {one.agent.removesuffix(".service")} if one.standard in ("systemd", "service") else set()
@@ -48,16 +45,12 @@ def masked(setup: Setup) -> Iterator[str]:
             yield f"systemd: {name} is masked"
 
 
-@rule(
-    "another-manager-started",
-    "error",
-    "units",
-    "pacemaker",
+@rule("units", "pacemaker").error(
     reason="Two programs then manage one node, or hold one watchdog: the second one fails, or works against the first.",
     remedy="systemctl disable the other one on all nodes.",
     source=OWN,
 )
-def another(setup: Setup) -> Iterator[str]:
+def another_manager_started(setup: Setup) -> Iterator[str]:
     """Find cluster managers and watchdog daemons that are enabled beside Pacemaker and sbd."""
     enabled = enabled_units(setup)
     for name in _OTHER_MANAGERS:
@@ -67,17 +60,13 @@ def another(setup: Setup) -> Iterator[str]:
         yield "systemd: watchdog.service is enabled, and sbd holds the watchdog"
 
 
-@rule(
-    "start-waits-for-the-cluster",
-    "error",
-    "units",
-    "pacemaker",
+@rule("units", "pacemaker").error(
     reason="What Pacemaker mounts or starts is not there at boot: a unit that requires it pulls it in behind "
     "Pacemaker's back, or waits until it fails.",
     remedy="Remove the line; for a service of Pacemaker use its constraints.",
     source="https://www.freedesktop.org/software/systemd/man/latest/systemd.unit.html",
 )
-def waits(setup: Setup) -> Iterator[str]:
+def start_waits_for_the_cluster(setup: Setup) -> Iterator[str]:
     """Find units that start at boot and require what Pacemaker mounts or starts."""
     cib, enabled = setup.pacemaker, enabled_units(setup)
     mounts = {one.mount_point for one in cib.services if one.is_mount and one.mount_point}
@@ -99,37 +88,25 @@ def waits(setup: Setup) -> Iterator[str]:
                     yield f"systemd: {unit} has {key}={word}, which is Pacemaker's"
 
 
-@rule(
-    "volumes-owned-by-both",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="vg_access_mode is kept by lvm.conf alone: without it, or with the other node's name allowed, both nodes "
     "may activate the group.",
     remedy='system_id: system_id_source = "uname", no extra_system_ids. tagging: volume_list with the own groups.',
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
-def owned(setup: Setup) -> Iterator[str]:
+def volumes_owned_by_both(setup: Setup) -> Iterator[str]:
     """Find files of LVM that do not keep what LVM-activate counts on."""
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvm.conf", ""))
-    own = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/lvm/lvmlocal.conf", ""))
+    text = setup.bare("etc/lvm/lvm.conf")
+    own = setup.bare("etc/lvm/lvmlocal.conf")
     for one in setup.pacemaker.services if text else ():
         mode = one.values.get("vg_access_mode", "") if one.agent == "LVM-activate" else ""
-        source = re.search(r"\bsystem_id_source\s*=\s*\"?(\w+)", text)
+        found = re.search(r"\bsystem_id_source\s*=\s*\"?(\w+)", text)
+        source = found[1] if found else ""
         if mode == "system_id" and not source:
             yield f"lvm.conf: no system_id_source, and {one.id} has vg_access_mode=system_id"
-        elif (
-            mode == "system_id"
-            and source
-            and source[1] not in ("none", "uname", "lvmlocal", "machineid", "appmachineid", "file")
-        ):
-            yield f"lvm.conf: system_id_source is {source[1]}"
-        elif (
-            mode == "system_id"
-            and source
-            and source[1] == "lvmlocal"
-            and own
-            and not re.search(r"\bsystem_id\s*=", own)
-        ):
+        elif mode == "system_id" and source not in _SYSTEM_ID_SOURCES:
+            yield f"lvm.conf: system_id_source is {source}"
+        elif mode == "system_id" and source == "lvmlocal" and own and not re.search(r"\bsystem_id\s*=", own):
             yield f"lvmlocal.conf: no system_id, and {one.id} has vg_access_mode=system_id"
         if mode == "lvmlockd" and not re.search(r"\buse_lvmlockd\s*=\s*1", text):
             yield f"lvm.conf: no use_lvmlockd = 1, and {one.id} has vg_access_mode=lvmlockd"
@@ -141,16 +118,13 @@ def owned(setup: Setup) -> Iterator[str]:
             yield f"lvmlocal.conf: extra_system_ids has {name}"
 
 
-@rule(
-    "pool-import-dangerous",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="An import that is told so does not bring back what clients were told is written, or takes more than "
     "its pool.",
     remedy="Remove the option from importargs; -d with the directory of the disks is enough.",
     source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-import.8.html",
 )
-def imported(setup: Setup) -> Iterator[str]:
+def pool_import_dangerous(setup: Setup) -> Iterator[str]:
     """Find options of zpool import that lose data, or import others' pools."""
     for one in setup.pacemaker.services:
         for word in one.values.get("importargs", "").split() if one.agent == "ZFS" else ():
@@ -159,16 +133,13 @@ def imported(setup: Setup) -> Iterator[str]:
                     yield f"cib: {one.id} has importargs={one.values['importargs']}: {option} {because}"
 
 
-@rule(
-    "part-of-a-target-on-one-node",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="A log, or a journal, on a disk inside one node is not there when the other node takes over: the pool or "
     "the target is not imported, or loses what the log has acknowledged.",
     remedy="A shared disk for it, as for the data: /dev/mapper/..., /dev/disk/by-id/...",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolconcepts.7.html",
 )
-def local_part(setup: Setup) -> Iterator[str]:
+def part_of_a_target_on_one_node(setup: Setup) -> Iterator[str]:
     """Find logs of pools and journals of targets on a node's own disks."""
     for command in commands_run(setup):
         words = list(command.words)
@@ -187,19 +158,16 @@ def local_part(setup: Setup) -> Iterator[str]:
                     yield f"make-targets.sh: the journal of {words[-1]} is {device}"
 
 
-@rule(
-    "target-made-as-it-cannot-be",
-    "error",
-    "lustre",
+@rule("lustre").error(
     reason="mkfs.lustre refuses the combination, or makes a target that lacks what Lustre needs.",
     remedy="One of --mdt and --ost; --mgsnode where there is no --mgs; the features that mkfs.lustre chooses by "
     "itself.",
-    source=_MKFS,
+    source=MKFS,
 )
-def impossible(setup: Setup) -> Iterator[str]:
+def target_made_as_it_cannot_be(setup: Setup) -> Iterator[str]:
     """Find options that exclude each other, kinds of disks that are none, and features that are taken away."""
     for words in made_targets(setup):
-        given = {word.partition("=")[0]: word.partition("=")[2] for word in words if word.startswith("--")}
+        given = options_given(words)
         if "--mdt" in given and "--ost" in given:
             yield f"make-targets.sh: {words[-1]} is made as --mdt and as --ost"
         if "--mgs" in given and "--mgsnode" in given:
@@ -220,15 +188,13 @@ def impossible(setup: Setup) -> Iterator[str]:
                 yield f"make-targets.sh: {words[-1]} has --mountfsoptions with {word}"
 
 
-@rule(
-    "list-of-targets-contradicts",
-    "error",
+@rule().error(
     reason="ldev.conf says which node has which target: a node that is none, or a target or disk that stands twice, is "
     "mounted on the wrong node or on both.",
     remedy="LOCAL FOREIGN LABEL DEVICE: the two nodes of the pair, and each label and device once.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/ldev.conf.5",
 )
-def listed(setup: Setup) -> Iterator[str]:
+def list_of_targets_contradicts(setup: Setup) -> Iterator[str]:
     """Find lines of ldev.conf that contradict each other, or name nodes that are none."""
     seen: set[str] = set()
     known = {part for full in setup.node_names for part in (full, full.partition(".")[0])}
@@ -242,7 +208,7 @@ def listed(setup: Setup) -> Iterator[str]:
         local, foreign, label, device = words[:4]
         if local == foreign:
             yield f"ldev.conf: {label} has {local} twice"
-        for name in {local, foreign} - {"-"}:
+        for name in sorted({local, foreign} - {"-"}):
             if known and name not in known:
                 yield f"ldev.conf: {label} is on {name}, which is no node"
         for thing in (label, re.sub(r"^(zfs|md|lustre):", "", device)):
@@ -251,23 +217,20 @@ def listed(setup: Setup) -> Iterator[str]:
             seen.add(thing)
 
 
-@rule(
-    "dump-that-nobody-announces",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="fence_kdump waits for messages of the node that dumps: kdump sends them only to the nodes that it is told, "
     "and only where memory is kept for it.",
     remedy="fence_kdump_nodes with all other nodes in kdump.conf; crashkernel=auto or a size on the kernel's line.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/kdump/fence_kdump.c",
 )
-def unannounced(setup: Setup) -> Iterator[str]:
+def dump_that_nobody_announces(setup: Setup) -> Iterator[str]:
     """Find fencing by kdump without its nodes, or without memory for it."""
     if not any(device.agent == "fence_kdump" for device in setup.pacemaker.devices):
         return
-    text = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/kdump.conf", ""))
+    text = setup.bare("etc/kdump.conf")
     if text.strip() and not re.search(r"(?m)^\s*fence_kdump_nodes\s+\S", text):
         yield "kdump.conf: no fence_kdump_nodes"
-    grub = re.sub(r"(?m)#.*$", "", setup.texts.get("etc/default/grub", ""))
+    grub = setup.bare("etc/default/grub")
     if grub and "crashkernel=" not in grub:
         yield "default/grub: no crashkernel"
     enabled = enabled_units(setup)
@@ -275,15 +238,13 @@ def unannounced(setup: Setup) -> Iterator[str]:
         yield "systemd: kdump.service is not enabled"
 
 
-@rule(
-    "features-miscounted",
-    "error",
+@rule().error(
     reason="The number before the features says how many words follow: with another one the kernel refuses the table, "
     "and the disk does not appear.",
     remedy='no_path_retry in place of features; or features "1 queue_if_no_path".',
-    source="https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html",
+    source=MULTIPATH,
 )
-def miscounted(setup: Setup) -> Iterator[str]:
+def features_miscounted(setup: Setup) -> Iterator[str]:
     """Find features and handlers of multipath with the wrong number before them."""
     for name, value in re.findall(
         r"(?m)^\s*(features|hardware_handler)\s+\"([^\"]*)\"", setup.texts.get("etc/multipath.conf", "")
@@ -307,16 +268,13 @@ _OF_CARDS = re.compile(r"etc/(sysconfig/network(-scripts)?|NetworkManager|netpla
 _MUST_DIFFER = re.compile(r"etc/(hostid|hostname|machine-id|iscsi/initiatorname\.iscsi)")
 
 
-@rule(
-    "files-of-nodes-differ",
-    "error",
-    "nodes",
+@rule("nodes").error(
     reason="After a take-over the other node serves with its own files: what differs is found out then, if not by "
     "chance before. What names a node, as its hostid, has to differ.",
     remedy="Copy the file to all nodes (csync2, pcs, ansible); give each node its own hostid, host name and initiator.",
     source=OWN,
 )
-def differing(setup: Setup) -> Iterator[str]:
+def files_of_nodes_differ(setup: Setup) -> Iterator[str]:
     """Find files below nodes/NAME that differ and should not, that are on one node only, or that have to differ."""
     nodes: dict[str, dict[str, str]] = {}
     for name, text in setup.texts.items():

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from strakes.failover.blocks import Block
 from strakes.failover.known_options import (
     Option,
-    deprecated,
     fencing_agents,
     is_known,
     meant,
+    newer_names,
     options_of,
     resource_agents,
 )
@@ -55,15 +55,19 @@ def _parameters(primitive: Primitive) -> Mapping[str, Option]:
     return options_of(name, "ocf") if options_of(name) else {}
 
 
-@rule(
-    "agent-unknown",
-    "error",
-    "pacemaker",
+def _of_known_agents(setup: Setup) -> Iterator[tuple[_Pairs, Mapping[str, Option], str]]:
+    """Yield the parameters of each resource whose agent is known, those that the agent has, and where that is."""
+    for primitive in setup.pacemaker.primitives:
+        if known := _parameters(primitive):
+            yield primitive.values.items(), known, f"cib: {primitive.id} ({primitive.agent})"
+
+
+@rule("pacemaker").error(
     reason="There is no agent of that name: the resource is not started anywhere, the device powers off nobody.",
     remedy="Write it as crm_resource --list-agents ocf:PROVIDER, or stonith_admin --list-installed, do.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def agent(setup: Setup) -> Iterator[str]:
+def agent_unknown(setup: Setup) -> Iterator[str]:
     """Find agents that do not exist."""
     for primitive in setup.pacemaker.primitives:
         if primitive.standard == "stonith":
@@ -84,49 +88,34 @@ def agent(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} is {name}, which may mean {other}"
 
 
-@rule(
-    "parameter-misspelt",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="An agent ignores, or refuses, a parameter that it does not know: what was meant is not set.",
     remedy="Write it as crm_resource --show-metadata AGENT, or stonith_admin -M -a AGENT, does.",
     source=_AGENTS,
 )
-def misspelt(setup: Setup) -> Iterator[str]:
+def parameter_misspelt(setup: Setup) -> Iterator[str]:
     """Find parameters that are similar to one that the agent knows."""
-    for primitive in setup.pacemaker.primitives:
-        known = _parameters(primitive)
-        if known:
-            where = f"cib: {primitive.id} ({primitive.agent})"
-            yield from _unknown(primitive.values.items(), known, where, similar=True)
+    for given, known, where in _of_known_agents(setup):
+        yield from _unknown(given, known, where, similar=True)
 
 
-@rule(
-    "parameter-of-another-agent",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="An agent ignores, or refuses, a parameter that it does not know: what was meant is not set.",
     remedy="Remove it, or look it up: crm_resource --show-metadata AGENT, stonith_admin -M -a AGENT.",
     source=_AGENTS,
 )
-def of_another(setup: Setup) -> Iterator[str]:
+def parameter_of_another_agent(setup: Setup) -> Iterator[str]:
     """Find parameters that the agent does not know, and that are similar to none it knows."""
-    for primitive in setup.pacemaker.primitives:
-        known = _parameters(primitive)
-        if known:
-            where = f"cib: {primitive.id} ({primitive.agent})"
-            yield from _unknown(primitive.values.items(), known, where, similar=False)
+    for given, known, where in _of_known_agents(setup):
+        yield from _unknown(given, known, where, similar=False)
 
 
-@rule(
-    "parameter-missing",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The agent refuses to start without it.",
     remedy="Set it; crm_resource --show-metadata AGENT says what it is.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def missing(setup: Setup) -> Iterator[str]:
+def parameter_missing(setup: Setup) -> Iterator[str]:
     """Find services and fencing devices that lack a required parameter."""
     for primitive in setup.pacemaker.primitives:
         for name, option in _parameters(primitive).items():
@@ -134,15 +123,12 @@ def missing(setup: Setup) -> Iterator[str]:
                 yield f"cib: {primitive.id} ({primitive.agent}) has no {name}"
 
 
-@rule(
-    "setting-misspelt",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Pacemaker keeps any name and heeds those that it knows: what was meant is not set.",
     remedy="Write the name as Pacemaker does (crm_attribute --list-options=all, or the page).",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def setting(setup: Setup) -> Iterator[str]:
+def setting_misspelt(setup: Setup) -> Iterator[str]:
     """Find misspelt properties of the cluster and meta attributes."""
     cib = setup.pacemaker
     yield from _unknown(cib.properties.items(), options_of("properties"), "cib: the cluster", similar=True)
@@ -155,16 +141,13 @@ def setting(setup: Setup) -> Iterator[str]:
         seen |= set(meta)
 
 
-@rule(
-    "value-not-taken",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Pacemaker takes its default in place of a value that it does not understand; an agent refuses to do "
     "anything.",
     remedy="Write what the option takes.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def value(setup: Setup) -> Iterator[str]:
+def value_not_taken(setup: Setup) -> Iterator[str]:
     """Find values in the CIB that Pacemaker or an agent does not take."""
     cib = setup.pacemaker
     yield from _not_taken(cib.properties.items(), options_of("properties"), "cib: the cluster")
@@ -181,26 +164,17 @@ def value(setup: Setup) -> Iterator[str]:
             yield from _not_taken(constraint.items(), options_of(tag), f"cib: {constraint.get('id')}")
 
 
-def _corosync_sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
-    for inner in block.blocks:
-        yield f"{path} {inner.name}", inner
-        yield from _corosync_sections(inner, f"{path} {inner.name}")
-
-
-@rule(
-    "heartbeat-option-misspelt",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Corosync ignores a section or a name that it does not know: what was meant is not set.",
     remedy="Write it as corosync.conf(5), votequorum(5) and corosync-qdevice(8) do.",
     source=COROSYNC_CONF,
 )
-def heartbeat_misspelt(setup: Setup) -> Iterator[str]:
+def heartbeat_option_misspelt(setup: Setup) -> Iterator[str]:
     """Find misspelt sections and settings of corosync.conf."""
     sections = options_of("corosync")
     top = [(block.name, "") for block in setup.membership.blocks]
     yield from _unknown(top, sections, "corosync.conf: the file", similar=True)
-    for path, block in _corosync_sections(setup.membership, "corosync"):
+    for path, block in setup.membership.sections("corosync"):
         known = options_of(path)
         inner = [
             name.rpartition(" ")[2] for name in ("interface", "node", "device", "net") if is_known(f"{path} {name}")
@@ -212,17 +186,14 @@ def heartbeat_misspelt(setup: Setup) -> Iterator[str]:
             yield from _unknown([(part.name, "") for part in block.blocks], names, place, similar=True)
 
 
-@rule(
-    "heartbeat-value-not-taken",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Corosync does not start with a value that it does not take, or takes its default instead.",
     remedy="Write what the option takes; no unit, and no comment behind a value.",
     source=COROSYNC_CONF,
 )
-def heartbeat_value(setup: Setup) -> Iterator[str]:
+def heartbeat_value_not_taken(setup: Setup) -> Iterator[str]:
     """Find values that Corosync does not take."""
-    for path, block in _corosync_sections(setup.membership, "corosync"):
+    for path, block in setup.membership.sections("corosync"):
         yield from _not_taken(block.settings, options_of(path), f"corosync.conf: {path.partition(' ')[2]}")
 
 
@@ -243,15 +214,12 @@ def _drbd_options(setup: Setup) -> Iterator[tuple[str, Block, Mapping[str, Optio
                     yield f"drbd: {block.name} of {place}", block, options_of(*reversed(tables))
 
 
-@rule(
-    "replication-option-unknown",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="drbdadm refuses a file with an option that it does not know, or that stands in another section.",
     remedy="Write it where drbd.conf(5) of the installed version says.",
     source=DRBD_CONF,
 )
-def replication_unknown(setup: Setup) -> Iterator[str]:
+def replication_option_unknown(setup: Setup) -> Iterator[str]:
     """Find options that DRBD does not know."""
     for place, block, known in _drbd_options(setup):
         yield from _unknown(block.settings, known, place, similar=True)
@@ -260,15 +228,12 @@ def replication_unknown(setup: Setup) -> Iterator[str]:
                 yield f"{place} has {name}"
 
 
-@rule(
-    "replication-value-not-taken",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="drbdadm refuses a value that is not one of the option's, or outside of what it takes.",
     remedy="Write what drbd.conf(5) says.",
     source=DRBD_CONF,
 )
-def replication_value(setup: Setup) -> Iterator[str]:
+def replication_value_not_taken(setup: Setup) -> Iterator[str]:
     """Find values that DRBD does not take."""
     for place, block, known in _drbd_options(setup):
         # A flag without a value is yes.
@@ -276,15 +241,12 @@ def replication_value(setup: Setup) -> Iterator[str]:
         yield from _not_taken(given, known, place)
 
 
-@rule(
-    "export-option-unknown",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="exportfs refuses an option that it does not know: nothing is exported after the take-over.",
     remedy="options=rw,sync, and what else exports(5) names.",
     source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
 )
-def export(setup: Setup) -> Iterator[str]:
+def export_option_unknown(setup: Setup) -> Iterator[str]:
     """Find options of exports that are unknown, and values that they do not take."""
     known = options_of("exports")
     for primitive in setup.pacemaker.services:
@@ -300,15 +262,12 @@ def export(setup: Setup) -> Iterator[str]:
 _ADDRESS_PARAMETERS = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
 
 
-@rule(
-    "address-malformed",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="What looks like an address and is none is looked up as a name, which nobody has.",
     remedy="Four numbers up to 255, with dots between them; a mask of at most 32.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def malformed(setup: Setup) -> Iterator[str]:
+def address_malformed(setup: Setup) -> Iterator[str]:
     """Find malformed addresses."""
     for primitive in setup.pacemaker.primitives:
         for name in _ADDRESS_PARAMETERS:
@@ -327,15 +286,12 @@ def _is_network(text: str, *, with_mask: bool) -> bool:
     return with_mask or "/" not in text
 
 
-@rule(
-    "setting-given-twice",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="One of the two values is used, and nothing says which.",
     remedy="Keep one of them.",
     source=OWN,
 )
-def given_twice(setup: Setup) -> Iterator[str]:
+def setting_given_twice(setup: Setup) -> Iterator[str]:
     """Find names that one block of the CIB has twice, with two values."""
     for tag in ("instance_attributes", "meta_attributes", "cluster_property_set", "utilization"):
         for block in setup.pacemaker.root.iter(tag):
@@ -346,17 +302,14 @@ def given_twice(setup: Setup) -> Iterator[str]:
                     yield f"cib: {block.get('id')} has {name}={given[name]} and {name}={value}"
 
 
-@rule(
-    "deprecated",
-    "note",
-    "pacemaker",
+@rule("pacemaker").note(
     reason="Newer releases warn of it, or no longer have it: it stops working with an upgrade.",
     remedy="Write what stands in its place.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def out_of_date(setup: Setup) -> Iterator[str]:
+def deprecated(setup: Setup) -> Iterator[str]:
     """Find agents, properties, parameters and elements that newer releases no longer have."""
-    cib, old = setup.pacemaker, deprecated()
+    cib, old = setup.pacemaker, newer_names()
     named = [("the cluster", name) for name in cib.properties]
     named += [(element.get("id", ""), element.tag) for element in cib.root.iter("master")]
     for primitive in cib.primitives:

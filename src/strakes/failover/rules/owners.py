@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from strakes.failover.known_options import options_of
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.heartbeat import is_address
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, PACEMAKER, PING, rule
 from strakes.failover.setup import Setup
 
-_AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
 _OCF = "https://github.com/ClusterLabs/OCF-spec/blob/main/ra/1.1/resource-agent-api.md"
 # What agents without a table call that of which there can be one only.
 _UNIQUE = ("pool", "iqn", "dataset", "mountpoint")
@@ -36,16 +35,13 @@ def _unique(primitive: Primitive) -> tuple[str, ...]:
     return tuple(name for name, option in known.items() if option.unique) if known else _UNIQUE
 
 
-@rule(
-    "one-thing-for-two-resources",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Two resources, mostly on two nodes, have what there can be only once: the second one fails, or both "
     "destroy it.",
     remedy="Give each its own; the agent's metadata call the parameter unique.",
     source=_OCF,
 )
-def shared(setup: Setup) -> Iterator[str]:
+def one_thing_for_two_resources(setup: Setup) -> Iterator[str]:
     """Find values that two resources of one agent share although the agent calls them unique."""
     owners: dict[tuple[str, str, str], str] = {}
     for primitive in setup.pacemaker.services:
@@ -56,16 +52,13 @@ def shared(setup: Setup) -> Iterator[str]:
                 yield f"cib: {other} and {primitive.id} have {name}={value}"
 
 
-@rule(
-    "volume-group-activated-twice",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A volume group belongs to one node at a time: two resources that may be on two nodes take it from each "
     "other.",
     remedy="One LVM-activate for each volume group; what uses it in one group with that.",
-    source=f"{_AGENTS}/LVM-activate",
+    source=f"{AGENTS}/LVM-activate",
 )
-def activated_twice(setup: Setup) -> Iterator[str]:
+def volume_group_activated_twice(setup: Setup) -> Iterator[str]:
     """Find volume groups that several resources activate, and that are not shared by a lock manager."""
     owners: dict[str, Primitive] = {}
     for primitive in setup.pacemaker.services:
@@ -80,15 +73,12 @@ def activated_twice(setup: Setup) -> Iterator[str]:
             yield f"cib: {other.id} and {primitive.id} activate {group}"
 
 
-@rule(
-    "address-that-nobody-brings-up",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A target listens, or a port is blocked, on an address that no resource has: clients find nothing there.",
     remedy="The address of the service (IPaddr2), or leave portals out.",
-    source=f"{_AGENTS}/iSCSITarget",
+    source=f"{AGENTS}/iSCSITarget",
 )
-def brought_up(setup: Setup) -> Iterator[str]:
+def address_that_nobody_brings_up(setup: Setup) -> Iterator[str]:
     """Find addresses of iSCSI targets and of blocked ports that no address resource has."""
     cib = setup.pacemaker
     known = {one.values.get("ip", "") for one in cib.services if one.agent in ADDRESSES}
@@ -106,16 +96,13 @@ def brought_up(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} has {address}, which no IPaddr2 has"
 
 
-@rule(
-    "port-stays-blocked",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="What one portblock blocks before the service starts another one has to open after it: clients wait for "
     "ever, or are refused.",
     remedy="Last in the group: portblock with action=unblock, and the same ip, portno and protocol.",
-    source=f"{_AGENTS}/portblock",
+    source=f"{AGENTS}/portblock",
 )
-def blocked(setup: Setup) -> Iterator[str]:
+def port_stays_blocked(setup: Setup) -> Iterator[str]:
     """Find ports that are blocked and never opened, or opened before the service listens."""
     ports = [one for one in setup.pacemaker.services if one.agent == "portblock"]
     opened = {
@@ -133,16 +120,13 @@ def blocked(setup: Setup) -> Iterator[str]:
                 yield f"cib: {earlier.id} unblocks before {later.id} has started"
 
 
-@rule(
-    "lun-of-no-target",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A logical unit is added to a target by its name and a number: where there is no such target, or the number "
     "is taken, it cannot start.",
     remedy="target_iqn as the iqn of the iSCSITarget, and a lun of its own for each unit.",
-    source=f"{_AGENTS}/iSCSILogicalUnit",
+    source=f"{AGENTS}/iSCSILogicalUnit",
 )
-def no_target(setup: Setup) -> Iterator[str]:
+def lun_of_no_target(setup: Setup) -> Iterator[str]:
     """Find logical units of a target that no resource or another implementation makes, and two with one number."""
     services = setup.pacemaker.services
     targets = {one.values.get("iqn", ""): one for one in services if one.agent == "iSCSITarget"}
@@ -161,16 +145,13 @@ def no_target(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} and {targets[given].id} have the implementations {' and '.join(sorted(kinds))}"
 
 
-@rule(
-    "network-rule-turned-round",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Watchers set a number above 0 where the network is reached: a rule that bans nodes above 0 bans the good "
     "ones.",
     remedy="attribute lt 1, or not_defined.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
-def turned_round(setup: Setup) -> Iterator[str]:
+def network_rule_turned_round(setup: Setup) -> Iterator[str]:
     """Find rules that ban the nodes on which a watcher reaches the network."""
     for constraint in setup.pacemaker.root.iterfind("./configuration/constraints/rsc_location"):
         for part in constraint.iter("rule"):
@@ -182,31 +163,25 @@ def turned_round(setup: Setup) -> Iterator[str]:
                     yield f"cib: {constraint.get('id')} bans where {words}"
 
 
-@rule(
-    "watcher-on-one-node",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A watcher sets its attribute on the node where it runs. On the other one it is not set, and the rule "
     "about it counts that node out.",
     remedy="Clone it.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def one_watcher(setup: Setup) -> Iterator[str]:
+def watcher_on_one_node(setup: Setup) -> Iterator[str]:
     """Find watchers of networks that run on one node only."""
     for one in setup.pacemaker.services:
-        if one.agent in ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE") and not one.clone:
+        if one.agent in WATCHERS and not one.clone:
             yield f"cib: {one.id} ({one.agent}) is in no clone"
 
 
-@rule(
-    "one-directory-twice-in-a-container",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Two directories of the node on one of the container hide each other.",
     remedy="A target-dir of its own for each storage-mapping.",
     source=f"{PACEMAKER}/collective.rst",
 )
-def container(setup: Setup) -> Iterator[str]:
+def one_directory_twice_in_a_container(setup: Setup) -> Iterator[str]:
     """Find directories and ports of containers that are given twice."""
     for bundle in setup.pacemaker.root.iter("bundle"):
         for tag, key in (("storage-mapping", "target-dir"), ("port-mapping", "port")):
@@ -215,15 +190,12 @@ def container(setup: Setup) -> Iterator[str]:
                 yield f"cib: {bundle.get('id')} has {key}={value} twice"
 
 
-@rule(
-    "container-not-started",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Pacemaker, or the container's program, refuses it: no copy starts.",
     remedy="replicas of at least 1; an address, a mask and a card that exist; full paths in storage-mapping.",
     source=f"{PACEMAKER}/collective.rst",
 )
-def not_started(setup: Setup) -> Iterator[str]:
+def container_not_started(setup: Setup) -> Iterator[str]:
     """Find bundles with values that no container can have."""
     for bundle in setup.pacemaker.root.iter("bundle"):
         name = bundle.get("id")
@@ -242,16 +214,13 @@ def not_started(setup: Setup) -> Iterator[str]:
             yield f"cib: {name} has ip-range-start={first}"
 
 
-@rule(
-    "the-cluster-as-its-own-service",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="What Pacemaker is made of, or what its agents manage, cannot be a service of Pacemaker: the stop of one "
     "ends the other.",
     remedy="Remove it; systemctl enable corosync pacemaker. For DRBD: ocf:linbit:drbd.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def own_service(setup: Setup) -> Iterator[str]:
+def the_cluster_as_its_own_service(setup: Setup) -> Iterator[str]:
     """Find units of the cluster's own programs among the services."""
     for one in setup.pacemaker.services:
         name = one.agent.removesuffix(".service")
@@ -259,15 +228,12 @@ def own_service(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} is {one.standard}:{one.agent}"
 
 
-@rule(
-    "everybody-is-root",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="With no_root_squash and no limit of clients, whoever reaches the server owns all files.",
     remedy="clientspec=NETWORK of the clients; no_root_squash for trusted hosts only.",
     source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
 )
-def everybody(setup: Setup) -> Iterator[str]:
+def everybody_is_root(setup: Setup) -> Iterator[str]:
     """Find exports that give anybody the rights of root."""
     for one in setup.pacemaker.services:
         options = one.values.get("options", "").split(",")

@@ -61,7 +61,7 @@ def one_name(device: str) -> str:
 
 def possessions_of(setup: Setup) -> Possessions:
     """Collect what belongs to the cluster from all files that name it."""
-    services = setup.cib.services if setup.cib else ()
+    services = setup.services
     disks = {one.device for one in services if one.uses_disk}
     disks |= {
         volume[0].partition(" ")[0] for one in setup.drbd for host in one.hosts for volume in host.volumes.values()

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import options_of
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.fencing_devices import plug_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _AGENTS = "https://github.com/ClusterLabs/resource-agents/tree/main/heartbeat"
@@ -24,7 +24,7 @@ _NUMBERS_OF_PORTS = re.compile(r"(\w*_)?port(no)?|pgport|remote-port")
 
 def _promotable(cib: Cib) -> Iterator[Primitive]:
     for one in cib.services:
-        if not one.is_drbd and is_true(cib.clones.get(one.clone, {}).get("promotable", "false")):
+        if not one.is_drbd and cib.promotable(one.clone):
             yield one
 
 
@@ -33,16 +33,13 @@ def _most(cib: Cib, one: Primitive) -> str:
     return meta.get("promoted-max") or meta.get("master-max", "1")
 
 
-@rule(
-    "copies-not-told-of-each-other",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The agent learns from notifications which copy is promoted where; without them no copy is promoted, or the "
     "wrong one.",
     remedy="notify=true on the clone.",
     source="https://clusterlabs.github.io/PAF/configuration.html",
 )
-def untold(setup: Setup) -> Iterator[str]:
+def copies_not_told_of_each_other(setup: Setup) -> Iterator[str]:
     """Find clones without notifications whose agent needs them."""
     cib = setup.pacemaker
     for one in cib.services:
@@ -53,27 +50,23 @@ def untold(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.clone} ({one.agent}) has no notify=true"
 
 
-@rule(
-    "number-of-promoted-copies-wrong",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Of two copies that are promoted at a time each takes writes that the other never sees; of Galera each copy "
     "has to be promoted.",
     remedy="promoted-max=1; for Galera the number of nodes.",
     source=_AGENTS,
 )
-def promoted(setup: Setup) -> Iterator[str]:
+def number_of_promoted_copies_wrong(setup: Setup) -> Iterator[str]:
     """Find clones that promote more, or fewer, copies than their agent can have."""
     cib = setup.pacemaker
     for one in cib.services:
         alone = one.agent in options_of("agents with one promoted copy")
-        clone = cib.clones.get(one.clone, {})
         if alone and one in tuple(_promotable(cib)) and _most(cib, one) != "1":
             yield f"cib: {one.clone} ({one.agent}) promotes {_most(cib, one)} copies"
         if one.agent == "galera" and one.clone and int_of(_most(cib, one)) < len(cib.members_of_corosync):
             yield f"cib: {one.clone} promotes {_most(cib, one)} of {len(cib.members_of_corosync)} copies of Galera"
         modes = one.agent == "pgsqlms" or one.values.get("rep_mode", "none") not in ("none", "slave")
-        if modes and alone and not is_true(clone.get("promotable", "false")):
+        if modes and alone and not cib.promotable(one.clone):
             yield f"cib: {one.id} ({one.agent}) replicates, and is not promotable"
         if one.agent == "pgsql" and not modes and one in tuple(_promotable(cib)):
             yield f"cib: {one.clone} is promotable, {one.id} has no rep_mode"
@@ -84,16 +77,13 @@ def int_of(text: str) -> int:
     return int(text) if re.fullmatch(r"\d{1,9}", text) else 0
 
 
-@rule(
-    "with-any-copy",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Only the promoted copy takes writes. What is kept with any copy, or waits only until one is started, may "
     "be on a standby.",
     remedy="Colocation with the role Promoted, and an order: promote the clone, then start.",
     source="https://github.com/ClusterLabs/PAF/issues/199",
 )
-def any_copy(setup: Setup) -> Iterator[str]:
+def with_any_copy(setup: Setup) -> Iterator[str]:
     """Find addresses and the like that are tied to a promotable clone, and not to its promoted copy."""
     cib = setup.pacemaker
     clones = {one.clone for one in _promotable(cib) if _most(cib, one) == "1"}
@@ -112,19 +102,15 @@ def any_copy(setup: Setup) -> Iterator[str]:
             yield f"cib: {order.id} lets {order.then} wait until {order.first} is started, and not promoted"
 
 
-@rule(
-    "address-that-follows-nothing",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Nothing keeps the address with a service: it may be on one node, and what clients look for on the other.",
     remedy="The address in the group of its service, or a colocation with the service, or with its promoted copy.",
     source="https://github.com/ClusterLabs/PAF/issues/199",
 )
-def follows_nothing(setup: Setup) -> Iterator[str]:
+def address_that_follows_nothing(setup: Setup) -> Iterator[str]:
     """Find addresses that are kept with nothing, in a cluster with services."""
     cib = setup.pacemaker
-    watchers = ("ping", "pingd", "ethmonitor", "healthLNET", "healthLUSTRE", "SysInfo", "remote")
-    serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *watchers)]
+    serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *WATCHERS, "SysInfo", "remote")]
     tied = {name for tie in cib.colocations for name, _ in tie.resources if tie.score > 0}
     for one in cib.services if serving else ():
         mates = cib.groups.get(one.group, (one,))
@@ -134,16 +120,13 @@ def follows_nothing(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} is kept with nothing"
 
 
-@rule(
-    "list-of-nodes-differs",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The agent compares the list with the names of the nodes: a node that is not in it is never promoted or "
     "joined, and a name that is no node is waited for.",
     remedy="The names as crm_node --list writes them, all of them.",
     source="https://github.com/ClusterLabs/resource-agents/issues/1846",
 )
-def node_lists(setup: Setup) -> Iterator[str]:
+def list_of_nodes_differs(setup: Setup) -> Iterator[str]:
     """Find lists of nodes in parameters that are not the nodes on which the service runs."""
     cib = setup.pacemaker
     for one in cib.services:
@@ -164,15 +147,12 @@ def _copies(cib: Cib, one: Primitive) -> str:
     return cib.clones.get(one.clone, {}).get("clone-max") or str(len(cib.members_of_corosync))
 
 
-@rule(
-    "address-held-by-nobody",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The copies look for the promoted one at an address that no resource brings up and no node has.",
     remedy="The ip of the IPaddr2 that is kept with the promoted copy.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/pgsql",
+    source=f"{AGENTS}/pgsql",
 )
-def held(setup: Setup) -> Iterator[str]:
+def address_held_by_nobody(setup: Setup) -> Iterator[str]:
     """Find addresses in parameters that no resource has."""
     cib = setup.pacemaker
     brought = {one.values.get("ip", "") for one in cib.services if one.agent in ADDRESSES}
@@ -183,15 +163,12 @@ def held(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} has {name}={address}"
 
 
-@rule(
-    "no-such-port",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Ports are numbers from 1 to 65535.",
     remedy="Write the port on which the service listens.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def ports(setup: Setup) -> Iterator[str]:
+def no_such_port(setup: Setup) -> Iterator[str]:
     """Find parameters that are called a port and are none, URLs with such a port, and ports of containers."""
     for one in setup.pacemaker.primitives:
         for name, value in one.values.items():
@@ -211,16 +188,13 @@ def _is_no_port(word: str) -> bool:
     return bool(re.fullmatch(r"\d+", word.strip())) and not 0 < int(word) < 65536
 
 
-@rule(
-    "promoted-for-nobody",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A copy of DRBD is promoted for what uses its device. Nothing is kept with the promoted copy, or waits for "
     "it: what uses the device may be on the other node, or come too early.",
     remedy="A colocation with the role Promoted, and an order: promote the clone, then start.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def for_nobody(setup: Setup) -> Iterator[str]:
+def promoted_for_nobody(setup: Setup) -> Iterator[str]:
     """Find promotable clones of DRBD with which nothing is kept, or for which nothing waits."""
     cib = setup.pacemaker
     users = [one for one in cib.services if not one.is_drbd and one.agent not in ADDRESSES]
@@ -234,16 +208,13 @@ def for_nobody(setup: Setup) -> Iterator[str]:
             yield f"cib: nothing waits for the promotion of {one.clone}"
 
 
-@rule(
-    "machine-of-the-other-node",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The device cuts the power of a machine that has the name of another node: the healthy one is lost, and the "
     "silent one goes on.",
     remedy="port (plug) with the machine of the node in pcmk_host_list.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def other_machine(setup: Setup) -> Iterator[str]:
+def machine_of_the_other_node(setup: Setup) -> Iterator[str]:
     """Find fencing devices for one node with the name of another one as their machine."""
     cib = setup.pacemaker
     for device in cib.devices:

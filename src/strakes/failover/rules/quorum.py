@@ -12,69 +12,53 @@ from strakes.units import counted
 _ON = ("1", "yes")
 
 
-@rule(
-    "no-quorum-provider",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Corosync itself works happily without a provider, but Pacemaker does not come up: its controller "
     "refuses connections.",
     remedy="quorum: provider: corosync_votequorum",
     source="https://github.com/corosync/corosync/issues/718",
 )
-def no_provider(setup: Setup) -> Iterator[str]:
+def no_quorum_provider(setup: Setup) -> Iterator[str]:
     """Find a corosync.conf without votequorum."""
-    assert setup.corosync is not None
-    if setup.corosync.one("quorum").get("provider") != "corosync_votequorum":
+    if setup.membership.one("quorum").get("provider") != "corosync_votequorum":
         yield "corosync.conf: the section quorum has no provider corosync_votequorum"
 
 
-@rule(
-    "two-nodes-without-tie-breaker",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="One of two is no majority: when a node dies the survivor loses quorum and stops everything.",
     remedy="quorum: two_node: 1 (with fencing), or a quorum device on a third machine.",
-    source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
+    source=VOTEQUORUM,
 )
-def no_tie_breaker(setup: Setup) -> Iterator[str]:
+def two_nodes_without_tie_breaker(setup: Setup) -> Iterator[str]:
     """Find two nodes with nothing that decides between them."""
-    assert setup.corosync is not None
-    quorum = setup.corosync.one("quorum")
+    quorum = setup.membership.one("quorum")
     decided = quorum.get("two_node") in _ON or quorum.all("device") or quorum.get("auto_tie_breaker") in _ON
     if len(nodes_of(setup)) == 2 and not decided:
         yield "corosync.conf: two nodes, and neither two_node nor a device"
 
 
-@rule(
-    "two-node-with-quorum-device",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="Corosync refuses to start with both: the device decides, and these settings would decide otherwise.",
     remedy="Remove two_node, auto_tie_breaker, last_man_standing and allow_downscale where there is a quorum device.",
     source="https://github.com/ClusterLabs/crmsh/issues/1795",
 )
-def both(setup: Setup) -> Iterator[str]:
+def two_node_with_quorum_device(setup: Setup) -> Iterator[str]:
     """Find ``two_node``, and what else decides without it, beside a quorum device."""
-    assert setup.corosync is not None
-    quorum = setup.corosync.one("quorum")
+    quorum = setup.membership.one("quorum")
     for name in ("two_node", "auto_tie_breaker", "last_man_standing", "allow_downscale"):
         if quorum.get(name) in _ON and quorum.all("device"):
             yield f"corosync.conf: {name}: 1 beside a device"
 
 
-@rule(
-    "two-node-with-more-nodes",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="two_node sets the quorum to 1 and is switched off when a third node joins: until then every node alone "
     "has quorum.",
     remedy="Remove two_node, and expected_votes, where there are more than two nodes.",
-    source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
+    source=VOTEQUORUM,
 )
-def too_many(setup: Setup) -> Iterator[str]:
+def two_node_with_more_nodes(setup: Setup) -> Iterator[str]:
     """Find ``two_node`` with more than two nodes, and expected votes other than the number of nodes."""
-    assert setup.corosync is not None
-    quorum = setup.corosync.one("quorum")
+    quorum = setup.membership.one("quorum")
     many = len(nodes_of(setup))
     if quorum.get("two_node") in _ON and many > 2:
         yield f"corosync.conf: two_node: 1 with {many} nodes"
@@ -86,64 +70,50 @@ def too_many(setup: Setup) -> Iterator[str]:
         yield f"corosync.conf: expected_votes: {quorum.get('expected_votes')} with {counted(many, 'node')}"
 
 
-@rule(
-    "wait-for-all-off",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="A node that starts while it cannot see the other has quorum at once, and powers the other one off.",
     remedy="Remove wait_for_all: 0; two_node switches it on by itself.",
-    source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
+    source=VOTEQUORUM,
 )
-def no_waiting(setup: Setup) -> Iterator[str]:
+def wait_for_all_off(setup: Setup) -> Iterator[str]:
     """Find two nodes of which one may start without having seen the other."""
-    assert setup.corosync is not None
-    quorum = setup.corosync.one("quorum")
+    quorum = setup.membership.one("quorum")
     if quorum.get("two_node") in _ON and quorum.get("wait_for_all", "1") not in _ON:
         yield f"corosync.conf: wait_for_all: {quorum.get('wait_for_all')}"
 
 
-@rule(
-    "quorum-ignored",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Every fragment serves, also one that has just started alone; two nodes are the business of Corosync's "
     "two_node.",
     remedy="no-quorum-policy=stop",
     source="https://github.com/os-autoinst/os-autoinst-distri-opensuse/pull/10911",
 )
-def ignored(setup: Setup) -> Iterator[str]:
+def quorum_ignored(setup: Setup) -> Iterator[str]:
     """Find a cluster that goes on without quorum."""
-    assert setup.cib is not None
-    if setup.cib.properties.get("no-quorum-policy") == "ignore":
+    if setup.pacemaker.properties.get("no-quorum-policy") == "ignore":
         yield "cib: no-quorum-policy=ignore"
 
 
-@rule(
-    "quorum-by-lowest-node",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="auto_tie_breaker gives quorum to the side with the lowest node id only: when that node dies, the other "
     "one stops everything.",
     remedy="two_node: 1 (with fencing), or a quorum device, instead of auto_tie_breaker.",
     source=VOTEQUORUM,
 )
-def lowest_node(setup: Setup) -> Iterator[str]:
+def quorum_by_lowest_node(setup: Setup) -> Iterator[str]:
     """Find two nodes of which only a fixed one may survive."""
     quorum = setup.membership.one("quorum")
     if quorum.get("auto_tie_breaker") in _ON and len(nodes_of(setup)) == 2 and not quorum.all("device"):
         yield "corosync.conf: auto_tie_breaker: 1 with two nodes"
 
 
-@rule(
-    "votes-not-equal",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="A node with no vote, or with more than the others, decides alone: the loss of one node may take quorum "
     "from all.",
     remedy="Remove quorum_votes: every node has one vote.",
     source=VOTEQUORUM,
 )
-def votes(setup: Setup) -> Iterator[str]:
+def votes_not_equal(setup: Setup) -> Iterator[str]:
     """Find nodes with more or fewer votes than one."""
     given = {node.get("nodeid"): node.get("quorum_votes", "1") for node in nodes_of(setup)}
     for node, number in given.items():
@@ -151,16 +121,13 @@ def votes(setup: Setup) -> Iterator[str]:
             yield f"corosync.conf: quorum_votes: {number} for node {node}"
 
 
-@rule(
-    "quorum-device-wrong",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="A quorum device without a host, with the wrong number of votes or on a node itself decides nothing "
     "when it is needed.",
     remedy="device: model: net, votes: 1, net: host on a third machine, algorithm: ffsplit (or lms).",
     source=QDEVICE,
 )
-def device(setup: Setup) -> Iterator[str]:
+def quorum_device_wrong(setup: Setup) -> Iterator[str]:
     """Find a quorum device that is misconfigured, or on a node of the cluster."""
     nodes = nodes_of(setup)
     ours = {address for node in nodes for address in (*links_of(node).values(), node.get("name"))}
@@ -184,31 +151,25 @@ def device(setup: Setup) -> Iterator[str]:
             yield f"corosync.conf: device has votes: {device.get('votes')}; {algorithm} wants {expected[algorithm]}"
 
 
-@rule(
-    "quorum-device-without-tls",
-    "warning",
-    "corosync",
+@rule("corosync").warning(
     reason="Whoever can reach the quorum device can take its vote.",
     remedy="net: tls: on or required, with the certificates of corosync-qdevice-net-certutil.",
     source=QDEVICE,
 )
-def no_tls(setup: Setup) -> Iterator[str]:
+def quorum_device_without_tls(setup: Setup) -> Iterator[str]:
     """Find a quorum device whose messages are not encrypted."""
     for device in setup.membership.one("quorum").all("device"):
         if device.one("net").get("tls") == "off":
             yield "corosync.conf: device has tls: off"
 
 
-@rule(
-    "last-man-standing",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="The number of votes falls with the nodes that are lost: two halves that are cut off one after the "
     "other both have quorum.",
     remedy="Remove last_man_standing and allow_downscale.",
     source=VOTEQUORUM,
 )
-def last_man(setup: Setup) -> Iterator[str]:
+def last_man_standing(setup: Setup) -> Iterator[str]:
     """Find settings that need four nodes in a smaller cluster, or wait_for_all."""
     quorum = setup.membership.one("quorum")
     for key in ("last_man_standing", "allow_downscale"):
@@ -218,15 +179,12 @@ def last_man(setup: Setup) -> Iterator[str]:
         yield "corosync.conf: last_man_standing: 1 without wait_for_all: 1"
 
 
-@rule(
-    "quorum-policy-unknown",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Pacemaker ignores a value that it does not know, and takes its default.",
     remedy="no-quorum-policy=stop",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def policy(setup: Setup) -> Iterator[str]:
+def quorum_policy_unknown(setup: Setup) -> Iterator[str]:
     """Find policies for lost quorum that do not exist."""
     given = setup.pacemaker.properties.get("no-quorum-policy", "stop")
     if given not in ("stop", "freeze", "suicide", "fence", "demote", "ignore"):

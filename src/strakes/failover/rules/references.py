@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import combinations
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block
 from strakes.failover.cib import Cib
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import WATCHERS
 from strakes.failover.replication import Resource
 from strakes.failover.rules.heartbeat import hosts_of, links_of, name_of, nodes_of
-from strakes.failover.rules.lustre import made_targets, named_words
-from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
+from strakes.failover.rules.lustre import made_targets, nids_of
+from strakes.failover.rules.rule import DRBD_CONF, DRBD_PACEMAKER, OWN, PACEMAKER, PING, QDEVICE, rule
 from strakes.failover.setup import Setup
 
-# What agents call the attribute that they set, where their parameter name does not say it.
-_ATTRIBUTES = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
+# Watchers that ask others whether they are there.
+_ASKING = WATCHERS.keys() - {"ethmonitor"}
 # Attributes that nobody in the configuration sets: Pacemaker's own, and those of agents that set them under several
 # names.
 _OWN_ATTRIBUTES = re.compile(
@@ -27,15 +28,12 @@ _SETS_OTHERS = ("attribute", "SysInfo", "HealthCPU", "HealthSMART", "HealthIOWai
 _WELL_KNOWN_PORTS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064")
 
 
-@rule(
-    "constraint-names-no-node",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A preference for a node that does not exist has no effect; mostly it was meant for one that has none now.",
     remedy="Use the name that crm_node -l shows.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def no_node(setup: Setup) -> Iterator[str]:
+def constraint_names_no_node(setup: Setup) -> Iterator[str]:
     """Find location constraints for nodes that do not exist."""
     known = setup.node_names
     for element in setup.pacemaker.root.iterfind("./configuration/constraints/rsc_location"):
@@ -46,18 +44,11 @@ def no_node(setup: Setup) -> Iterator[str]:
                 yield f"cib: {element.get('id')} names {name}, which is no node"
 
 
-def attribute_of_watcher(primitive: Primitive) -> str:
-    """Return the attribute of nodes that a watcher of a network sets, empty for any other resource."""
-    if primitive.agent == "ethmonitor":
-        return primitive.values.get("name") or f"ethmonitor-{primitive.values.get('interface', '')}"
-    return primitive.values.get("name") or _ATTRIBUTES[primitive.agent] if primitive.agent in _ATTRIBUTES else ""
-
-
 def _set_attributes(cib: Cib) -> set[str]:
     """Return the attributes of nodes that something in the configuration sets."""
     found = {name for attributes in cib.node_attributes.values() for name in attributes}
     for primitive in cib.primitives:
-        if watched := attribute_of_watcher(primitive):
+        if watched := primitive.watched_attribute:
             found.add(watched)
         elif primitive.values.get("name") or primitive.values.get("attribute"):
             found |= {primitive.values.get("name", ""), primitive.values.get("attribute", "")}
@@ -74,16 +65,13 @@ def _asked_attributes(element: Xml.Element) -> Iterator[str]:
         yield part.get("attribute", "")
 
 
-@rule(
-    "attribute-that-nobody-sets",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A rule about an attribute that no agent sets never does what was meant: the service stays, or may run "
     "nowhere.",
     remedy="Use the name that the agent sets: its parameter name (ping: pingd; ethmonitor: ethmonitor-INTERFACE).",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
-def nobody_sets(setup: Setup) -> Iterator[str]:
+def attribute_that_nobody_sets(setup: Setup) -> Iterator[str]:
     """Find location constraints on attributes that nothing sets."""
     cib = setup.pacemaker
     known = _set_attributes(cib)
@@ -95,15 +83,12 @@ def nobody_sets(setup: Setup) -> Iterator[str]:
                 yield f"cib: {element.get('id')} asks for {name}"
 
 
-@rule(
-    "fencing-level-for-an-attribute",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A level for the nodes that have an attribute is used for none when no node has it.",
     remedy="target=NODE, or give the nodes the attribute.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def level_attribute(setup: Setup) -> Iterator[str]:
+def fencing_level_for_an_attribute(setup: Setup) -> Iterator[str]:
     """Find fencing levels for attributes or names that no node has."""
     cib = setup.pacemaker
     for level in cib.levels:
@@ -115,39 +100,32 @@ def level_attribute(setup: Setup) -> Iterator[str]:
             yield f"cib: level {level.get('id')} is for {pattern}, which no node's name has in it"
 
 
-@rule(
-    "fencing-device-tied",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A device that waits for a service, or is kept with it, is stopped with it: when it is needed it is not "
     "there.",
     remedy="No order and no colocation for fencing devices; Pacemaker uses them wherever it runs.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def tied(setup: Setup) -> Iterator[str]:
+def fencing_device_tied(setup: Setup) -> Iterator[str]:
     """Find orders and colocations of fencing devices."""
     devices = {primitive.id for primitive in setup.pacemaker.primitives if primitive.standard == "stonith"}
     for order in setup.pacemaker.orders:
-        for name in {order.first, order.then} & devices:
+        for name in sorted({order.first, order.then} & devices):
             yield f"cib: {order.id} orders {name}"
     for colocation in setup.pacemaker.colocations:
-        for name in {part[0] for part in colocation.resources} & devices:
+        for name in sorted({part[0] for part in colocation.resources} & devices):
             # That the two devices are not on one node does no harm.
             if colocation.score > 0:
                 yield f"cib: {colocation.id} places {name}"
 
 
-@rule(
-    "colocation-turned-round",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="The copy is promoted where the service was placed, not the service placed where there is a good copy: "
     "an old one may be chosen.",
     remedy="rsc=SERVICE with-rsc=DRBD-CLONE with-rsc-role=Promoted",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def turned_round(setup: Setup) -> Iterator[str]:
+def colocation_turned_round(setup: Setup) -> Iterator[str]:
     """Find colocations that place DRBD where its user is, not the user where DRBD is promoted."""
     cib = setup.pacemaker
     clones = {primitive.clone for primitive in cib.primitives if primitive.is_drbd and primitive.clone}
@@ -156,17 +134,13 @@ def turned_round(setup: Setup) -> Iterator[str]:
             yield f"cib: {element.get('id')} places {element['rsc']} with {element['with-rsc']}"
 
 
-@rule(
-    "node-id-differs",
-    "error",
-    "pacemaker",
-    "corosync",
+@rule("pacemaker", "corosync").error(
     reason="Pacemaker knows the nodes by Corosync's ids: an entry with another one is a second node of that name, "
     "which is never there.",
     remedy="Let Pacemaker write the section nodes itself, or use the nodeid of corosync.conf.",
     source=OWN,
 )
-def node_id(setup: Setup) -> Iterator[str]:
+def node_id_differs(setup: Setup) -> Iterator[str]:
     """Find nodes with one id in Pacemaker and another in Corosync."""
     ids = {name_of(node): node.get("nodeid") for node in nodes_of(setup) if name_of(node) and node.get("nodeid")}
     for node in setup.pacemaker.root.iterfind("./configuration/nodes/node"):
@@ -180,19 +154,16 @@ def _own_addresses(setup: Setup) -> dict[str, str]:
     for node in setup.cluster.nodes if setup.cluster else ():
         own |= dict.fromkeys(node.addresses.values(), node.name)
     for words in made_targets(setup):
-        for nid in (nid for node in named_words(words, "servicenode") for nid in node.split(",")):
+        for nid in nids_of(words, "servicenode"):
             own.setdefault(nid.partition("@")[0], "a server of Lustre")
     return own
 
 
-@rule(
-    "watches-itself",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A node always reaches its own address, and loses the other's only when that is off: neither says that "
     "clients are reached.",
     remedy="host_list of machines that are always there: the gateway, several clients.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
 def watches_itself(setup: Setup) -> Iterator[str]:
     """Find watchers that ask an address of the cluster itself."""
@@ -204,12 +175,10 @@ def watches_itself(setup: Setup) -> Iterator[str]:
         for text in links_of(node).values()
         if text in names
     }
-    moving = (
-        {primitive.values.get("ip", ""): primitive.id for primitive in setup.pacemaker.services} if setup.cib else {}
-    )
+    moving = {primitive.values.get("ip", ""): primitive.id for primitive in setup.pacemaker.services}
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()
-        if primitive.agent not in _ATTRIBUTES or not hosts:
+        if primitive.agent not in _ASKING or not hosts:
             continue
         for host in hosts:
             address = host.partition("@")[0]
@@ -218,33 +187,27 @@ def watches_itself(setup: Setup) -> Iterator[str]:
                 yield f"cib: {primitive.id} watches {host}, which is {other or address}"
 
 
-@rule(
-    "watched-for-nothing",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The attribute is the number of hosts that answer times the multiplier: with 0 it never differs between "
     "the nodes.",
     remedy="multiplier above resource-stickiness, such as 20000.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
-def for_nothing(setup: Setup) -> Iterator[str]:
+def watched_for_nothing(setup: Setup) -> Iterator[str]:
     """Find watchers whose answer counts for nothing."""
     for primitive in setup.pacemaker.services:
         given = primitive.values.get("multiplier", "1")
-        if primitive.agent in _ATTRIBUTES and re.fullmatch(r"-?\d+", given) and int(given) <= 0:
+        if primitive.agent in _ASKING and re.fullmatch(r"-?\d+", given) and int(given) <= 0:
             yield f"cib: {primitive.id} has multiplier={given}"
 
 
-@rule(
-    "quorum-device-names-nothing",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="A tie is broken for nobody, or the device is looked for where it is not: in the moment it is needed "
     "there is no vote.",
     remedy="tie_breaker: lowest, highest or a nodeid; port: 5403; totem: cluster_name.",
     source=QDEVICE,
 )
-def device_names(setup: Setup) -> Iterator[str]:
+def quorum_device_names_nothing(setup: Setup) -> Iterator[str]:
     """Find names, ports and programs of the quorum device that do not fit."""
     ids = {node.get("nodeid") for node in nodes_of(setup)}
     bmcs = {node.bmc.address: node.name for node in setup.cluster.nodes} if setup.cluster else {}
@@ -266,16 +229,13 @@ def device_names(setup: Setup) -> Iterator[str]:
             yield "corosync.conf: heuristics without exec_NAME"
 
 
-@rule(
-    "replication-hosts-contradict",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="drbdadm refuses it: both sides of a connection need a node-id of their own, and an on section of their "
     "name.",
     remedy="node-id 0 and node-id 1; the names of the on sections in host.",
     source=DRBD_CONF,
 )
-def hosts_contradict(setup: Setup) -> Iterator[str]:
+def replication_hosts_contradict(setup: Setup) -> Iterator[str]:
     """Find ids and connections of DRBD hosts that contradict each other."""
     for resource in setup.drbd:
         ids = [block.get("node-id") for block in resource.block.all("on") if block.get("node-id")]
@@ -301,23 +261,18 @@ def _unconnected(name: str, sides: list[str], connections: list[Block]) -> Itera
         listed = [text.split() for key, text in connection.settings if key == "hosts"]
         joined.append({text.split()[0] for part in parts for key, text in part.settings if key == "host" and text})
         joined += [set(names) for names in listed]
-    for number, one in enumerate(sides):
-        for other in sides[number + 1 :]:
-            if not any({one, other} <= names for names in joined):
-                yield f"drbd: {name} has no connection between {one} and {other}"
+    for one, other in combinations(sides, 2):
+        if not any({one, other} <= names for names in joined):
+            yield f"drbd: {name} has no connection between {one} and {other}"
 
 
-@rule(
-    "device-not-there-on-one-side",
-    "error",
-    "drbd",
-    "pacemaker",
+@rule("drbd", "pacemaker").error(
     reason="The node on which the replicated device has another number does not have the one that is mounted: the "
     "take-over fails there.",
     remedy="The same device and minor on both sides; or /dev/drbd/by-res/RESOURCE/VOLUME in the resource.",
     source=DRBD_CONF,
 )
-def one_side(setup: Setup) -> Iterator[str]:
+def device_not_there_on_one_side(setup: Setup) -> Iterator[str]:
     """Find devices that are mounted by a number that only one side has."""
     used = {one.device: one.id for one in setup.pacemaker.services}
     for resource in setup.drbd:
@@ -334,18 +289,15 @@ def _devices_that_differ(resource: Resource) -> Iterator[list[str]]:
             yield sorted(given)
 
 
-@rule(
-    "replication-sides-differ",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="Ports and minors may differ between the sides; mostly one was forgotten when the other was changed, "
     "and firewalls follow one.",
     remedy="The same port and minor on both sides.",
     source=DRBD_CONF,
 )
-def sides_differ(setup: Setup) -> Iterator[str]:
+def replication_sides_differ(setup: Setup) -> Iterator[str]:
     """Find DRBD resources with different ports or devices on their two sides."""
-    used = {one.device for one in setup.cib.services} if setup.cib else set()
+    used = {one.device for one in setup.services}
     for resource in setup.drbd:
         for devices in _devices_that_differ(resource):
             if not used & set(devices):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.rules.heartbeat import hosts_of, is_address, links_of, name_of, nodes_of
-from strakes.failover.rules.rule import DRBD_CONF, OWN, rule
+from strakes.failover.rules.rule import DRBD_CONF, DRBD_PACEMAKER, OWN, rule
 from strakes.failover.setup import Setup
 
 _AUTOMATIC = (
@@ -28,7 +28,6 @@ _NO_HANDLERS = (
     "drbd-peer-outdater",
     "outdate-peer.sh",
 )
-_CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2")
 # Of ssh, rpcbind, LNet, NFS, pcsd, Pacemaker's remote nodes, the quorum device, Corosync, booth and dlm.
 _PORTS_OF_OTHERS = (
     "22",
@@ -47,16 +46,13 @@ _PORTS_OF_OTHERS = (
 )
 
 
-@rule(
-    "replication-not-synchronous",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="A write is acknowledged before it is on the other disk: with A a take-over loses it, with B a power "
     "cut of both nodes.",
     remedy="net { protocol C; }",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
-def protocol(setup: Setup) -> Iterator[str]:
+def replication_not_synchronous(setup: Setup) -> Iterator[str]:
     """Find resources that acknowledge a write before both copies have it."""
     for resource in setup.drbd:
         for chosen in resource.protocols:
@@ -64,16 +60,13 @@ def protocol(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} has protocol {chosen}"
 
 
-@rule(
-    "no-replication-fencing",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="When only the replication is cut, both nodes may be promoted, one with old data, and the copies grow "
     "apart.",
     remedy="fencing resource-and-stonith; (8.4: in disk {}, 9: in net {})",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def fencing(setup: Setup) -> Iterator[str]:
+def no_replication_fencing(setup: Setup) -> Iterator[str]:
     """Find resources without fencing that no quorum protects either."""
     for resource in setup.drbd:
         quorate = resource.option("options", "quorum") in ("majority", "all") and len(resource.hosts) > 2
@@ -81,47 +74,38 @@ def fencing(setup: Setup) -> Iterator[str]:
             yield f"drbd: {resource.name} has fencing dont-care"
 
 
-@rule(
-    "replication-fencing-without-freeze",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="With resource-only writing goes on while the peer may be alive; what is acknowledged then is lost if "
     "the peer is promoted.",
     remedy="fencing resource-and-stonith;",
     source=DRBD_CONF,
 )
-def no_freeze(setup: Setup) -> Iterator[str]:
+def replication_fencing_without_freeze(setup: Setup) -> Iterator[str]:
     """Find resources that go on writing while the other node is fenced."""
     for resource in setup.drbd:
         if "resource-only" in resource.fencing:
             yield f"drbd: {resource.name} has fencing resource-only"
 
 
-@rule(
-    "replication-quorum-of-two",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="Of two copies one is no majority: when a node dies the other one stops writing.",
     remedy="A diskless third node as tie breaker, or quorum off with fencing resource-and-stonith.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
-def quorum_of_two(setup: Setup) -> Iterator[str]:
+def replication_quorum_of_two(setup: Setup) -> Iterator[str]:
     """Find resources of two nodes that stop when one is lost."""
     for resource in setup.drbd:
         if resource.option("options", "quorum") in ("majority", "all") and len(resource.hosts) == 2:
             yield f"drbd: {resource.name} has quorum {resource.option('options', 'quorum')} with two nodes"
 
 
-@rule(
-    "replication-quorum-impossible",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="Half of the copies, or fewer, are no quorum: two sides have it at once and both write. More than there are "
     "never have it.",
     remedy="options { quorum majority; }",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
-def quorum_impossible(setup: Setup) -> Iterator[str]:
+def replication_quorum_impossible(setup: Setup) -> Iterator[str]:
     """Find numbers for the quorum that two sides can have, or none."""
     for resource in setup.drbd:
         given = resource.option("options", "quorum")
@@ -133,17 +117,14 @@ def quorum_impossible(setup: Setup) -> Iterator[str]:
             yield f"drbd: {resource.name} has quorum {given} of {len(resource.hosts)} nodes"
 
 
-@rule(
-    "no-fence-peer-handler",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="The policy asks a handler; without one that acts the outdated copy may be promoted, or the primary "
     "stays frozen.",
     remedy="handlers "
     "{ fence-peer ...crm-fence-peer...; unfence-peer (8.4: after-resync-target) ...crm-unfence-peer...; }",
     source=DRBD_CONF,
 )
-def handlers(setup: Setup) -> Iterator[str]:
+def no_fence_peer_handler(setup: Setup) -> Iterator[str]:
     """Find resources whose fencing handler is missing, does nothing, or is never undone."""
     for resource in setup.drbd:
         if set(resource.fencing) == {"dont-care"}:
@@ -159,16 +140,13 @@ def handlers(setup: Setup) -> Iterator[str]:
             yield f"drbd: {resource.name} is locked out for ever: no handler lifts what fence-peer has set"
 
 
-@rule(
-    "handler-of-the-other-version",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="crm-fence-peer.sh is for DRBD 8.4, crm-fence-peer.9.sh for 9; a wrong one shows only when the peer is "
     "gone.",
     remedy="Use the handlers of the installed version.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def handler_version(setup: Setup) -> Iterator[str]:
+def handler_of_the_other_version(setup: Setup) -> Iterator[str]:
     """Find handlers that were made for another version of DRBD."""
     for resource in setup.drbd:
         fence, lift = (resource.option("handlers", key) for key in ("fence-peer", "unfence-peer"))
@@ -179,10 +157,7 @@ def handler_version(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} is written for DRBD {written}, its handler is {handler}"
 
 
-@rule(
-    "two-primaries",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="Two nodes may then mount the same ext4, XFS or ldiskfs; only cluster file systems, with fencing, can "
     "live with it.",
     remedy="Remove allow-two-primaries, and become-primary-on both.",
@@ -191,41 +166,37 @@ def handler_version(setup: Setup) -> Iterator[str]:
 def two_primaries(setup: Setup) -> Iterator[str]:
     """Find resources that both nodes may write to, without a file system that allows it."""
     for resource in setup.drbd:
-        if any(value != "no" for value in resource.all_values("net", "allow-two-primaries")) and not _shared(setup):
+        if any(value != "no" for value in resource.all_values("net", "allow-two-primaries")) and not mounts_on_both(
+            setup
+        ):
             yield f"drbd: {resource.name} has allow-two-primaries"
 
 
-def _shared(setup: Setup) -> bool:
-    """Tell whether a cluster file system is mounted on both nodes."""
-    return any(one.values.get("fstype") in _CLUSTER_FILE_SYSTEMS for one in (setup.cib.primitives if setup.cib else ()))
+def mounts_on_both(setup: Setup) -> bool:
+    """Tell whether a cluster file system is mounted, which may be on both nodes."""
+    return any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in setup.services)
 
 
-@rule(
-    "promoted-beside-pacemaker",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="DRBD's own start makes a node primary before Pacemaker has decided who serves.",
     remedy="Remove become-primary-on, and disable drbd.service.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/pacemaker.adoc",
 )
-def by_itself(setup: Setup) -> Iterator[str]:
+def promoted_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find resources that DRBD promotes without Pacemaker."""
     for resource in setup.drbd:
         chosen = resource.option("startup", "become-primary-on")
-        if chosen and not (chosen == "both" and _shared(setup)):
+        if chosen and not (chosen == "both" and mounts_on_both(setup)):
             yield f"drbd: {resource.name} has become-primary-on {chosen}"
 
 
-@rule(
-    "split-brain-solved-by-discarding",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="After a split brain the writes of one side are thrown away without anybody being asked.",
     remedy="after-sb-0pri discard-zero-changes, after-sb-1pri consensus, after-sb-2pri disconnect, rr-conflict "
     "disconnect",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
-def discarding(setup: Setup) -> Iterator[str]:
+def split_brain_solved_by_discarding(setup: Setup) -> Iterator[str]:
     """Find automatic repairs that discard acknowledged writes."""
     for resource in setup.drbd:
         for key in ("after-sb-0pri", "after-sb-1pri", "after-sb-2pri"):
@@ -237,64 +208,52 @@ def discarding(setup: Setup) -> Iterator[str]:
                 yield f"drbd: {resource.name} has rr-conflict {chosen}"
 
 
-@rule(
-    "split-brain-discards-the-secondary",
-    "note",
-    "drbd",
+@rule("drbd").note(
     reason="After a split brain what the other side wrote before it was demoted is thrown away without anybody "
     "being asked.",
     remedy="after-sb-1pri consensus",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
-def discards_secondary(setup: Setup) -> Iterator[str]:
+def split_brain_discards_the_secondary(setup: Setup) -> Iterator[str]:
     """Find repairs that discard what was written on the secondary side."""
     names = [one.name for one in setup.drbd if "discard-secondary" in one.all_values("net", "after-sb-1pri")]
     if names:
         yield f"drbd: {', '.join(names)} with after-sb-1pri discard-secondary"
 
 
-@rule(
-    "split-brain-unheard",
-    "note",
-    "drbd",
+@rule("drbd").note(
     reason="Without a handler nobody is told of a split brain: it is a line in the kernel's log, and the copies "
     "stay apart.",
     remedy='handlers { split-brain "/usr/lib/drbd/notify-split-brain.sh root"; }',
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
-def unheard(setup: Setup) -> Iterator[str]:
+def split_brain_unheard(setup: Setup) -> Iterator[str]:
     """Find resources that report a split brain to nobody."""
     for resource in setup.drbd:
         if not resource.option("handlers", "split-brain"):
             yield f"drbd: {resource.name} tells nobody of a split brain"
 
 
-@rule(
-    "writes-not-ordered",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="Without drain DRBD does not keep the order of writes on the peer: after a power cut the copy is not a "
     "state that ever was.",
     remedy="Remove disk-drain no.",
     source=DRBD_CONF,
 )
-def drain(setup: Setup) -> Iterator[str]:
+def writes_not_ordered(setup: Setup) -> Iterator[str]:
     """Find resources that do not wait for writes before dependent ones."""
     for resource in setup.drbd:
         if "no" in resource.all_values("disk", "disk-drain"):
             yield f"drbd: {resource.name} has disk-drain no"
 
 
-@rule(
-    "flushes-off",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="Without flushes a power cut loses what was acknowledged, unless every cache below has a battery that "
     "is watched.",
     remedy="Leave disk-flushes and md-flushes on; else be sure of the battery.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
-def flushes(setup: Setup) -> Iterator[str]:
+def flushes_off(setup: Setup) -> Iterator[str]:
     """Find resources that do not flush the caches of their disks."""
     off = {
         key: [resource.name for resource in setup.drbd if "no" in resource.all_values("disk", key)]
@@ -304,46 +263,37 @@ def flushes(setup: Setup) -> Iterator[str]:
         yield "drbd: " + "; ".join(f"{key} no in {', '.join(names)}" for key, names in off.items() if names)
 
 
-@rule(
-    "disk-error-passed-on",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="With 8.4 an error of the local disk reaches the file system, though the peer has a good copy; 9 goes "
     "on using the bad disk.",
     remedy="disk { on-io-error detach; }",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
-def passed_on(setup: Setup) -> Iterator[str]:
+def disk_error_passed_on(setup: Setup) -> Iterator[str]:
     """Find resources that pass on a disk error in place of using the other copy."""
     for resource in setup.drbd:
         if "pass_on" in resource.all_values("disk", "on-io-error"):
             yield f"drbd: {resource.name} has on-io-error pass_on"
 
 
-@rule(
-    "copies-never-compared",
-    "note",
-    "drbd",
+@rule("drbd").note(
     reason="Copies that differ silently are found by drbdadm verify, which needs an algorithm, or by the take-over.",
     remedy="net { verify-alg sha256; } and a monthly drbdadm verify.",
     source=DRBD_CONF,
 )
-def verify(setup: Setup) -> Iterator[str]:
+def copies_never_compared(setup: Setup) -> Iterator[str]:
     """Find resources whose copies cannot be compared."""
     for resource in setup.drbd:
         if not resource.option("net", "verify-alg"):
             yield f"drbd: {resource.name} has no verify-alg"
 
 
-@rule(
-    "devices-collide",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="Two resources on one disk, minor or port: one of them does not come up, or overwrites the other.",
     remedy="Give each its own disk, minor and port.",
     source=OWN,
 )
-def collide(setup: Setup) -> Iterator[str]:
+def devices_collide(setup: Setup) -> Iterator[str]:
     """Find devices, disks and addresses that several resources use."""
     seen: dict[tuple[str, str, str], str] = {}
     for resource in setup.drbd:
@@ -358,16 +308,13 @@ def collide(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {other} and {resource.name} have the same {what} on {host.name}: {value}"
 
 
-@rule(
-    "metadata-of-another-resource",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="Two resources that keep their metadata in one place overwrite each other's: which blocks differ is "
     "then not known.",
     remedy="meta-disk internal; or a device, or an [index], for each resource.",
     source=DRBD_CONF,
 )
-def metadata(setup: Setup) -> Iterator[str]:
+def metadata_of_another_resource(setup: Setup) -> Iterator[str]:
     """Find metadata that several volumes keep in one place, or on a disk with data."""
     seen: dict[tuple[str, str], str] = {}
     disks = {
@@ -390,15 +337,12 @@ def metadata(setup: Setup) -> Iterator[str]:
                     yield f"drbd: meta-disk {metadata} of {mine} on {host.name} is the disk of {owner}"
 
 
-@rule(
-    "replicated-device-as-its-own-disk",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="The disk below a DRBD device is a partition, a volume or a RAID; a DRBD device there waits for itself.",
     remedy="disk /dev/VG/LV;",
     source=DRBD_CONF,
 )
-def own_disk(setup: Setup) -> Iterator[str]:
+def replicated_device_as_its_own_disk(setup: Setup) -> Iterator[str]:
     """Find resources whose disk is a DRBD device."""
     for resource in setup.drbd:
         stacked = bool(resource.block.all("stacked-on-top-of"))
@@ -406,15 +350,12 @@ def own_disk(setup: Setup) -> Iterator[str]:
             yield f"drbd: {resource.name} has disk {disk}"
 
 
-@rule(
-    "replication-between-other-hosts",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="DRBD finds its own side by the name of the host: one that no node has is never brought up.",
     remedy="Use the output of uname -n in each on section.",
     source=DRBD_CONF,
 )
-def hosts(setup: Setup) -> Iterator[str]:
+def replication_between_other_hosts(setup: Setup) -> Iterator[str]:
     """Find sides on nodes that do not exist, and resources with one side only."""
     known = set(setup.node_names) or {node.name for node in (setup.cluster.nodes if setup.cluster else ())}
     for resource in setup.drbd:
@@ -430,16 +371,13 @@ def _leads_somewhere(address: str) -> bool:
     return is_address(address) and not address.startswith("127.")
 
 
-@rule(
-    "replication-address-wrong",
-    "error",
-    "drbd",
+@rule("drbd").error(
     reason="Two sides with one address, or on a port that Corosync, pcsd, LNet or NFS has, do not find each other: "
     "there is no second copy.",
     remedy="Each host its own address on the replication network, and a port of its own, such as 7788.",
     source=DRBD_CONF,
 )
-def addresses(setup: Setup) -> Iterator[str]:
+def replication_address_wrong(setup: Setup) -> Iterator[str]:
     """Find addresses that both sides have, that Corosync uses, of the loopback, and not of that node's cards."""
     hosts = hosts_of(setup)
     cards = {
@@ -470,15 +408,12 @@ def addresses(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has the address {address} on {name}, which corosync.conf has not"
 
 
-@rule(
-    "secret-readable-by-all",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="Who can read the shared secret can connect as the peer and receive, or overwrite, the whole device.",
     remedy="chmod 600, owned by root; best in a file of its own (drbd.d/*.secret).",
     source=DRBD_CONF,
 )
-def secret(setup: Setup) -> Iterator[str]:
+def secret_readable_by_all(setup: Setup) -> Iterator[str]:
     """Find files with a shared secret that others than their owner may read."""
     for name, text in setup.texts.items():
         if name.startswith("etc/drbd") and "shared-secret" in text and setup.modes.get(name, 0) & 0o077:

@@ -21,7 +21,15 @@ VOTEQUORUM = "https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html
 QDEVICE = "https://manpages.debian.org/bookworm/corosync-qdevice/corosync-qdevice.8.en.html"
 DRBD_CONF = "https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html"
 SBD = "https://manpages.debian.org/bookworm/sbd/sbd.8.en.html"
-# One module for each thing that rules are about.
+AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
+PING = "https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in"
+DRBD_PACEMAKER = "https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc"
+MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
+MOUNT_LUSTRE = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8"
+LUSTRE_MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
+MULTIPATH = "https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html"
+BOOTH = "https://github.com/ClusterLabs/booth/blob/main/docs/boothd.8.txt"
+# One module for each thing that rules are about; findings are told in this order.
 _MODULES = (
     "heartbeat",
     "quorum",
@@ -29,31 +37,32 @@ _MODULES = (
     "fencing_levels",
     "watchdog",
     "timing",
-    "times",
+    "time_rows",
     "replication",
     "services",
+    "lustre",
+    "references",
     "watchers",
     "mounts",
     "layers",
     "sequence",
     "owners",
-    "lustre",
     "site",
     "described",
+    "lnet",
     "described_words",
+    "beside",
     "described_both",
+    "node_options",
     "values",
     "options",
-    "references",
     "dangers",
     "contradictions",
     "disagreements",
-    "beside",
     "node_files",
+    "mentions",
     "node_disks",
-    "lnet",
     "lnet_ways",
-    "node_options",
     "node_starts",
     "commands_against",
     "claims",
@@ -63,13 +72,15 @@ _MODULES = (
     "identities",
     "behaviour",
     "inventory",
-    "mentions",
     "promotable",
     "tickets",
     "agreements",
     "answers",
     "state",
 )
+
+
+Find = Callable[[Setup], Iterable[str]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class Rule:
     reason: str
     remedy: str
     source: str
-    find: Callable[[Setup], Iterable[str]]
+    find: Find
 
 
 @dataclass(frozen=True)
@@ -104,17 +115,44 @@ class RuleFinding:
 _rules: dict[str, Rule] = {}
 
 
-def rule(
-    name: str, severity: Severity, *needs: str, reason: str, remedy: str, source: str
-) -> Callable[[Callable[[Setup], Iterable[str]]], Callable[[Setup], Iterable[str]]]:
-    """Enter a function into the list."""
+def enter(new: Rule) -> None:
+    """Put a rule into the list."""
+    assert new.name not in _rules, new.name
+    _rules[new.name] = new
 
-    def enter(find: Callable[[Setup], Iterable[str]]) -> Callable[[Setup], Iterable[str]]:
-        assert name not in _rules, name
-        _rules[name] = Rule(name, severity, frozenset(needs), reason, remedy, source, find)
-        return find
 
-    return enter
+@dataclass(frozen=True)
+class _Kinds:
+    """The kinds of rules that look at these parts of a setup; each makes a rule of a function, and of its name."""
+
+    needs: frozenset[str]
+
+    def error(self, *, reason: str, remedy: str, source: str) -> Callable[[Find], Find]:
+        """Enter a function that finds what is wrong."""
+        return self._of("error", reason, remedy, source)
+
+    def warning(self, *, reason: str, remedy: str, source: str) -> Callable[[Find], Find]:
+        """Enter a function that finds what is doubtful."""
+        return self._of("warning", reason, remedy, source)
+
+    def note(self, *, reason: str, remedy: str, source: str) -> Callable[[Find], Find]:
+        """Enter a function that finds what is good practice and not followed."""
+        return self._of("note", reason, remedy, source)
+
+    def _of(self, severity: Severity, reason: str, remedy: str, source: str) -> Callable[[Find], Find]:
+        def of(find: Find) -> Find:
+            enter(Rule(find.__name__.replace("_", "-"), severity, self.needs, reason, remedy, source, find))
+            return find
+
+        return of
+
+
+def rule(*needs: str) -> _Kinds:
+    """Return what makes a rule of a function: ``@rule("drbd").error(reason=..., remedy=..., source=...)``.
+
+    The rule is passed over where one of the parts is not there. Its name is that of the function, with hyphens.
+    """
+    return _Kinds(frozenset(needs))
 
 
 def all_rules() -> tuple[Rule, ...]:

@@ -27,15 +27,12 @@ _PRESSES_THE_BUTTON = re.compile(
 _CHRONY = "https://chrony-project.org/doc/4.3/chrony.conf.html"
 
 
-@rule(
-    "two-programs-for-one-thing",
-    "warning",
-    "units",
+@rule("units").warning(
     reason="Each undoes what the other one does, or the one that starts later fails.",
     remedy="systemctl disable all but one.",
     source=OWN,
 )
-def two(setup: Setup) -> Iterator[str]:
+def two_programs_for_one_thing(setup: Setup) -> Iterator[str]:
     """Find programs that are enabled together and do the same."""
     enabled = {name.removesuffix(".service") for name in enabled_units(setup)}
     for what, names in _ALTERNATIVES:
@@ -44,11 +41,7 @@ def two(setup: Setup) -> Iterator[str]:
             yield f"systemd: {' and '.join(found)} are enabled for {what}"
 
 
-@rule(
-    "power-button-answered-slowly",
-    "warning",
-    "units",
-    "pacemaker",
+@rule("units", "pacemaker").warning(
     reason="acpid answers the button that a BMC presses with a shutdown of minutes: the node is not off when the other "
     "one is told so, or fencing times out.",
     remedy="systemctl disable acpid; HandlePowerKey=ignore in logind.conf",
@@ -56,27 +49,25 @@ def two(setup: Setup) -> Iterator[str]:
     "configuring_and_managing_high_availability_clusters/assembly_configuring-fencing-configuring-and-managing-high-"
     "availability-clusters",
 )
-def button(setup: Setup) -> Iterator[str]:
+def power_button_answered_slowly(setup: Setup) -> Iterator[str]:
     """Find acpid beside fencing by a BMC."""
     pressing = [one.id for one in setup.pacemaker.devices if _PRESSES_THE_BUTTON.fullmatch(one.agent)]
     if pressing and "acpid.service" in enabled_units(setup):
         yield f"systemd: acpid.service is enabled, and {pressing[0]} powers off by a BMC"
 
 
-@rule(
-    "clock-without-a-source",
-    "warning",
+@rule().warning(
     reason="Clocks of nodes that nobody sets run apart: logs, tickets, certificates and the times of files disagree "
     "after a take-over.",
     remedy="At least one server or pool outside the cluster in chrony.conf, the same ones on all nodes.",
     source=_CHRONY,
 )
-def clock(setup: Setup) -> Iterator[str]:
+def clock_without_a_source(setup: Setup) -> Iterator[str]:
     """Find nodes that ask nobody for the time, or ask what moves with a service."""
     owned = possessions_of(setup)
     own = {address for node in nodes_of(setup) for address in links_of(node).values() if is_address(address)}
     for name in ("chrony.conf", "chrony/chrony.conf", "ntp.conf", "ntpsec/ntp.conf"):
-        text = re.sub(r"(?m)[#!;%].*$", "", setup.texts.get(f"etc/{name}", ""))
+        text = setup.bare(f"etc/{name}", "#!;%")
         if not text.strip():
             continue
         asked = re.findall(r"(?m)^\s*(?:server|pool|peer|refclock)\s+(\S+)", text)
@@ -95,15 +86,12 @@ def clock(setup: Setup) -> Iterator[str]:
             yield f"{given.file}: {given.name} may mean {other}"
 
 
-@rule(
-    "started-for-nothing",
-    "warning",
-    "units",
+@rule("units").warning(
     reason="Without what it needs it does nothing, or only half of what is expected of it.",
     remedy="Enable pacemaker beside corosync; crashkernel= on the kernel's line for kdump; no lvmetad.",
     source=OWN,
 )
-def for_nothing(setup: Setup) -> Iterator[str]:
+def started_for_nothing(setup: Setup) -> Iterator[str]:
     """Find programs that are enabled without what they need."""
     enabled = enabled_units(setup)
     if "corosync.service" in enabled and setup.cib and "pacemaker.service" not in enabled:
@@ -117,17 +105,13 @@ def for_nothing(setup: Setup) -> Iterator[str]:
         yield f"systemd: {name} is enabled, and Pacemaker activates volumes"
 
 
-@rule(
-    "unit-not-fit-for-pacemaker",
-    "error",
-    "units",
-    "pacemaker",
+@rule("units", "pacemaker").error(
     reason="Pacemaker asks systemd whether the unit is active: one that ends at once counts as stopped and is started "
     "again and again; one whose processes stay keeps the mount busy.",
     remedy="Type=oneshot with RemainAfterExit=yes, or another type; KillMode=control-group.",
     source="https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html",
 )
-def unfit(setup: Setup) -> Iterator[str]:
+def unit_not_fit_for_pacemaker(setup: Setup) -> Iterator[str]:
     """Find units of Pacemaker's that are never active, or leave processes behind."""
     managed = {
         f"{one.agent.removesuffix('.service')}.service" for one in setup.pacemaker.services if one.standard == "systemd"
@@ -144,16 +128,12 @@ def unfit(setup: Setup) -> Iterator[str]:
             yield f"systemd: {unit} has KillMode={values['KillMode']}"
 
 
-@rule(
-    "restarted-by-systemd",
-    "error",
-    "units",
-    "pacemaker",
+@rule("units", "pacemaker").error(
     reason="systemd starts again what Pacemaker has stopped or moved: it runs on two nodes.",
     remedy="Remove Restart= from the unit, or from its drop-in file.",
     source="https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html",
 )
-def restarted(setup: Setup) -> Iterator[str]:
+def restarted_by_systemd(setup: Setup) -> Iterator[str]:
     """Find units of what agents start that systemd restarts."""
     units = possessions_of(setup).units
     managed = {one.agent.removesuffix(".service") for one in setup.pacemaker.services if one.standard == "systemd"}

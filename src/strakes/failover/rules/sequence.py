@@ -9,7 +9,7 @@ from strakes.failover.cib_values import score
 from strakes.failover.pacemaker_resources import Order, Primitive
 from strakes.failover.rules.layers import bases
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _STORAGE = ("LVM-activate", "LVM", "ZFS", "zpool", "mdraid", "Raid1", "crypt", "iscsi", "lvmlockd", "controld", "clvm")
@@ -36,15 +36,12 @@ def _serves(one: Primitive) -> bool:
     return not _is_storage(one) and one.agent not in (*ADDRESSES, *_HELPERS)
 
 
-@rule(
-    "mounted-after-its-users",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="All services of the group have started when it is mounted: the one that needs it finds an empty directory.",
     remedy="Disks and mounts first in the group, then services, then addresses.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def after_users(setup: Setup) -> Iterator[str]:
+def mounted_after_its_users(setup: Setup) -> Iterator[str]:
     """Find mounts that stand in a group behind its services, and that nothing else uses."""
     used = {base.id for _, base in bases(setup.pacemaker)}
     for name, members in setup.pacemaker.groups.items():
@@ -54,16 +51,13 @@ def after_users(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} is behind {members[servers[-1]].id} in {name}"
 
 
-@rule(
-    "order-against-colocation",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="One is placed where the other runs, and yet started before it: Pacemaker chooses the place by the one that "
     "comes last.",
     remedy="first and with-rsc the same resource: what is needed starts first, and what needs it is placed with it.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def turned_round(setup: Setup) -> Iterator[str]:
+def order_against_colocation(setup: Setup) -> Iterator[str]:
     """Find orders that start what is placed with another before that other."""
     cib = setup.pacemaker
     placed = {
@@ -77,15 +71,12 @@ def turned_round(setup: Setup) -> Iterator[str]:
             yield f"cib: {order.id} starts {order.first} before {order.then}, {other} places it with that"
 
 
-@rule(
-    "placed-together-in-no-order",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Both start at the same moment: what needs the other one fails, or serves before it is there.",
     remedy="An order: what is needed first, then what is placed with it.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def no_order(setup: Setup) -> Iterator[str]:
+def placed_together_in_no_order(setup: Setup) -> Iterator[str]:
     """Find services that are kept with a clone, and that no order ties to it."""
     cib = setup.pacemaker
     for element in cib.constraints("rsc_colocation"):
@@ -105,16 +96,13 @@ def _tied_by_any(orders: Iterable[Order], element: Mapping[str, str]) -> bool:
     return any({order.first, order.then} == names for order in orders)
 
 
-@rule(
-    "exported-before-its-server",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="When nfs-server.service starts it runs exportfs -r, which forgets every export that is not in "
     "/etc/exports: clients get stale handles until the next monitor.",
     remedy="nfsserver before exportfs in the group, and in orders.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+    source=f"{AGENTS}/nfsserver",
 )
-def before_server(setup: Setup) -> Iterator[str]:
+def exported_before_its_server(setup: Setup) -> Iterator[str]:
     """Find NFS servers that start after what they export."""
     services = setup.pacemaker.services
     for server in (one for one in services if one.agent == "nfsserver"):
@@ -123,16 +111,13 @@ def before_server(setup: Setup) -> Iterator[str]:
                 yield f"cib: {server.id} starts after {export.id}"
 
 
-@rule(
-    "clients-told-too-early",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Clients that are told of a restart ask for their locks at once, and only once: while the server or its "
     "address is not there they are lost.",
     remedy="nfsnotify last in the group.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsnotify",
+    source=f"{AGENTS}/nfsnotify",
 )
-def told_early(setup: Setup) -> Iterator[str]:
+def clients_told_too_early(setup: Setup) -> Iterator[str]:
     """Find notifications of NFS clients that are sent before the server and its address are up."""
     services = setup.pacemaker.services
     for notify in (one for one in services if one.agent == "nfsnotify"):
@@ -143,15 +128,12 @@ def told_early(setup: Setup) -> Iterator[str]:
                 yield f"cib: {base.id} starts after {notify.id}"
 
 
-@rule(
-    "address-of-the-server-not-there-yet",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A server that listens on one address only does not start while that address is not on the node.",
     remedy="IPaddr2 before nfsserver in the group; or no host in nfs.conf.",
     source="https://manpages.debian.org/bookworm/nfs-common/nfs.conf.5.en.html",
 )
-def listens_early(setup: Setup) -> Iterator[str]:
+def address_of_the_server_not_there_yet(setup: Setup) -> Iterator[str]:
     """Find NFS servers that listen on an address which comes up after them."""
     services = setup.pacemaker.services
     section = re.search(r"(?ms)^\[nfsd\]$(.*?)(?=^\[|\Z)", setup.texts.get("etc/nfs.conf", ""))

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, score, seconds
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.replication import mounts_on_both
+from strakes.failover.rules.rule import DRBD_PACEMAKER, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
-_LINBIT = "https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc"
 
 
 def clone_of(setup: Setup, device: str) -> str:
@@ -27,17 +27,13 @@ def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
             yield primitive, clone_of(setup, primitive.device)
 
 
-@rule(
-    "device-not-managed",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="What is mounted is a device that no DRBD resource of Pacemaker makes, and that does not promote itself "
     "as DRBD 9 can.",
     remedy="Correct the device, or add the ocf:linbit:drbd resource; with DRBD 9 also auto-promote yes.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
-def not_managed(setup: Setup) -> Iterator[str]:
+def device_not_managed(setup: Setup) -> Iterator[str]:
     """Find mounts of a DRBD device that nothing promotes."""
     automatic = {
         device
@@ -50,16 +46,12 @@ def not_managed(setup: Setup) -> Iterator[str]:
             yield f"cib: {mount.id} uses {mount.device}, which nothing promotes"
 
 
-@rule(
-    "disk-below-drbd-mounted",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="What is written to the disk below DRBD is not replicated, and DRBD does not know of it: the copies differ.",
     remedy="Mount the DRBD device.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
-def backing_disk(setup: Setup) -> Iterator[str]:
+def disk_below_drbd_mounted(setup: Setup) -> Iterator[str]:
     """Find mounts of a disk below DRBD."""
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks | resource.metadata}
     for primitive in setup.pacemaker.services:
@@ -67,16 +59,12 @@ def backing_disk(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} uses {primitive.device}, the disk of {disks[primitive.device]}"
 
 
-@rule(
-    "resource-of-drbd-unknown",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="The agent brings up a resource that the files do not have: it fails on both nodes.",
     remedy="drbd_resource=NAME as in drbd.d.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
-def unknown_resource(setup: Setup) -> Iterator[str]:
+def resource_of_drbd_unknown(setup: Setup) -> Iterator[str]:
     """Find DRBD resources that do not exist, or that are managed twice."""
     known = {resource.name for resource in setup.drbd}
     seen: dict[str, str] = {}
@@ -89,50 +77,38 @@ def unknown_resource(setup: Setup) -> Iterator[str]:
             yield f"cib: {other} and {primitive.id} both are {name}"
 
 
-@rule(
-    "mount-not-with-the-primary",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="Without the colocation the mount is started on the node that has only the secondary, and fails there.",
     remedy="Colocation of the group with the Promoted role of its DRBD clone, score INFINITY.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
-def colocation(setup: Setup) -> Iterator[str]:
+def mount_not_with_the_primary(setup: Setup) -> Iterator[str]:
     """Find mounts that are not kept with the promoted copy."""
     for mount, clone in _on_drbd(setup):
         if clone and not setup.pacemaker.ties.tied(mount, clone):
             yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
 
 
-@rule(
-    "mount-before-promotion",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="Without the order the mount is tried before the device can be written to, fails, and is banned from "
     "the node.",
     remedy="Order: promote the DRBD clone, then start the group.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
-def order(setup: Setup) -> Iterator[str]:
+def mount_before_promotion(setup: Setup) -> Iterator[str]:
     """Find mounts that do not wait for the promotion."""
     for mount, clone in _on_drbd(setup):
         if clone and setup.pacemaker.ties.ordered_after_promotion(mount, clone) is None:
             yield f"cib: {mount.group or mount.id} is not ordered after the promotion of {clone}"
 
 
-@rule(
-    "demotion-before-unmount",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="With symmetrical=false nothing says that the unmount comes before the demotion: that fails, and the "
     "node is powered off.",
     remedy="Remove symmetrical=false.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def one_way_order(setup: Setup) -> Iterator[str]:
+def demotion_before_unmount(setup: Setup) -> Iterator[str]:
     """Find orders that hold for starts only."""
     for mount, clone in _on_drbd(setup):
         for order in setup.pacemaker.ties.ordered_after_promotion(mount, clone) or ():
@@ -140,29 +116,25 @@ def one_way_order(setup: Setup) -> Iterator[str]:
                 yield f"cib: {order.id} has symmetrical=false"
 
 
-@rule(
-    "drbd-clone-wrong",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="DRBD needs one promoted instance, two in all, and to be told what happens to its peer (notify=true).",
     remedy="promoted-max=1 clone-max=2 clone-node-max=1 notify=true",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
-def clone_meta(setup: Setup) -> Iterator[str]:
+def drbd_clone_wrong(setup: Setup) -> Iterator[str]:
     """Find DRBD resources whose clone lacks what DRBD needs."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
         if not primitive.is_drbd:
             continue
-        meta = cib.clones.get(primitive.clone)
-        if meta is None or not is_true(meta.get("promotable", "false")):
+        if not cib.promotable(primitive.clone):
             yield f"cib: {primitive.id} is in no promotable clone"
             continue
+        meta = cib.clones[primitive.clone]
         if not is_true(meta.get("notify", "false")):
             yield f"cib: {primitive.clone} has no notify=true"
-        shared = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in cib.services)
         for keys, good in (
-            (("promoted-max", "master-max"), ("1", "2") if shared else ("1",)),
+            (("promoted-max", "master-max"), ("1", "2") if mounts_on_both(setup) else ("1",)),
             (("promoted-node-max", "master-node-max"), ("1",)),
             (("clone-node-max",), ("1",)),
         ):
@@ -173,46 +145,37 @@ def clone_meta(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.clone} has clone-max={meta['clone-max']}: there is no second copy"
 
 
-@rule(
-    "left-over-move",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A move or ban by hand leaves a constraint behind; with it the service never goes to the other node again.",
     remedy="crm_resource --clear --resource RESOURCE",
     source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/crm_resource.8.en.html",
 )
-def left_over(setup: Setup) -> Iterator[str]:
+def left_over_move(setup: Setup) -> Iterator[str]:
     """Find constraints left over from commands that moved a resource."""
     for location in setup.pacemaker.locations:
         if location.id.startswith(("cli-ban-", "cli-prefer-", "cli-standby-")):
             yield f"cib: {location.id}"
 
 
-@rule(
-    "copy-locked-out",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="DRBD's handler has found the other copy outdated; until it is up to date again, that node cannot take "
     "over.",
     remedy="Repair the replication: the handler removes the constraint when the copy has caught up.",
-    source=_LINBIT,
+    source=DRBD_PACEMAKER,
 )
-def locked_out(setup: Setup) -> Iterator[str]:
+def copy_locked_out(setup: Setup) -> Iterator[str]:
     """Find copies that the DRBD handler keeps from being promoted."""
     for identity in dict.fromkeys(location.id for location in setup.pacemaker.locations):
         if identity.startswith("drbd-fence-by-handler"):
             yield f"cib: {identity}"
 
 
-@rule(
-    "pinned-to-one-node",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A service that may run on one node only cannot be taken over.",
     remedy="A finite score, less than the stickiness; -INFINITY only for nodes beside the pair.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def pinned(setup: Setup) -> Iterator[str]:
+def pinned_to_one_node(setup: Setup) -> Iterator[str]:
     """Find services that may run on one node at most."""
     cib = setup.pacemaker
     if len(setup.node_names) < 2:
@@ -233,15 +196,12 @@ def pinned(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} may only run on {left[0] if left else 'no node'}"
 
 
-@rule(
-    "services-keep-each-other-away",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="When one node is left, one of the two services is not served: there is no take-over between them.",
     remedy="A finite negative score, such as -100.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def apart(setup: Setup) -> Iterator[str]:
+def services_keep_each_other_away(setup: Setup) -> Iterator[str]:
     """Find resources that two nodes must keep apart."""
     cib = setup.pacemaker
     for colocation in cib.colocations:
@@ -251,16 +211,13 @@ def apart(setup: Setup) -> Iterator[str]:
             yield f"cib: {colocation.id} keeps {' and '.join(name for name, _ in colocation.resources)} apart"
 
 
-@rule(
-    "no-stickiness",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="When the repaired node comes back the service moves home by itself: a second interruption, at a time "
     "nobody chose.",
     remedy="rsc_defaults: resource-stickiness=1000, more than any location score.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
 )
-def stickiness(setup: Setup) -> Iterator[str]:
+def no_stickiness(setup: Setup) -> Iterator[str]:
     """Find services that move home as soon as their node comes back."""
     for name, stick, strongest in homes_of(setup):
         if strongest > 0 and stick <= strongest:
@@ -268,10 +225,7 @@ def stickiness(setup: Setup) -> Iterator[str]:
             return
 
 
-@rule(
-    "stickiness-not-said",
-    "note",
-    "pacemaker",
+@rule("pacemaker").note(
     reason="Without stickiness Pacemaker may move a service to balance the nodes, when one comes back.",
     remedy="rsc_defaults: resource-stickiness=1000",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
@@ -292,7 +246,7 @@ def homes_of(setup: Setup) -> Iterator[tuple[str, float, float]]:
     names = dict.fromkeys(one.group or one.clone or one.id for one in cib.services)
     for name in names:
         members = cib.ties.members(name)
-        if all(one.clone and not is_true(cib.clones[one.clone].get("promotable", "false")) for one in members):
+        if all(one.clone and not cib.promotable(one.clone) for one in members):
             continue
         default = cib.properties.get("default-resource-stickiness", "0")
         stick = sum(score(one.meta.get("resource-stickiness", default)) for one in members)
@@ -305,16 +259,13 @@ def homes_of(setup: Setup) -> Iterator[tuple[str, float, float]]:
         yield name, stick, max(scores, default=0.0)
 
 
-@rule(
-    "nothing-is-managed",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="In maintenance, unmanaged, kept stopped or on a node in standby, Pacemaker gives no protection: "
     "nothing is taken over.",
     remedy="maintenance-mode=false; is-managed=true; target-role=Started; crm_standby --delete --node NODE",
     source="https://github.com/ClusterLabs/crmsh/issues/1956",
 )
-def unmanaged(setup: Setup) -> Iterator[str]:
+def nothing_is_managed(setup: Setup) -> Iterator[str]:
     """Find settings by which Pacemaker does not act."""
     cib = setup.pacemaker
     for key in ("maintenance-mode", "stop-all-resources"):
@@ -331,20 +282,17 @@ def unmanaged(setup: Setup) -> Iterator[str]:
         meta = primitive.meta
         if not is_true(meta.get("is-managed", "true")) or is_true(meta.get("maintenance", "false")):
             yield f"cib: {primitive.id} is not managed"
-        promotable = is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false"))
-        if meta.get("target-role") == "Stopped" or (promotable and meta.get("target-role") == "Unpromoted"):
+        unpromoted = cib.promotable(primitive.clone) and meta.get("target-role") == "Unpromoted"
+        if meta.get("target-role") == "Stopped" or unpromoted:
             yield f"cib: {primitive.id} has target-role={meta['target-role']}"
 
 
-@rule(
-    "nowhere-to-run",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="With symmetric-cluster=false a resource runs only where a location constraint allows it.",
     remedy="symmetric-cluster=true, or a location for every resource on every node that may take over.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def opt_in(setup: Setup) -> Iterator[str]:
+def nowhere_to_run(setup: Setup) -> Iterator[str]:
     """Find resources that no node is allowed to run."""
     cib = setup.pacemaker
     if is_true(cib.properties.get("symmetric-cluster", "true")):
@@ -359,16 +307,13 @@ def opt_in(setup: Setup) -> Iterator[str]:
             yield f"cib: symmetric-cluster=false, and no location allows {primitive.id}"
 
 
-@rule(
-    "failure-passed-over",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A failure that is ignored, or only blocks, is never recovered: the service stays dead, or its node is "
     "never made sure to be off.",
     remedy="Remove on-fail: a failed stop is fenced, everything else is restarted.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def passed_over(setup: Setup) -> Iterator[str]:
+def failure_passed_over(setup: Setup) -> Iterator[str]:
     """Find operations whose failure does not lead to recovery."""
     cib = setup.pacemaker
     default = cib.operation_defaults.get("on-fail", "")
@@ -380,15 +325,12 @@ def passed_over(setup: Setup) -> Iterator[str]:
                 yield f"cib: {operation.name} of {primitive.id} has on-fail={operation.on_fail}"
 
 
-@rule(
-    "started-without-fencing",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="With requires=nothing or quorum a service is started although the node that had it is not known to be off.",
     remedy="Remove requires; its default is fencing.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def requires(setup: Setup) -> Iterator[str]:
+def started_without_fencing(setup: Setup) -> Iterator[str]:
     """Find services that start before a lost node is fenced."""
     for primitive in setup.pacemaker.services:
         given = primitive.meta.get("requires", "")
@@ -398,16 +340,13 @@ def requires(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} has requires={loose}"
 
 
-@rule(
-    "failure-never-forgotten",
-    "note",
-    "pacemaker",
+@rule("pacemaker").note(
     reason="After so many failures a node is out of question for ever; months later the last healthy node is "
     "refused for an old one.",
     remedy="failure-timeout=600s beside migration-threshold.",
     source="https://github.com/corosync/corosync/issues/455",
 )
-def forgotten(setup: Setup) -> Iterator[str]:
+def failure_never_forgotten(setup: Setup) -> Iterator[str]:
     """Find failure limits that are never reset."""
     for primitive in setup.pacemaker.services:
         if "migration-threshold" in primitive.meta and not seconds(primitive.meta.get("failure-timeout", "")):
@@ -417,15 +356,12 @@ def forgotten(setup: Setup) -> Iterator[str]:
             )
 
 
-@rule(
-    "nobody-is-told",
-    "note",
-    "pacemaker",
+@rule("pacemaker").note(
     reason="A take-over that nobody notices is followed by weeks without redundancy, and by the second failure.",
     remedy="Alerts by mail or webhook ([alerts] in cluster.toml).",
     source=f"{PACEMAKER}/alerts.rst",
 )
-def alerts(setup: Setup) -> Iterator[str]:
+def nobody_is_told(setup: Setup) -> Iterator[str]:
     """Find a cluster that tells nobody of events."""
     if not setup.pacemaker.alerts and not any(
         one.agent in ("ClusterMon", "MailTo") for one in setup.pacemaker.primitives

@@ -20,15 +20,12 @@ def _is(element: Xml.Element, key: str) -> bool:
     return element.get(key) == "true"
 
 
-@rule(
-    "node-not-there",
-    "error",
-    "state",
+@rule("state").error(
     reason="With a node that is off, unclean or set aside there is nobody left to take over.",
     remedy="Repair the node and start it; crm_standby --delete, or stonith_admin --confirm only when it is really off.",
     source=f"{PACEMAKER}/nodes.rst",
 )
-def nodes(setup: Setup) -> Iterator[str]:
+def node_not_there(setup: Setup) -> Iterator[str]:
     """Find nodes that are offline or not in use, and a side without quorum."""
     status = _status(setup)
     for node in status.iterfind("./nodes/node"):
@@ -42,15 +39,12 @@ def nodes(setup: Setup) -> Iterator[str]:
         yield "crm_mon: this side has no quorum"
 
 
-@rule(
-    "service-not-running",
-    "error",
-    "state",
+@rule("state").error(
     reason="What has failed, is blocked or is not managed now is not recovered by itself.",
     remedy=_REPAIRED,
     source=f"{PACEMAKER}/resources.rst",
 )
-def resources(setup: Setup) -> Iterator[str]:
+def service_not_running(setup: Setup) -> Iterator[str]:
     """Find resources that have failed, are stopped, are not managed or no longer configured."""
     for resource in _status(setup).iterfind("./resources//resource"):
         wrong = [key for key in ("failed", "blocked") if _is(resource, key)]
@@ -64,35 +58,29 @@ def resources(setup: Setup) -> Iterator[str]:
             yield f"crm_mon: {resource.get('id')} is {', '.join(wrong)}"
 
 
-@rule(
-    "fencing-device-does-not-answer",
-    "error",
-    "state",
+@rule("state").error(
     reason="A device whose monitoring fails will not power off its node either: nothing is taken over from that node.",
     remedy="Look at the BMC or outlet, its network and its password; then: stonith_admin --fence NODE in a quiet hour.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def fencing(setup: Setup) -> Iterator[str]:
+def fencing_device_does_not_answer(setup: Setup) -> Iterator[str]:
     """Find fencing devices that have failed."""
-    devices = {device.id for device in setup.cib.devices} if setup.cib else set()
+    devices = {device.id for device in setup.devices}
     for failure in _status(setup).iterfind("./failures/failure"):
         name = re.sub(r"_(monitor|start|stop)_\d+$", "", failure.get("op_key", ""))
         if name in devices:
             yield f"crm_mon: {name} on {failure.get('node')}: {failure.get('exitreason') or failure.get('exitstatus')}"
 
 
-@rule(
-    "failures-not-cleaned-up",
-    "warning",
-    "state",
+@rule("state").warning(
     reason="Failures count against the node until they are cleaned up: the next one may forbid the service there.",
     remedy=_REPAIRED,
     source=f"{PACEMAKER}/operations.rst",
 )
-def failures(setup: Setup) -> Iterator[str]:
+def failures_not_cleaned_up(setup: Setup) -> Iterator[str]:
     """Find failed operations of services, and fencing that failed."""
     status = _status(setup)
-    devices = {device.id for device in setup.cib.devices} if setup.cib else set()
+    devices = {device.id for device in setup.devices}
     for failure in status.iterfind("./failures/failure"):
         name = re.sub(r"_(\w+?)_\d+$", "", failure.get("op_key", ""))
         if name not in devices:
@@ -103,15 +91,12 @@ def failures(setup: Setup) -> Iterator[str]:
             yield f"crm_mon: fencing {failed}".rstrip(", ")
 
 
-@rule(
-    "link-down",
-    "error",
-    "link state",
+@rule("link state").error(
     reason="One link is left: the next cable, card or switch that fails gets a node powered off.",
     remedy="Repair the network of that link; corosync-cfgtool -s shows it.",
     source=COROSYNC_CONF,
 )
-def links(setup: Setup) -> Iterator[str]:
+def link_down(setup: Setup) -> Iterator[str]:
     """Find links of Corosync that are disconnected."""
     link = ""
     for line in setup.texts[LINK_STATE].splitlines():
@@ -121,16 +106,13 @@ def links(setup: Setup) -> Iterator[str]:
             yield f"corosync: {link}: {' '.join(line.split())}"
 
 
-@rule(
-    "copies-not-the-same",
-    "error",
-    "replication state",
+@rule("replication state").error(
     reason="A copy that is not up to date, or not connected, cannot be taken over from: nothing is left if the "
     "other node dies.",
     remedy="drbdadm status; repair the replication network or the disk, and wait for UpToDate.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-administration.adoc",
 )
-def copies(setup: Setup) -> Iterator[str]:
+def copies_not_the_same(setup: Setup) -> Iterator[str]:
     """Find DRBD copies that are not connected or not up to date, and devices that do not write."""
     name = ""
     for line in setup.texts[DRBD_STATE].splitlines():

@@ -7,22 +7,17 @@ from collections.abc import Iterator
 from strakes.failover.booth import booths
 from strakes.failover.known_options import meant, options_of
 from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.rules.rule import BOOTH, OWN, rule
 from strakes.failover.setup import Setup
 
-_BOOTH = "https://github.com/ClusterLabs/booth/blob/main/docs/boothd.8.txt"
 
-
-@rule(
-    "placed-by-a-ticket",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A service that depends on a ticket runs only while that is granted: without booth, or after its loss, "
     "nothing is served.",
     remedy="Remove rsc_ticket where there is one site.",
     source=OWN,
 )
-def ticket(setup: Setup) -> Iterator[str]:
+def placed_by_a_ticket(setup: Setup) -> Iterator[str]:
     """Find constraints that ask for a ticket where booth does not run."""
     booth = any("booth" in primitive.agent for primitive in setup.pacemaker.primitives)
     for constraint in setup.pacemaker.constraints("rsc_ticket"):
@@ -30,17 +25,13 @@ def ticket(setup: Setup) -> Iterator[str]:
             yield f"cib: {constraint.get('id')} asks for the ticket {constraint.get('ticket')}"
 
 
-@rule(
-    "ticket-of-no-site",
-    "error",
-    "pacemaker",
-    "booth",
+@rule("pacemaker", "booth").error(
     reason="Booth grants the tickets that its file names, to the sites that it names: another ticket is never granted, "
     "and at another address no site is found.",
     remedy="One name for the ticket in booth's file and in rsc_ticket; site= the address that moves with booth-site.",
-    source=_BOOTH,
+    source=BOOTH,
 )
-def of_no_site(setup: Setup) -> Iterator[str]:
+def ticket_of_no_site(setup: Setup) -> Iterator[str]:
     """Find tickets, addresses and files of booth that one side names and the other one does not."""
     named = list(booths(setup))
     known = {name for booth in named for name in booth.tickets}
@@ -61,16 +52,13 @@ def of_no_site(setup: Setup) -> Iterator[str]:
                 yield f"{given}.conf: no IPaddr2 has the address of a site ({', '.join(booth.sites)})"
 
 
-@rule(
-    "sites-cannot-agree",
-    "error",
-    "booth",
+@rule("booth").error(
     reason="A ticket is granted by more than half of sites and arbitrators: of two, both are needed, and when one site "
     "is lost the other never gets it.",
     remedy="arbitrator = an address at a third place; an odd number of members, each given once.",
-    source=_BOOTH,
+    source=BOOTH,
 )
-def no_majority(setup: Setup) -> Iterator[str]:
+def sites_cannot_agree(setup: Setup) -> Iterator[str]:
     """Find an even number of members of booth, and members that are given twice."""
     for booth in booths(setup):
         members = (*booth.sites, *booth.arbitrators)
@@ -81,30 +69,24 @@ def no_majority(setup: Setup) -> Iterator[str]:
             yield f"{booth.name}.conf: {member} is given twice"
 
 
-@rule(
-    "sites-not-authenticated",
-    "warning",
-    "booth",
+@rule("booth").warning(
     reason="Whoever can send to the port of booth takes the ticket from the site that serves.",
     remedy="authfile = /etc/booth/booth.key, made by booth-keygen, the same on all members.",
-    source=_BOOTH,
+    source=BOOTH,
 )
-def no_key(setup: Setup) -> Iterator[str]:
+def sites_not_authenticated(setup: Setup) -> Iterator[str]:
     """Find files of booth without a key."""
     for booth in booths(setup):
         if not booth.settings.get("authfile"):
             yield f"{booth.name}.conf: there is no authfile"
 
 
-@rule(
-    "booth-option-misspelt",
-    "error",
-    "booth",
+@rule("booth").error(
     reason="Booth refuses its file, or takes its default in place of what was meant.",
     remedy="Write it as boothd(8) does.",
-    source=_BOOTH,
+    source=BOOTH,
 )
-def misspelt(setup: Setup) -> Iterator[str]:
+def booth_option_misspelt(setup: Setup) -> Iterator[str]:
     """Find settings that booth does not know, and values that it does not take."""
     for booth in booths(setup):
         blocks = [("", booth.settings, options_of("booth"))]

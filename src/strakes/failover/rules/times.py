@@ -1,15 +1,34 @@
-"""Rules about times that do not fit each other, made of the rows of a table."""
+"""What rules about times are made of: limits in which amounts have to be, and in relation to each other."""
 
 from __future__ import annotations
 
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
-from strakes.failover.rules.rule import rule
-from strakes.failover.rules.time_rows import TIME_ROWS, Limit, TimeRule
+from strakes.failover.rules.rule import Rule
 from strakes.failover.setup import Setup
 from strakes.failover.times import Amount, Amounts, amounts_of
+
+
+@dataclass(frozen=True)
+class Limit:
+    """``left`` has to be in this relation to ``times`` x ``right`` + ``plus``; without ``right`` to ``plus`` alone.
+
+    Both are names of amounts in ``strakes.failover.times``. Two defaults are never held against each other.
+    ``before`` is the version of Pacemaker from which on it no longer holds.
+    """
+
+    left: str
+    relation: Literal["<", "<=", ">", ">="]
+    right: str = ""
+    plus: float = 0.0
+    times: float = 1.0
+    before: tuple[int, ...] = ()
+
 
 _RELATIONS: Mapping[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below"),
@@ -61,14 +80,21 @@ def _told(left: Amount, right: Amount, words: str, needed: float) -> str:
     )
 
 
-def _enter(row: TimeRule) -> None:
-    """Make a rule of one row."""
-
-    @rule(row.name, row.severity, *row.needs, reason=row.reason, remedy=row.remedy, source=row.source)
-    def find(setup: Setup) -> Iterator[str]:
-        for limit in row.limits:
-            yield from _broken(setup, limit)
+def _not_kept(limits: tuple[Limit, ...], setup: Setup) -> Iterator[str]:
+    for limit in limits:
+        yield from _broken(setup, limit)
 
 
-for _row in TIME_ROWS:
-    _enter(_row)
+class TimesOf:
+    """Makes rules about times of these parts of a setup; each is broken where one of its limits is not kept."""
+
+    def __init__(self, *needs: str) -> None:
+        self._needs = frozenset(needs)
+
+    def error(self, name: str, *limits: Limit, reason: str, remedy: str, source: str) -> Rule:
+        """Make a rule about what is wrong."""
+        return Rule(name, "error", self._needs, reason, remedy, source, partial(_not_kept, limits))
+
+    def warning(self, name: str, *limits: Limit, reason: str, remedy: str, source: str) -> Rule:
+        """Make a rule about what is doubtful."""
+        return Rule(name, "warning", self._needs, reason, remedy, source, partial(_not_kept, limits))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.cib_values import is_true
 from strakes.failover.known_options import advised_times
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.rule import OWN, PACEMAKER, rule
@@ -29,10 +28,7 @@ _LEAST_S = {
 }
 
 
-@rule(
-    "no-monitor",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Pacemaker looks once at the start and never again: a service that dies stays dead.",
     remedy="Add op monitor interval=20s.",
     source=f"{PACEMAKER}/operations.rst",
@@ -41,40 +37,34 @@ def no_monitor(setup: Setup) -> Iterator[str]:
     """Find services that are not monitored."""
     for primitive in setup.pacemaker.services:
         running = (one for one in primitive.operations if one.role != "Stopped")
-        if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in running):
+        if not any(one.repeats and one.enabled for one in running):
             yield f"cib: {primitive.id} is not monitored"
 
 
-@rule(
-    "fencing-device-not-monitored",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A device that stopped answering is noticed when it is needed.",
     remedy="Add op monitor interval=60s.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def device_not_monitored(setup: Setup) -> Iterator[str]:
+def fencing_device_not_monitored(setup: Setup) -> Iterator[str]:
     """Find fencing devices that are not monitored."""
     silent = [
         device.id
         for device in setup.pacemaker.devices
         # sbd itself watches its disks.
         if device.agent not in ("external/sbd", "fence_sbd", "fence_watchdog")
-        and not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations)
+        and not any(one.repeats and one.enabled for one in device.operations)
     ]
     if silent:
         yield f"cib: {', '.join(silent)}: not monitored"
 
 
-@rule(
-    "monitored-too-seldom",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="For so long nobody notices that the service is dead.",
     remedy="op monitor interval=20s",
     source=f"{PACEMAKER}/operations.rst",
 )
-def seldom(setup: Setup) -> Iterator[str]:
+def monitored_too_seldom(setup: Setup) -> Iterator[str]:
     """Find services that are monitored too seldom."""
     for primitive in setup.pacemaker.services:
         for one in primitive.operations:
@@ -82,22 +72,19 @@ def seldom(setup: Setup) -> Iterator[str]:
                 yield f"cib: {primitive.id} is looked at every {one.interval_s:g} s"
 
 
-@rule(
-    "one-role-not-monitored",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Operations are told apart by name and interval: with the same interval for both roles one of them is "
     "not monitored.",
     remedy="Two monitors with different intervals, such as 29s role=Promoted and 31s role=Unpromoted.",
     source="https://github.com/crowbar/crowbar-openstack/pull/1464",
 )
-def roles(setup: Setup) -> Iterator[str]:
+def one_role_not_monitored(setup: Setup) -> Iterator[str]:
     """Find promotable resources that are not monitored where they are promoted."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
-        if not is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false")):
+        if not cib.promotable(primitive.clone):
             continue
-        monitors = [one for one in primitive.operations if one.name == "monitor" and one.interval_s > 0 and one.enabled]
+        monitors = [one for one in primitive.operations if one.repeats and one.enabled]
         if len({one.interval_s for one in monitors}) < len(monitors):
             yield f"cib: two monitors of {primitive.id} have the same interval"
         # Without a role it is the one that is not promoted.
@@ -105,41 +92,33 @@ def roles(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} is not monitored where it is promoted"
 
 
-@rule(
-    "standby-copy-not-monitored",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A copy that failed on the standby is noticed when it should be promoted.",
     remedy="op monitor interval=31s role=Unpromoted",
     source="https://github.com/crowbar/crowbar-openstack/pull/1464",
 )
-def standby_role(setup: Setup) -> Iterator[str]:
+def standby_copy_not_monitored(setup: Setup) -> Iterator[str]:
     """Find promotable resources that are monitored only where they are promoted."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
-        monitors = {
-            one.role for one in primitive.operations if one.name == "monitor" and one.interval_s > 0 and one.enabled
-        }
-        if is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false")) and monitors == {"Promoted"}:
+        monitors = {one.role for one in primitive.operations if one.repeats and one.enabled}
+        if cib.promotable(primitive.clone) and monitors == {"Promoted"}:
             yield f"cib: {primitive.id} is only monitored where it is promoted"
 
 
-@rule(
-    "monitor-timeout-too-short",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Under load, which is when it matters, a healthy service answers late and is restarted: an outage out "
     "of nothing.",
     remedy="timeout=60s for monitors.",
     source=OWN,
 )
-def short_monitor(setup: Setup) -> Iterator[str]:
+def monitor_timeout_too_short(setup: Setup) -> Iterator[str]:
     """Find monitors with too short a time-out."""
     for primitive in setup.pacemaker.primitives:
         for one in primitive.operations:
             # Without a file system below it, an agent answers in a moment: its own advice is 5 to 20 s.
             least = 5.0 if primitive.agent in ("IPaddr2", "IPaddr", "ethmonitor", "ping") else _LEAST_MONITOR_S
-            if one.name == "monitor" and 0 < one.timeout_s < least and one.interval_s > 0:
+            if one.repeats and 0 < one.timeout_s < least:
                 yield f"cib: monitor of {primitive.id} has {one.timeout_s:g} s"
 
 
@@ -154,46 +133,37 @@ def _short(primitive: Primitive, names: tuple[str, ...]) -> Iterator[str]:
             yield f"cib: {name} of {primitive.id} has {primitive.timeout_s(name):g} s, it needs {least[name]:g} s"
 
 
-@rule(
-    "stop-timeout-too-short",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A stop that is not done in time counts as failed, and a node with a failed stop is powered off: each "
     "move becomes a crash.",
     remedy="op stop timeout=120s for mounts, 300s for Lustre.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def short_stop(setup: Setup) -> Iterator[str]:
+def stop_timeout_too_short(setup: Setup) -> Iterator[str]:
     """Find stops and demotions with too short a time-out."""
     for primitive in setup.pacemaker.services:
         yield from _short(primitive, ("stop", "demote"))
 
 
-@rule(
-    "start-timeout-too-short",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="After a crash a start replays journals and waits for disks; cut short it counts as failed, and so does "
     "the take-over.",
     remedy="op start timeout=240s for DRBD, 60s for a mount, 600s for Lustre.",
     source="https://github.com/lustre/lustre-release/blob/master/contrib/scripts/pacemaker/Lustre",
 )
-def short_start(setup: Setup) -> Iterator[str]:
+def start_timeout_too_short(setup: Setup) -> Iterator[str]:
     """Find starts and promotions with too short a time-out."""
     for primitive in setup.pacemaker.services:
         yield from _short(primitive, ("start", "promote"))
 
 
-@rule(
-    "time-below-the-agents-advice",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="The agent's own metadata advise more than three times as long. What is not done in time counts as failed: "
     "a start is banned from the node, a stop ends with a power-off.",
     remedy="The times that crm_resource --show-metadata AGENT shows.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def below_advice(setup: Setup) -> Iterator[str]:
+def time_below_the_agents_advice(setup: Setup) -> Iterator[str]:
     """Find operations with less than a third of the time that their agent advises."""
     short = []
     for one in setup.pacemaker.services:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.pacemaker_resources import PINGING
+from strakes.failover.replication import kib
 from strakes.failover.rules.fencing_devices import is_bmc, is_outlet
-from strakes.failover.rules.heartbeat import links_of, nodes_of
+from strakes.failover.rules.heartbeat import links_of, nodes_of, read_address
 from strakes.failover.rules.node_options import settings_of_nodes
-from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
+from strakes.failover.rules.rule import AGENTS, COROSYNC_CONF, DRBD_CONF, DRBD_PACEMAKER, OWN, PACEMAKER, PING, rule
 from strakes.failover.setup import Setup
 from strakes.units import counted as count_of
 
@@ -25,15 +26,12 @@ _OPTIONS_OF = {
 _WITH_OPTIONS = (*_EXT, "xfs")
 
 
-@rule(
-    "heartbeat-not-authenticated",
-    "warning",
-    "corosync",
+@rule("corosync").warning(
     reason="Whoever can send to the cluster's network can join it, or make nodes power each other off.",
     remedy="crypto_cipher: aes256, crypto_hash: sha256, and the key of corosync-keygen on all nodes.",
     source=COROSYNC_CONF,
 )
-def open_heartbeat(setup: Setup) -> Iterator[str]:
+def heartbeat_not_authenticated(setup: Setup) -> Iterator[str]:
     """Find encryption of the heartbeat that is switched off."""
     totem = setup.membership.one("totem")
     given = [
@@ -43,16 +41,13 @@ def open_heartbeat(setup: Setup) -> Iterator[str]:
         yield f"corosync.conf: {', '.join(given)}"
 
 
-@rule(
-    "heartbeat-links-contradict",
-    "error",
-    "corosync",
+@rule("corosync").error(
     reason="One link is described twice, or its addresses are of another family than ip_version: a node does not "
     "find the others.",
     remedy="One interface section for each link; remove ip_version.",
     source=COROSYNC_CONF,
 )
-def contradicting(setup: Setup) -> Iterator[str]:
+def heartbeat_links_contradict(setup: Setup) -> Iterator[str]:
     """Find links that are given twice, and addresses of another family."""
     totem = setup.membership.one("totem")
     numbers = [one.get("linknumber") or one.get("ringnumber") for one in totem.all("interface")]
@@ -61,39 +56,30 @@ def contradicting(setup: Setup) -> Iterator[str]:
     version = totem.get("ip_version")
     for node in nodes_of(setup) if version in ("ipv4", "ipv6") else ():
         for address in links_of(node).values():
-            try:
-                family = f"ipv{ipaddress.ip_address(address).version}"
-            except ValueError:
-                continue
-            if family != version:
+            known = read_address(address)
+            if known and f"ipv{known.version}" != version:
                 yield f"corosync.conf: ip_version: {version}, and {address}"
 
 
-@rule(
-    "nothing-is-logged",
-    "warning",
-    "corosync",
+@rule("corosync").warning(
     reason="After an outage nobody can tell what happened.",
     remedy="logging: to_syslog: yes",
     source=COROSYNC_CONF,
 )
-def silent(setup: Setup) -> Iterator[str]:
+def nothing_is_logged(setup: Setup) -> Iterator[str]:
     """Find a Corosync that logs nowhere."""
     logging = setup.membership.one("logging")
     if logging.get("to_syslog") in _OFF and logging.get("to_logfile", "no") in _OFF:
         yield "corosync.conf: to_syslog: no, and no to_logfile"
 
 
-@rule(
-    "fencing-level-unusable",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Levels are numbered from 1 to 9, and each needs all its devices: a BMC that died with its node then "
     "blocks the outlets.",
     remedy="Level 1: the BMC. Level 2: all outlets of the node.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def levels(setup: Setup) -> Iterator[str]:
+def fencing_level_unusable(setup: Setup) -> Iterator[str]:
     """Find fencing levels out of range, and levels that need a BMC and an outlet together."""
     cib = setup.pacemaker
     for level in cib.levels:
@@ -107,15 +93,12 @@ def levels(setup: Setup) -> Iterator[str]:
                 yield f"cib: one level of {node} needs {' and '.join(names)}"
 
 
-@rule(
-    "fencing-monitor-looks-at-nothing",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A device whose check does not reach it is found out when a node has to be powered off.",
     remedy="Remove pcmk_monitor_action.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def little(setup: Setup) -> Iterator[str]:
+def fencing_monitor_looks_at_nothing(setup: Setup) -> Iterator[str]:
     """Find monitors that do not reach the device."""
     for device in setup.pacemaker.devices:
         # A reservation has no power to ask for, and fence_kdump nobody.
@@ -124,36 +107,30 @@ def little(setup: Setup) -> Iterator[str]:
             yield f"cib: {device.id} has pcmk_monitor_action={device.values['pcmk_monitor_action']}"
 
 
-@rule(
-    "nothing-given-to-do-it-with",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A fencing device with an empty user or password does not log in, and an agent without "
     "hosts watches nothing.",
     remedy="username=USER of the BMC; host_list=ADDRESSES that always answer.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+    source=PING,
 )
-def nothing_given(setup: Setup) -> Iterator[str]:
+def nothing_given_to_do_it_with(setup: Setup) -> Iterator[str]:
     """Find users and lists of hosts that are empty."""
     for device in setup.pacemaker.devices:
         for key, value in device.values.items():
             if not value.strip():
                 yield f"cib: {device.id} has an empty {key}"
     for service in setup.pacemaker.primitives:
-        if service.agent in ("ping", "pingd", "healthLNET") and not service.values.get("host_list", "").strip():
+        if service.agent in PINGING and not service.values.get("host_list", "").strip():
             yield f"cib: {service.id} has no host_list"
 
 
-@rule(
-    "second-copy-of-a-service-stays",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A service that is found on two nodes is writing from both: blocked or left stopped, nobody ends that, "
     "or nobody serves.",
     remedy="Remove multiple-active; its default stops all and starts one.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def twice(setup: Setup) -> Iterator[str]:
+def second_copy_of_a_service_stays(setup: Setup) -> Iterator[str]:
     """Find services that are not restarted after they ran on two nodes."""
     for primitive in setup.pacemaker.services:
         given = primitive.meta.get("multiple-active", "")
@@ -161,44 +138,35 @@ def twice(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.id} has multiple-active={given}"
 
 
-@rule(
-    "stays-with-a-node-that-was-shut-down",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="With shutdown-lock a service waits for the node that was shut down, and is not taken over.",
     remedy="Remove shutdown-lock.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def locked(setup: Setup) -> Iterator[str]:
+def stays_with_a_node_that_was_shut_down(setup: Setup) -> Iterator[str]:
     """Find locks to a node that was shut down."""
     if is_true(setup.pacemaker.properties.get("shutdown-lock", "false")):
         yield "cib: shutdown-lock=true"
 
 
-@rule(
-    "monitor-begins-late",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="Until start-delay is over nobody notices that the service is dead.",
     remedy="Remove start-delay; give the start of the service more time instead.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def late(setup: Setup) -> Iterator[str]:
+def monitor_begins_late(setup: Setup) -> Iterator[str]:
     """Find monitors that begin late."""
     for operation in setup.pacemaker.root.iter("op"):
         if operation.get("name") == "monitor" and seconds(operation.get("start-delay", "0")) > 120:
             yield f"cib: {operation.get('id')} has start-delay={operation.get('start-delay')}"
 
 
-@rule(
-    "alert-without-a-program",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="Pacemaker runs the program by its full path; anything else is not found, and nobody is told.",
     remedy="path=/... of a program that hacluster may run.",
     source=f"{PACEMAKER}/alerts.rst",
 )
-def no_program(setup: Setup) -> Iterator[str]:
+def alert_without_a_program(setup: Setup) -> Iterator[str]:
     """Find alerts without an absolute path, and programs that are not where the others are."""
     for alert in setup.pacemaker.root.iterfind("./configuration/alerts/alert"):
         path = alert.get("path", "")
@@ -207,16 +175,13 @@ def no_program(setup: Setup) -> Iterator[str]:
             yield f"cib: {alert.get('id')} has the path {path!r}"
 
 
-@rule(
-    "served-as-nobody-can-use-it",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="What is mounted read-only cannot be written, an option of another file system is refused, and an address "
     "on the loopback device is reached by nobody.",
     remedy="Remove ro from the options; leave nic out: it follows from the address.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+    source=f"{AGENTS}/IPaddr2",
 )
-def unusable(setup: Setup) -> Iterator[str]:
+def served_as_nobody_can_use_it(setup: Setup) -> Iterator[str]:
     """Find mounts that cannot be written to, options of other file systems, and addresses on the loopback."""
     for service in setup.pacemaker.services:
         if service.is_mount and "ro" in service.values.get("options", "").split(","):
@@ -230,17 +195,13 @@ def unusable(setup: Setup) -> Iterator[str]:
                 yield f"cib: {service.id} mounts {service.values['fstype']} with {word}, an option of {kinds[-1]}"
 
 
-@rule(
-    "copies-not-counted-right",
-    "error",
-    "pacemaker",
-    "drbd",
+@rule("pacemaker", "drbd").error(
     reason="DRBD's agent wants as many anonymous instances as there are copies: more are started where there is "
     "none, numbered ones move.",
     remedy="clone-max=2 (as many as the resource has hosts), no globally-unique.",
-    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+    source=DRBD_PACEMAKER,
 )
-def counted(setup: Setup) -> Iterator[str]:
+def copies_not_counted_right(setup: Setup) -> Iterator[str]:
     """Find DRBD clones with more or fewer copies than hosts, or whose copies are not interchangeable."""
     hosts = {resource.name: len(resource.hosts) for resource in setup.drbd}
     sides = {resource.name: [host.name for host in resource.hosts] for resource in setup.drbd}
@@ -257,16 +218,13 @@ def counted(setup: Setup) -> Iterator[str]:
             yield f"cib: {primitive.clone} is globally-unique"
 
 
-@rule(
-    "replication-option-dangerous",
-    "warning",
-    "drbd",
+@rule("drbd").warning(
     reason="DRBD's own page warns of it: a slow disk or a hung peer ends in a panic, a full resynchronisation or "
     "an endless wait.",
     remedy="Remove it; the default is right.",
     source=DRBD_CONF,
 )
-def dangerous(setup: Setup) -> Iterator[str]:
+def replication_option_dangerous(setup: Setup) -> Iterator[str]:
     """Find settings of DRBD that may lose data, stop it, or slow it down."""
     for resource in setup.drbd:
         if resource.option("disk", "disk-timeout", "0") != "0":
@@ -282,45 +240,30 @@ def dangerous(setup: Setup) -> Iterator[str]:
         ):
             yield f"drbd: {resource.name} calls local-io-error, and there is no such handler"
         rate = resource.option("disk", "c-max-rate", "")
-        if rate and _kib(rate) < _SLOWEST_RESYNC_KIB and resource.option("disk", "c-plan-ahead", "20") != "0":
+        speed, planned = kib(rate), resource.option("disk", "c-plan-ahead", "20") != "0"
+        if planned and speed is not None and speed < _SLOWEST_RESYNC_KIB:
             yield f"drbd: {resource.name} is brought up to date with at most {rate}"
 
 
-@rule(
-    "pool-cannot-move",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="A node that was powered off has not exported its pool: without force nobody can import it.",
     remedy="importforce=true; multihost=on keeps two nodes apart.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ZFS",
+    source=f"{AGENTS}/ZFS",
 )
-def not_forced(setup: Setup) -> Iterator[str]:
+def pool_cannot_move(setup: Setup) -> Iterator[str]:
     """Find pools that are not imported after a crash."""
     for service in setup.pacemaker.services:
         if service.agent == "ZFS" and service.values.get("importforce", "true").lower() in ("false", "no", "0", "off"):
             yield f"cib: {service.id} has importforce={service.values['importforce']}"
 
 
-@rule(
-    "pool-imported-at-boot",
-    "error",
+@rule().error(
     reason="A pool in a cache file is imported by each node that starts and has the file, whoever serves it.",
     remedy="cachefile=none, wherever the pool is made, imported or set.",
     source=OWN,
 )
-def at_boot(setup: Setup) -> Iterator[str]:
+def pool_imported_at_boot(setup: Setup) -> Iterator[str]:
     """Find pools that are imported at boot."""
     for given in settings_of_nodes(setup):
         if (given.table, given.name) == ("pool", "cachefile") and given.value not in ("none", "-"):
             yield f"{given.file}: cachefile={given.value}"
-
-
-def _kib(text: str) -> float:
-    """Read a rate of DRBD's; without a unit it is KiB.
-
-    >>> _kib("100M"), _kib("512"), _kib("4k")
-    (102400.0, 512.0, 4.0)
-    """
-    factors = {"k": 1.0, "m": 1024.0, "g": 1024.0**2}
-    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in factors else (text, "k")
-    return float(number) * factors[unit] if number.isdecimal() else float("inf")

@@ -12,48 +12,38 @@ from strakes.failover.rules.rule import COROSYNC_CONF, SBD, rule
 from strakes.failover.setup import Setup
 
 
-@rule(
-    "watchdog-without-sbd",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="With stonith-watchdog-timeout a lost node is taken to be off after that time; without sbd and a "
     "watchdog it goes on writing.",
     remedy="Set up sbd (SBD_WATCHDOG_DEV), or remove stonith-watchdog-timeout.",
     source=SBD,
 )
-def no_watchdog(setup: Setup) -> Iterator[str]:
+def watchdog_without_sbd(setup: Setup) -> Iterator[str]:
     """Find a watchdog that Pacemaker relies on while sbd does not run."""
     cib = setup.pacemaker
     if cib.watchdog_s != 0 and not watchdog_fences(setup):
         yield f"cib: stonith-watchdog-timeout={cib.properties['stonith-watchdog-timeout']}, and no sbd"
 
 
-@rule(
-    "watchdog-with-two-nodes",
-    "error",
-    "pacemaker",
-    "corosync",
+@rule("pacemaker", "corosync").error(
     reason="A watchdog resets a node that has no quorum. With two_node a node always has it, and nobody is reset.",
     remedy="A quorum device or a third node; or sbd with a shared disk; or BMCs.",
     source=SBD,
 )
-def watchdog_alone(setup: Setup) -> Iterator[str]:
+def watchdog_with_two_nodes(setup: Setup) -> Iterator[str]:
     """Find two nodes that only their watchdogs fence, with nothing that decides between them."""
     shared = any(device.agent in ("fence_sbd", "external/sbd") for device in setup.pacemaker.devices)
     if watchdog_fences(setup) and not shared and not any(tie_breakers(setup)) and len(nodes_of(setup)) == 2:
         yield "cib: stonith-watchdog-timeout with two nodes and no quorum device"
 
 
-@rule(
-    "sbd-not-working",
-    "error",
-    "sbd",
+@rule("sbd").error(
     reason="Without a watchdog sbd cannot reset a node that hangs, and without its device or Pacemaker's watcher "
     "it hears of nothing.",
     remedy="SBD_WATCHDOG_DEV=/dev/watchdog, SBD_PACEMAKER=yes, and SBD_DEVICE where a disk is used.",
     source=SBD,
 )
-def sbd(setup: Setup) -> Iterator[str]:
+def sbd_not_working(setup: Setup) -> Iterator[str]:
     """Find settings of sbd that do not fit the cluster, and disks of it that hold data."""
     values = setup.sbd
     watchdog = values.get("SBD_WATCHDOG_DEV", "/dev/watchdog")
@@ -75,16 +65,12 @@ def sbd(setup: Setup) -> Iterator[str]:
             yield f"sbd: SBD_DEVICE={disk} is replicated by DRBD, or holds its data"
 
 
-@rule(
-    "watchdog-wanted-by-two",
-    "error",
-    "sbd",
-    "corosync",
+@rule("sbd", "corosync").error(
     reason="A watchdog can be opened by one program: the other one does not start, or resets nothing.",
     remedy="Remove resources { watchdog_device } from corosync.conf: sbd resets the node.",
     source=COROSYNC_CONF,
 )
-def wanted_by_two(setup: Setup) -> Iterator[str]:
+def watchdog_wanted_by_two(setup: Setup) -> Iterator[str]:
     """Find a watchdog that Corosync opens although sbd needs it."""
     device = setup.membership.one("resources").get("watchdog_device", "off")
     if device not in ("", "off"):

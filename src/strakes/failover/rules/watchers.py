@@ -6,12 +6,9 @@ from collections.abc import Iterator
 
 from strakes.failover.cib_values import score
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules.references import attribute_of_watcher
-from strakes.failover.rules.rule import PACEMAKER, rule
+from strakes.failover.rules.rule import PACEMAKER, PING, rule
 from strakes.failover.rules.services import homes_of
 from strakes.failover.setup import Setup
-
-_PING = "https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in"
 
 
 def _weight(watcher: Primitive) -> float:
@@ -20,19 +17,16 @@ def _weight(watcher: Primitive) -> float:
     return score(watcher.values.get("multiplier") or "1") * max(1, len(hosts))
 
 
-@rule(
-    "network-watched-in-vain",
-    "warning",
-    "pacemaker",
+@rule("pacemaker").warning(
     reason="A service leaves its node when another one is better by more than the stickiness, which of a group is the "
     "sum of its members: what the watcher counts never is, so the service stays where its network is dead.",
     remedy="multiplier of the watcher far above the stickiness, such as 20000; or a rule with -INFINITY for lt 1.",
-    source=_PING,
+    source=PING,
 )
-def in_vain(setup: Setup) -> Iterator[str]:
+def network_watched_in_vain(setup: Setup) -> Iterator[str]:
     """Find watchers that count less, with all their hosts, than the stickiness of what shall move."""
     cib = setup.pacemaker
-    weights = {attribute_of_watcher(one): (one.id, _weight(one)) for one in cib.services if attribute_of_watcher(one)}
+    weights = {one.watched_attribute: (one.id, _weight(one)) for one in cib.services if one.watched_attribute}
     stickiness = {name: stick for name, stick, _ in homes_of(setup)}
     constraints = cib.root.findall("./configuration/constraints/rsc_location")
     banned = {
@@ -52,16 +46,13 @@ def in_vain(setup: Setup) -> Iterator[str]:
                 yield f"cib: {watcher} counts {weight:g} at most, the stickiness of {name} is {stick:g}"
 
 
-@rule(
-    "rule-where-nothing-is-known",
-    "error",
-    "pacemaker",
+@rule("pacemaker").error(
     reason="The rule is for nodes that do not have the attribute, and takes its score from it: it never counts, and "
     "what is watched moves nothing.",
     remedy="operation=defined; or score=-INFINITY with not_defined.",
     source=f"{PACEMAKER}/rules.rst",
 )
-def nothing_known(setup: Setup) -> Iterator[str]:
+def rule_where_nothing_is_known(setup: Setup) -> Iterator[str]:
     """Find rules that take their score from an attribute where it is not defined."""
     for constraint in setup.pacemaker.root.iterfind("./configuration/constraints/rsc_location"):
         for part in constraint.iter("rule"):

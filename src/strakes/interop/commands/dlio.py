@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError
 from strakes.interop.commands.dlio_file import KEYS, NOT_SUPPORTED, QUIET, Configuration, read_configuration
-from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, plan_of, ranks_of
+from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, plan_of, ranks_of, wrong
 from strakes.units import MIB, counted
 
 OPTIONS: dict[str, ForeignOption] = {}
@@ -52,7 +51,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     """Translate ``CONFIG.yaml`` into a plan. Raises BadInputError that names the line at fault."""
     if len(words) != 1 or not words[0]:
         remedy = "Give one file: strakes run -n 4 dlio unet3d.yaml"
-        raise BadInputError("dlio takes a configuration and nothing else", where="strakes run dlio", remedy=remedy)
+        raise wrong("dlio", "dlio takes a configuration and nothing else", remedy=remedy)
     configuration, notes = read_configuration(Path(words[0]))
     command = GivenCommand("dlio", notes=list(dict.fromkeys(notes)))
     ranks = ranks_of("dlio", asked_ranks, 0, command)
@@ -90,8 +89,8 @@ class _Work:
         if self._checkpoints():
             _, other = self._folder("checkpoint", "checkpoint_folder", "./checkpoints/")
             if os.stat(other).st_dev != os.stat(place).st_dev:
-                problem = f"{other} is on another file system than {place}"
-                remedy = "Run training and checkpoints apart: strakes measures one file system at a time."
+                problem = f"{other} is on a different file system from {place}"
+                remedy = "Run training and checkpoints separately: strakes measures one file system at a time."
                 raise self.configuration.fault("checkpoint", "checkpoint_folder", problem, remedy)
         return place
 
@@ -134,10 +133,10 @@ class _Work:
     def _training(self, generates: bool) -> list[dict[str, object]]:
         if not generates:
             self.command.note(
-                "workflow.generate_data: the samples are generated before, and not measured: strakes reads no files "
-                "but its own"
+                "workflow.generate_data: the samples are generated beforehand, and not measured: strakes reads no "
+                "files but its own"
             )
-        self.command.note("before the first epoch the samples leave the page cache of the nodes")
+        self.command.note("before the first epoch the samples are dropped from the page cache of the nodes")
         phases: list[dict[str, object]] = []
         first = self.configuration.whole("checkpoint", "checkpoint_after_epoch", 1)
         between = self.configuration.whole("checkpoint", "epochs_between_checkpoints", 1)
@@ -164,9 +163,7 @@ class _Work:
     def _samples(self) -> dict[str, object]:
         configuration = self.configuration
         form = configuration.word("dataset", "format", "tfrecord", _FORMATS)
-        self.command.note(
-            f"dataset.format: files of {form} are files of samples, one behind the other, without headers"
-        )
+        self.command.note(f"dataset.format: files of {form} are files of samples, one after the other, without headers")
         return {
             "kind": "training",
             "file_count": configuration.whole("dataset", "num_files_train", 8),

@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 20
 _MOST_VALUES = 100_000
 # What a key without effect is said to be; "" for one that is used, QUIET for one of which nothing need be said.
 QUIET = "changes nothing here"
-_OWN = "strakes reads and writes plain files by calls of its own, with no framework"
+_OWN = "strakes reads and writes plain files with its own calls, without a framework"
 KEYS: Mapping[str, Mapping[str, str]] = {
     "model": {
         "name": QUIET,
@@ -128,7 +128,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
     },
     "storage": {"storage_type": "", "storage_root": "", "storage_options": ""},
     "output": {"folder": "the run is in the store", "log_file": QUIET, "metric": ""},
-    "metric": {"au": "compare it with the interval of what is reported"},
+    "metric": {"au": "compare it with the interval in the report"},
     "profiling": {"profiler": QUIET, "iostat_devices": QUIET},
 }
 # Names of older versions.
@@ -156,7 +156,7 @@ NOT_SUPPORTED: Mapping[tuple[str, str], tuple[tuple[Any, ...], str]] = {
     ("reader", "preprocess_time"): (_NONE, "Leave it out, or add it to computation_time."),
     ("reader", "preprocess_time_stdev"): (_NONE, "Leave it out."),
     ("reader", "file_access"): (("multi",), "Leave it out."),
-    ("reader", "read_type"): (("on_demand",), "Leave it out: samples are read when they are wanted."),
+    ("reader", "read_type"): (("on_demand",), "Leave it out: samples are read when they are needed."),
     ("reader", "data_loader_classname"): (_NONE, "Leave it out."),
     ("reader", "reader_classname"): (_NONE, "Leave it out."),
     ("train", "seed_change_epoch"): ((True,), "Leave it out: every epoch has an order of its own."),
@@ -335,12 +335,12 @@ def _plain(node: Any, path: Path) -> Any:
             raise ValueError
         return yaml.SafeLoader("").construct_object(node, deep=True)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadInputError("this value is not one of YAML", where=f"{path}:{_line(node)}") from error
+        raise BadInputError("this is not a valid YAML value", where=f"{path}:{_line(node)}") from error
 
 
 def _unknown(what: str, name: str, known: Mapping[str, object], path: Path, node: Any) -> BadInputError:
     near = nearest_word(name, list(known), cutoff=0.4)
-    remedy = f"The nearest is {near}. " if near else ""
+    remedy = f"The nearest known one is {near}. " if near else ""
     return BadInputError(
         f"unknown {what}", where=f"{path}:{_line(node)}", remedy=f"{remedy}Known: {', '.join(filter(None, known))}."
     )

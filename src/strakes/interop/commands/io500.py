@@ -21,6 +21,7 @@ from strakes.interop.commands.words import (
     place_of,
     plan_of,
     ranks_of,
+    wrong,
 )
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
 
@@ -43,7 +44,8 @@ _FIND = {
     "nproc": "all ranks take part in find",
     "pfind-queue-length": _IGNORED,
     "pfind-steal-next": _IGNORED,
-    "pfind-parallelize-single-dir-access-using-hashing": "ranks share the entries of a directory where they are more",
+    "pfind-parallelize-single-dir-access-using-hashing": "where there are more ranks than directories, ranks share the "
+    "entries of a directory",
 }
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "global": {
@@ -57,7 +59,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "io-buffers-on-gpu": "",
         "verbosity": _IGNORED,
         "scc": "",
-        "datapackettype": "the data of strakes cannot be compressed, and every word of them is another one",
+        "datapackettype": "the data of strakes cannot be compressed, and no word of them is repeated",
         "allocatebufferdevice": "",
     },
     "debug": {"stonewall-time": "", "pause-dir": ""},
@@ -127,7 +129,7 @@ class Configuration:
         except BadInputError as error:
             raise self.fault(section, key, error.what, error.remedy) from error
         if size < 1:
-            raise self.fault(section, key, f"{text!r} is no amount of data", "Give at least one byte.")
+            raise self.fault(section, key, f"{text!r} is not an amount of data", "Give at least one byte.")
         return size
 
     def flag(self, section: str, key: str, *, default: bool) -> bool:
@@ -169,7 +171,7 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
         if heading := re.fullmatch(r"\[\s*(.*?)\s*\]", plain):
             section = heading[1].lower()
             if _EXTENDED.match(section):
-                notes.append(f"[{heading[1]}] is of the extended mode, and not run")
+                notes.append(f"[{heading[1]}] belongs to the extended mode, and is not run")
             elif section not in SECTIONS:
                 raise _unknown(f"section [{heading[1]}]", section, SECTIONS, path, number)
             continue
@@ -193,7 +195,7 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
 
 def _unknown(what: str, name: str, known: Mapping[str, object], path: Path, line: int) -> BadInputError:
     near = nearest_word(name, list(known), cutoff=0.4)
-    remedy = f"The nearest is {near}. " if near else ""
+    remedy = f"The nearest known one is {near}. " if near else ""
     return BadInputError(f"unknown {what}", where=f"{path}:{line}", remedy=f"{remedy}Known: {', '.join(known)}.")
 
 
@@ -228,7 +230,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
     if len(words) != 1 or not words[0]:
         remedy = "Give one file: strakes run -n 4 io500 config.ini"
-        raise BadInputError("io500 takes a configuration and nothing else", where="strakes run io500", remedy=remedy)
+        raise wrong("io500", "io500 takes a configuration and nothing else", remedy=remedy)
     configuration, notes = read_configuration(Path(words[0]))
     command = GivenCommand("io500", notes=notes)
     ranks = ranks_of("io500", asked_ranks, 0, command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from strakes.errors import BadInputError, nearest_word
+from strakes.errors import nearest_word
 from strakes.interop.commands.io500 import fit_amounts
 from strakes.interop.commands.words import (
     DIRECTIVE,
@@ -20,6 +20,7 @@ from strakes.interop.commands.words import (
     quiet,
     ranks_of,
     refused,
+    wrong,
 )
 
 _REPEATED = (
@@ -58,9 +59,9 @@ OPTIONS: dict[str, ForeignOption] = {
     "M": ForeignOption("memory to occupy on each node meanwhile, as a size", takes=True),
     "O": ForeignOption("settings, KEY=VALUE,...", takes=True),
     "p": ForeignOption("allocate the file before writing"),
-    "B": ForeignOption("O_DIRECT, of older versions"),
+    "B": ForeignOption("O_DIRECT, in older versions of IOR"),
     "posix.odirect": ForeignOption("O_DIRECT"),
-    "collective": ForeignOption("as -c"),
+    "collective": ForeignOption("the same as -c"),
     "i": noted("repetitions", _REPEATED, takes=True),
     "d": noted("seconds between repetitions", "strakes does not wait between repetitions", takes=True),
     "T": noted("time limit in minutes", "give the time to strakes as --budget, before the word ior", takes=True),
@@ -89,9 +90,9 @@ OPTIONS: dict[str, ForeignOption] = {
     ),
     "U": refused("file of hints", "A plan takes hints where the engine was built with MPI-IO.", takes=True),
     "y": refused("two mounts", "Name a file in each of them: -F -o A/FILE@B/FILE."),
-    "Y": refused("fsync after every write", "The nearest is -e: fsync at the end of the write."),
+    "Y": refused("fsync after every write", "The nearest equivalent is -e: fsync at the end of the write."),
     "J": refused("HDF5 alignment", "Leave it out.", takes=True),
-    "I": refused("a data set for each task", "The nearest is -F."),
+    "I": refused("a data set for each task", "The nearest equivalent is -F."),
     "n": refused("no fill in HDF5", "Leave it out."),
     "P": refused("shared file pointer", "Leave it out."),
     "S": refused("strided data type", "Leave it out; -s with a shared file is strided."),
@@ -211,20 +212,14 @@ def _common(command: GivenCommand) -> dict[str, object]:
     transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
         why = f"{block} % {transfer}"
-        raise BadInputError(
-            "the block size (-b) must be a multiple of the transfer size (-t)", where="strakes run ior", why=why
-        )
+        raise wrong("ior", "the block size (-b) must be a multiple of the transfer size (-t)", why=why)
     api = command.text("a", "POSIX").split()[0].upper()
     if api not in _BACKENDS:
-        raise BadInputError(
-            f"-a {api}: no such interface", where="strakes run ior", remedy=f"One of: {', '.join(_BACKENDS)}."
-        )
+        raise wrong("ior", f"-a {api}: no such interface", remedy=f"One of: {', '.join(_BACKENDS)}.")
     direct = any(command.flag(name) for name in ("B", "posix.odirect"))
     if direct and transfer % 512:
         why = f"-t {transfer}"
-        raise BadInputError(
-            "O_DIRECT needs a transfer size (-t) that is a multiple of 512", where="strakes run ior", why=why
-        )
+        raise wrong("ior", "O_DIRECT needs a transfer size (-t) that is a multiple of 512", why=why)
     per_process = command.flag("F")
     segments = command.whole("s", 1, least=1)
     access = "random" if command.flag("z") else ("segmented" if per_process else "strided")
@@ -286,7 +281,7 @@ def _directories(command: GivenCommand) -> list[Path]:
     paths = command.paths("o", "testFile")
     if len(paths) > 1 and not command.flag("F"):
         remedy = "Give -F, for a file for each task, or measure one file at a time."
-        raise BadInputError("-o names several files, and tasks share one", where="strakes run ior", remedy=remedy)
+        raise wrong("ior", "-o names several files, and tasks share one", remedy=remedy)
     places = [place_of("ior", path.parent) for path in paths]
     # Files of one directory are no different places.
     different = list(dict.fromkeys(places))
@@ -318,7 +313,7 @@ def _as_option(directive: str) -> list[str]:
     key, equals, value = directive.partition("=")
     name = key.strip().lower()
     if not equals:
-        raise BadInputError(f"-O {directive}: not KEY=VALUE", where="strakes run ior")
+        raise wrong("ior", f"-O {directive}: not KEY=VALUE")
     if name in _QUIET_DIRECTIVES:
         return []
     if name in (*_OUTPUT_DIRECTIVES, *_STONEWALL_DIRECTIVES, _WEAR_OUT, _STATUS_FILE):
@@ -327,7 +322,7 @@ def _as_option(directive: str) -> list[str]:
     if letter is None:
         near = nearest_word(name, _DIRECTIVES, cutoff=0.4)
         nearest = f"The nearest supported one is {near}." if near else f"One of: {', '.join(_DIRECTIVES)}."
-        raise BadInputError(f"unknown directive -O {key}", where="strakes run ior", remedy=nearest)
+        raise wrong("ior", f"unknown directive -O {key}", remedy=nearest)
     if OPTIONS[letter].takes:
         return [f"-{letter}", value]
     return [f"-{letter}"] if value.strip() not in ("0", "") else []
@@ -336,8 +331,8 @@ def _as_option(directive: str) -> list[str]:
 OPTIONS |= {f"{DIRECTIVE}{name}": noted("where results go", _IN_STORE, takes=True) for name in _OUTPUT_DIRECTIVES}
 OPTIONS |= {
     f"{DIRECTIVE}{name}": noted(
-        "other ways to end than -D",
-        "tasks end at the deadline, and the rate is of what they did until then",
+        "other ways to end a phase than -D",
+        "tasks end at the deadline, and the rate is that of what they did until then",
         takes=True,
     )
     for name in _STONEWALL_DIRECTIVES

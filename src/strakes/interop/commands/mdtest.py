@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from strakes.errors import BadInputError
 from strakes.interop.commands.io500 import fit_amounts
 from strakes.interop.commands.words import (
     ForeignOption,
@@ -19,6 +18,7 @@ from strakes.interop.commands.words import (
     quiet,
     ranks_of,
     refused,
+    wrong,
 )
 from strakes.units import counted
 
@@ -69,22 +69,22 @@ OPTIONS: dict[str, ForeignOption] = {
     "showRankStatistics": quiet("statistics per rank"),
     "warningAsErrors": quiet("warnings are errors"),
     "B": refused("no barriers", "Phases begin together. Leave it out.", takes=True),
-    "c": refused("task 0 creates everything", "The nearest is strakes run -n 1 mdtest."),
+    "c": refused("task 0 creates everything", "The nearest equivalent is strakes run -n 1 mdtest."),
     "R": ForeignOption("stat in random order"),
     "random-seed": quiet("seed of -R", takes=True),
-    "S": refused("one shared file", "The nearest is strakes run ior without -F."),
+    "S": refused("one shared file", "The nearest equivalent is strakes run ior without -F."),
     "X": noted("verify what is read", _UNVERIFIED),
     "verify-read": noted("verify what is read", _UNVERIFIED),
-    "verify-write": refused("verify what was written", "The nearest is strakes run ior -W."),
+    "verify-write": refused("verify what was written", "The nearest equivalent is strakes run ior -W."),
     "Y": refused("sync after every phase", "Leave it out."),
     "f": refused("smallest number of tasks", _ONE_TEAM, takes=True),
     "l": refused("largest number of tasks", _ONE_TEAM, takes=True),
     "s": refused("stride of tasks", _ONE_TEAM, takes=True),
-    "g": refused("default layout of the directories", "Set the layout of the directory before: lfs setstripe -d."),
+    "g": refused("default layout of the directories", "Set the layout of the directory beforehand: lfs setstripe -d."),
     "dataPacketType": refused("kind of data", "Leave it out.", takes=True),
     "run-cmd-before-phase": refused("a command before each phase", "Leave it out.", takes=True),
     "run-cmd-after-phase": refused("a command after each phase", "Leave it out.", takes=True),
-    "posix.odirect": refused("O_DIRECT", "The nearest is strakes run ior -F --posix.odirect."),
+    "posix.odirect": refused("O_DIRECT", "The nearest equivalent is strakes run ior -F --posix.odirect."),
 }
 # As the plan's schema: branch ^ depth.
 _MOST_DIRECTORIES = 65536
@@ -100,11 +100,9 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     command = read(words)
     if command.flag("F") and command.flag("D"):
         remedy = "Give one of them, or neither for both."
-        raise BadInputError("-F and -D together leave nothing to do", where="strakes run mdtest", remedy=remedy)
+        raise wrong("mdtest", "-F and -D together leave nothing to do", remedy=remedy)
     if command.text("a", "POSIX").upper() != "POSIX":
-        raise BadInputError(
-            f"-a {command.text('a', '')}: no such interface", where="strakes run mdtest", remedy="One of: POSIX."
-        )
+        raise wrong("mdtest", f"-a {command.text('a', '')}: no such interface", remedy="One of: POSIX.")
     ranks = ranks_of("mdtest", asked_ranks, 0, command)
     common, items = _common(command)
     wanted = [flag for flag in "CTErU" if command.flag(flag)] or list("CTErU")
@@ -123,7 +121,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
         command.note("without -C there would be nothing to work on, so strakes creates first without reporting it")
     if not measured:
         remedy = "mdtest reads files, not directories: leave out -D or -E."
-        raise BadInputError("this command line measures nothing", where="strakes run mdtest", remedy=remedy)
+        raise wrong("mdtest", "this command line measures nothing", remedy=remedy)
     directory, *beside = _directories(command)
     check_shifts("mdtest", "-N", phases, ranks, (directory, *beside))
     # With -W, -n is only more than can be done in that time.
@@ -170,7 +168,7 @@ def _phases(command: GivenCommand, kind: str, ranks: int, items: int) -> list[tu
     if read and read != written:
         why = f"-w {written}, -e {read}"
         remedy = f"Give -e {written}."
-        raise BadInputError("-e must equal -w, or be 0", where="strakes run mdtest", why=why, remedy=remedy)
+        raise wrong("mdtest", "-e must equal -w, or be 0", why=why, remedy=remedy)
     if not read and (command.flag("E") or not any(command.flag(flag) for flag in "CTrU")):
         command.note("without -e, reading is opening and closing, as in mdtest")
     how = ({"create_with": "mknod"} if command.flag("k") else opened) | ({"fsync": True} if command.flag("y") else {})
@@ -188,7 +186,7 @@ def _common(command: GivenCommand) -> tuple[dict[str, object], int]:
     leaves = branch ** min(depth, 17)
     if depth > 16 or directories > _MOST_DIRECTORIES:
         why = f"more than {_MOST_DIRECTORIES} directories"
-        raise BadInputError(f"-z {depth} -b {branch}: the tree is too large", where="strakes run mdtest", why=why)
+        raise wrong("mdtest", f"-z {depth} -b {branch}: the tree is too large", why=why)
     items = _items(command, leaves if command.flag("L") else directories)
     common: dict[str, object] = {
         "kind": "metadata",
@@ -212,9 +210,7 @@ def _items(command: GivenCommand, directories: int) -> int:
     """Return the items of each task; like mdtest, the same number in each directory."""
     wanted, each_directory = command.whole("n", 0), command.whole("I", 0)
     if wanted and each_directory:
-        raise BadInputError(
-            "-n and -I together are not supported", where="strakes run mdtest", remedy="Give -n, or -I with -z and -b."
-        )
+        raise wrong("mdtest", "-n and -I together are not supported", remedy="Give -n, or -I with -z and -b.")
     items = each_directory * directories if each_directory else wanted // directories * directories
     if items < 1:
         why = (
@@ -222,9 +218,7 @@ def _items(command: GivenCommand, directories: int) -> int:
             if wanted
             else "neither -n nor -I is given"
         )
-        raise BadInputError(
-            "there is no item to work on", where="strakes run mdtest", why=why, remedy="Give -n ITEMS or -I ITEMS."
-        )
+        raise wrong("mdtest", "there is no item to work on", why=why, remedy="Give -n ITEMS or -I ITEMS.")
     if wanted and items != wanted:
         command.note(f"-n {wanted}: {items} items, the same number in each directory, as mdtest does")
     return items

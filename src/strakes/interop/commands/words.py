@@ -49,6 +49,11 @@ def refused(words: str, says: str, *, takes: bool = False) -> ForeignOption:
     return ForeignOption(words, takes, "refused", says)
 
 
+def wrong(tool: str, what: str, why: str = "", remedy: str = "") -> BadInputError:
+    """Return the error for a command line of a tool that cannot be run."""
+    return BadInputError(what, where=f"strakes run {tool}", why=why, remedy=remedy)
+
+
 @dataclass(frozen=True)
 class Translation:
     """A tool's command line as a plan, for ``directory``, or for it and those ``beside`` it, which ranks take in turn.
@@ -84,7 +89,7 @@ class GivenCommand:
         texts = self.text(name, default).split("@")
         if not all(texts):
             remedy = f"Give a name: {shown(name)} {default}"
-            raise BadInputError(f"{shown(name)} is empty", where=f"strakes run {self.tool}", remedy=remedy)
+            raise wrong(self.tool, f"{shown(name)} is empty", remedy=remedy)
         return tuple(map(Path, texts))
 
     def flag(self, name: str) -> bool:
@@ -99,9 +104,7 @@ class GivenCommand:
         """Return the value as a whole number. Raises BadInputError that names the option."""
         text = self.values.get(name, str(default))
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
-            raise BadInputError(
-                f"{shown(name)} {text}: not a whole number of at least {least}", where=f"strakes run {self.tool}"
-            )
+            raise wrong(self.tool, f"{shown(name)} {text}: not a whole number of at least {least}")
         return int(text)
 
     def size(self, name: str, default: str) -> int:
@@ -113,9 +116,7 @@ class GivenCommand:
         try:
             return bytes_of_ior(text)
         except BadInputError as error:
-            raise BadInputError(
-                f"{shown(name)} {text}: {error.what}", where=f"strakes run {self.tool}", remedy=error.remedy
-            ) from error
+            raise wrong(self.tool, f"{shown(name)} {text}: {error.what}", remedy=error.remedy) from error
 
     def note(self, text: str) -> None:
         """Remember a difference from the tool, to be told once."""
@@ -136,9 +137,7 @@ def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str])
         option = options[name]
         if option.fate == "refused":
             remedy = option.says
-            raise BadInputError(
-                f"{tool} {shown(name)} ({option.words}) is not supported", where=f"strakes run {tool}", remedy=remedy
-            )
+            raise wrong(tool, f"{tool} {shown(name)} ({option.words}) is not supported", remedy=remedy)
         if option.fate == "noted":
             command.note(f"{shown(name)}{f' {value}' if option.takes else ''}: {option.says}")
         command.counts[name] = command.counts.get(name, 0) + 1
@@ -159,7 +158,7 @@ def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]
             yield from _cluster(tool, options, word, rest)
         else:
             remedy = f"See: strakes run {tool} --help"
-            raise BadInputError(f"{word!r} is not an option of {tool}", where=f"strakes run {tool}", remedy=remedy)
+            raise wrong(tool, f"{word!r} is not an option of {tool}", remedy=remedy)
 
 
 def _cluster(tool: str, options: Mapping[str, ForeignOption], word: str, rest: list[str]) -> Iterator[tuple[str, str]]:
@@ -183,7 +182,7 @@ def _value(tool: str, name: str, option: ForeignOption, attached: str | None, re
     if attached is not None:
         return attached
     if not rest:
-        raise BadInputError(f"{shown(name)} needs a value ({option.words})", where=f"strakes run {tool}")
+        raise wrong(tool, f"{shown(name)} needs a value ({option.words})")
     return rest.pop(0)
 
 
@@ -195,7 +194,7 @@ def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadIn
     near = other_case if other_case in usable else nearest_word(name, usable, cutoff=0.4)
     nearest = f"The nearest supported one is {shown(near)} ({options[near].words}). " if near else ""
     remedy = f"{nearest}For all options, see: strakes run {tool} --help"
-    return BadInputError(f"unknown option {word}", where=f"strakes run {tool}", remedy=remedy)
+    return wrong(tool, f"unknown option {word}", remedy=remedy)
 
 
 def shown(name: str) -> str:
@@ -254,7 +253,7 @@ def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -
             )
     if asked is not None:
         if stated > asked:
-            command.note(f"fewer ranks than tasks: strakes run -n {asked} has the last word")
+            command.note(f"fewer ranks than tasks: strakes run -n {asked} decides")
         return min(asked, stated or asked)
     if stated:
         return stated
@@ -279,9 +278,9 @@ def check_shifts(
     shifts = {phase.get("rank_shift", 0) for phase in phases}
     turns = len(directories)
     if any(shift % ranks and (ranks % turns or shift % turns) for shift in shifts):
-        raise BadInputError(
+        raise wrong(
+            tool,
             f"{option} has tasks work on what tasks of another directory made",
-            where=f"strakes run {tool}",
             remedy=f"Leave out {option}, or give one directory.",
         )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
@@ -113,7 +112,7 @@ def _faults(phase: str, stopped_by: Sequence[str], plan: Plan) -> tuple[str, ...
     if seconds < VALID_STONEWALL_S:
         faults.append(f"its stonewall is {seconds:g} s instead of {VALID_STONEWALL_S} s")
     if any(ending != "seconds" for ending in stopped_by):
-        faults.append("it came to its end before the stonewall")
+        faults.append("it ended before the stonewall")
     return tuple(faults)
 
 
@@ -158,7 +157,7 @@ def to_io500_summary(run: Run) -> str:
     return "\n".join(text) + "\n"
 
 
-def to_io500_json(run: Run) -> Mapping[str, Any]:
+def to_io500_json(run: Run) -> dict[str, object]:
     """Return the same as an object. Raises BadInputError for a run that is none of IO500's."""
     lines, score = io500_results(run)
     return {

@@ -59,7 +59,7 @@ def rows(run: Run) -> Iterator[dict[str, Any]]:
         raise BadInputError(
             "this run has no latencies over time",
             where=run.id,
-            why="they are kept of phases that take more than 2 s",
+            why="they are kept for phases that take more than 2 s",
             remedy="Run it with a larger --budget, or a plan with longer phases; or leave out --over-time.",
         )
 

@@ -6,7 +6,6 @@ import ctypes
 import json
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from strakes.errors import EnvironmentLacksError
@@ -70,9 +69,7 @@ class Monitors:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _take(self, buffer: ctypes.c_void_p, length: ctypes.c_size_t) -> bytes:

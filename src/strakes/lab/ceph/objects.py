@@ -80,4 +80,6 @@ def _make_bucket(port: int, key: str, secret: str) -> None:
     finally:
         connection.close()
     if answer.status not in (200, 409):
-        raise EnvironmentLacksError(f"the object gateway of the lab makes no bucket (status {answer.status})", why=why)
+        raise EnvironmentLacksError(
+            f"the object gateway of the lab did not make the bucket (status {answer.status})", why=why
+        )

@@ -105,7 +105,7 @@ class HaLab(Lab[HaOptions]):
         site.step("networks: two heartbeat links and one for management")
         self._connect()
         planned = self._nodes.plan(self.options.token)
-        site.step("two BMCs, and one who is told")
+        site.step("two BMCs, and a receiver of alerts")
         for number, name in enumerate(NODES, 1):
             self._start_bmc(number, name)
         self._listen()

@@ -29,7 +29,8 @@ class HostsOptions(LabOptions):
     hosts: int = count(4, "Number of hosts to measure from (n1, n2, ...). There is also a login host.", most=64)
     size: int = size("2GiB", "Capacity of the shared directory, which is in memory.", least="1MiB")
     link: int | None = maybe_size(
-        "Bandwidth of the link of each host in each direction, per second  [default: unlimited]", least="1MiB"
+        "Bandwidth of each host's link in each direction, in bytes per second, such as 100MiB.  [default: unlimited]",
+        least="1MiB",
     )
 
 

@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from strakes.errors import EnvironmentLacksError
@@ -80,7 +79,7 @@ class NodeAgent:
             "a node does not answer",
             where=self.host,
             why=str(error),
-            remedy="Look on that node, or leave it out of --hosts.",
+            remedy="Check that node, or leave it out of --hosts.",
         )
 
 
@@ -116,9 +115,7 @@ class Hub:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -271,7 +268,7 @@ class Hub:
         return EnvironmentLacksError(
             "not all nodes answer",
             where=", ".join(absent) or f"{len(here)} of {counted(count, 'node')}",
-            why=" | ".join(lines[-4:]) or "nothing was heard of them",
+            why=" | ".join(lines[-4:]) or "nothing was heard from them",
             remedy="Check that the launcher reaches the nodes, that strakes is installed on them, and that they "
             "reach this host by TCP.",
         )

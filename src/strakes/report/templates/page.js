@@ -12,14 +12,21 @@
   });
   Promise.all(plots.map(({ drawn }) => drawn)).then(() => { document.documentElement.dataset.drawn = "yes"; });
 
+  // A legend that needs fewer rows than before has its place only when drawn once more.
+  const settle = () => { plots.forEach(({ place }) => Plotly.redraw(place)); };
+  let resized;
+  window.addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(settle, 300); });
+
   let closed = [];
   window.addEventListener("beforeprint", () => {
     closed = [...document.querySelectorAll("details:not([open], .extra)")];
     closed.forEach((one) => { one.open = true; });
     plots.forEach(({ place }) => Plotly.relayout(place, paper));
+    settle();
   });
   window.addEventListener("afterprint", () => {
     closed.forEach((one) => { one.open = false; });
     plots.forEach(({ place, screen }) => Plotly.relayout(place, screen));
+    settle();
   });
 })();

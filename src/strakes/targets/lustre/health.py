@@ -85,4 +85,4 @@ def as_counted(target: str, recovery: Recovery) -> TargetRecovery:
 
 
 def _in_words(recovery: TargetRecovery) -> str:
-    return f"{recovery.target} takes its clients back at the moment ({recovery.status})."
+    return f"{recovery.target} is taking its clients back at the moment ({recovery.status})."

@@ -6,7 +6,7 @@ from strakes.targets.lustre.stats import Stats
 
 PARAMETER = "mdt.*.md_stats"
 
-_OPERATIONS = {
+OPERATIONS = {
     "mknod": "md.create",
     "open": "md.open",
     "close": "md.close",
@@ -23,9 +23,5 @@ _OPERATIONS = {
 
 def common(stats: Stats) -> dict[str, float]:
     """By the names all file systems share. Zeros are there: the server leaves out what it never did."""
-    counters = {name: float(stats.samples(own)) for own, name in _OPERATIONS.items()}
     # Data of small files may be on the metadata target.
-    for way in ("read", "write"):
-        counters[f"data.{way}_requests"] = float(stats.samples(f"{way}_bytes"))
-        counters[f"data.{way}_bytes"] = float(stats.total(f"{way}_bytes"))
-    return counters
+    return {name: float(stats.samples(own)) for own, name in OPERATIONS.items()} | stats.data()

@@ -23,7 +23,7 @@ _KEY = re.compile(r"(?<![\w.])([a-z][a-z0-9_.]*):(?=\s|$)")
 _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow it."
 _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "See what the servers say (lfs check servers, lctl get_param *.*.import) and try again when they answer."
-_SPACE = "lfs df and lfs quota say where the room is gone."
+_SPACE = "lfs df and lfs quota show where the space has gone."
 
 # What the user can mend, and what came from the file system; with the next thing to do where there is one.
 _BAD_INPUT = {

@@ -42,6 +42,14 @@ class Stats:
         """Return the sum."""
         return (self.counters[name].total or 0) if name in self.counters else 0
 
+    def data(self, side: str = "") -> dict[str, float]:
+        """Return reads and writes by the names all file systems share; a sample of bytes is one request."""
+        counters = {}
+        for way in ("read", "write"):
+            counters[f"{side}data.{way}_requests"] = float(self.samples(f"{way}_bytes"))
+            counters[f"{side}data.{way}_bytes"] = float(self.total(f"{way}_bytes"))
+        return counters
+
 
 def parse_stats(text: str) -> Stats:
     r"""Read it. Raises NotUnderstoodError.

@@ -293,7 +293,7 @@ class LustreTarget(Target):
         except StrakesError as error:
             return [Limit(what, said(error))]
         if not on:
-            return [Limit(what, " ".join(("lctl does not tell on which servers the targets are.", *answers.notes)))]
+            return [Limit(what, " ".join(("lctl does not say on which servers the targets are.", *answers.notes)))]
         ways = ways_to_servers(self.run, self.servers, on)
         if self.servers is None and len(ways) < max(1, len(on)):
             others = ", ".join(host for host in on if host not in ways) or "the servers"

@@ -283,7 +283,7 @@ def test_a_clock_is_put_back_to_the_time_that_it_would_have_had(clock: tuple[str
 def test_the_clock_of_the_drill_itself_is_left_alone_and_a_server_that_is_silent_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="--via is required"):
         make_fault("clock-step", Ask(tmp_path))
-    with pytest.raises(EnvironmentLacksError, match="does not tell its time"):
+    with pytest.raises(EnvironmentLacksError, match="does not report its time"):
         make_fault("clock-step", Ask(tmp_path, via="false"))
 
 

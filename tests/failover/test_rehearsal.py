@@ -190,7 +190,7 @@ def test_a_plan_that_does_not_start_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="does not start everything"):
         rehearse(read_plan(plan))
     (plan / "cluster.toml").unlink()
-    with pytest.raises(BadInputError, match="not whole"):
+    with pytest.raises(BadInputError, match="incomplete"):
         rehearse(read_plan(plan))
 
 

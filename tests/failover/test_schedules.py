@@ -37,7 +37,7 @@ def test_no_schedule_on_a_good_plan_splits_the_brain_or_loses_a_record(strakes: 
     need("crm_simulate")
     plan = planned("tianhe2", tmp_path / "plan")
     done = strakes("failover", "rehearse", plan, "--schedules", "60", "--seed", "500")
-    assert done.returncode == 0 and "is served no more: none" in done.stdout and "seeds 500 to 559" in done.stdout
+    assert done.returncode == 0 and "is no longer served: none" in done.stdout and "seeds 500 to 559" in done.stdout
 
 
 def test_schedules_find_a_split_brain_where_fencing_only_pretends(tmp_path: Path) -> None:
@@ -61,4 +61,4 @@ def test_a_record_is_missed_where_an_old_copy_would_be_served(tmp_path: Path) ->
     moved = replace(prediction.world.state, places={"serve-mdt0": "mds-b"})
     wrong = replace(prediction, world=replace(prediction.world, state=moved))
     assert not acknowledged_and_lost(model.story.first, [prediction])
-    assert "lacks what was acknowledged" in str(acknowledged_and_lost(model.story.first, [prediction, wrong]))
+    assert "lacks acknowledged writes" in str(acknowledged_and_lost(model.story.first, [prediction, wrong]))

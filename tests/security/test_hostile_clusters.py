@@ -58,7 +58,7 @@ def plan(place: Path, configuration: str, corosync: str = "totem {\n version: 2\
 
 def test_numbers_that_nobody_can_calculate_with_are_refused(tmp_path: Path) -> None:
     level = f'<fencing-level id="l" target="b" index="{"9" * 5000}" devices="x"/>'
-    with pytest.raises(BadInputError, match="no configuration") as refused:
+    with pytest.raises(BadInputError, match="not a configuration") as refused:
         plan(tmp_path, cib(levels=level))
     assert "digits" in refused.value.why
 
@@ -70,7 +70,7 @@ def test_digits_of_other_scripts_are_no_number_of_milliseconds(tmp_path: Path) -
 @pytest.mark.parametrize("read", [read_corosync, read_drbd])
 def test_sections_deep_in_each_other_are_refused(read: Callable[[str, str], Block]) -> None:
     assert read("a {\n" * 100 + "}\n" * 100, "file").blocks
-    with pytest.raises(BadInputError, match="no configuration") as refused:
+    with pytest.raises(BadInputError, match="not a configuration") as refused:
         read("a {\n" * 101 + "}\n" * 101, "file")
     assert "more than 100 deep" in refused.value.why and refused.value.where.startswith("file")
 
@@ -95,7 +95,7 @@ def test_open_quotes_take_a_time_like_their_length() -> None:
 )
 def test_more_than_any_cluster_has_is_refused_in_a_moment(constraints: str, resources: str) -> None:
     began = time.monotonic()
-    with pytest.raises(BadInputError, match="no CIB that can be checked") as refused:
+    with pytest.raises(BadInputError, match="this CIB cannot be checked") as refused:
         Cib(cib(constraints).replace("</resources>", f"{resources}</resources>"), "cib.xml")
     assert "more than" in refused.value.why and time.monotonic() - began < _MOMENT_S
 
@@ -151,7 +151,7 @@ def test_rules_that_do_not_come_to_an_end_are_ended(
 
     monkeypatch.setattr(limits, "_MOST_S", 0.1)
     monkeypatch.setattr(checking, "findings", never)
-    with pytest.raises(BadInputError, match="no configuration that can be checked") as refused:
+    with pytest.raises(BadInputError, match="this configuration cannot be checked") as refused:
         checking.check(plan(tmp_path, cib()))
     assert "processor time" in refused.value.why
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
@@ -171,7 +171,7 @@ def test_files_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
     (tmp_path / "etc/drbd.d").mkdir()
     for name in ("a", "b", "c"):
         (tmp_path / f"etc/drbd.d/{name}.res").write_text(" " * (2 << 20))
-    with pytest.raises(BadInputError, match="no configuration") as refused:
+    with pytest.raises(BadInputError, match="not a configuration") as refused:
         read_plan(tmp_path)
     assert refused.value.where.endswith("b.res") and "larger than 4 MiB" in refused.value.why
     assert setup.cib is not None
@@ -196,5 +196,5 @@ def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_re
         "drbd: r0 has device /dev/drbd0 minor 1"
     ]
     assert time.monotonic() - began < 2 * _MOMENT_S
-    with pytest.raises(BadInputError, match="no configuration that can be checked"):
+    with pytest.raises(BadInputError, match="this configuration cannot be checked"):
         setup_of("", tmp_path, {"etc/drbd.d/r.res": text + one.format(1000, 0, 0)}, setup.cluster)

@@ -140,6 +140,6 @@ def test_a_result_of_fio_with_a_time_that_no_calendar_has_is_read_without_it(tmp
 def test_a_cib_with_more_attributes_than_any_element_has_is_refused() -> None:
     """Pacemaker's own tools took the square of their number."""
     many = " ".join(f'a{index}="1"' for index in range(20000))
-    with pytest.raises(BadInputError, match="no CIB") as refused:
+    with pytest.raises(BadInputError, match="not a CIB") as refused:
         Cib(f"<cib><configuration {many}/></cib>", "cib.xml")
     assert "20000 attributes" in refused.value.why

@@ -144,7 +144,7 @@ def pair_setup(pair: Pair, directory: Path) -> Setup:
     asked = pair.on(pair.nodes[0], "cibadmin", "--query")
     if asked.status != 0:
         raise MeasurementError(
-            "the pair does not tell its configuration", where="cibadmin --query", why=asked.complaint
+            "the pair does not report its configuration", where="cibadmin --query", why=asked.complaint
         )
     cib = Xml.fromstring(asked.stdout)
     for status in cib.findall("status"):
@@ -280,7 +280,7 @@ def schedules_text(trials: Sequence[ScheduleTrial]) -> str:
                 f"{sum(len(trial.judgement.lost) for trial in trials)} of them missing afterwards"
             ),
             f"Split brain: {'; '.join(dict.fromkeys(split)) or 'never seen'}.",
-            f"Whole again after {waits[0]:.0f} to {waits[-1]:.0f} s." if waits else "",
+            f"Fully working again after {waits[0]:.0f} to {waits[-1]:.0f} s." if waits else "",
         ]
     )
 

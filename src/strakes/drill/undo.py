@@ -99,7 +99,8 @@ class MountTargets(Undo):
                 f"{', '.join(left)} cannot be mounted again safely",
                 where="; ".join(silent),
                 why="a server that does not answer may have them mounted, and two servers at one target destroy it",
-                remedy=f"When it answers: strakes failover undo. If it is surely off, run: {'; '.join(self.mounts)}",
+                remedy="When it answers: strakes failover undo. If you are sure that it is off, run: "
+                f"{'; '.join(self.mounts)}",
             )
         failure: StrakesError | None = None
         for name, mount in zip(self.names, self.mounts, strict=True):
@@ -120,7 +121,7 @@ class MountTargets(Undo):
         seen = ask(shlex.split(words))
         if seen.status != 0:
             why = seen.stderr.strip() or f"status {seen.status}"
-            raise MeasurementError("a server does not tell what it has mounted", where=words, why=why)
+            raise MeasurementError("a server does not report what it has mounted", where=words, why=why)
         return {name for name in self.names if re.search(rf"\bsvname={re.escape(name)}[, ]", seen.stdout)}
 
 
@@ -171,7 +172,7 @@ class FreeRoom(Undo):
     @property
     def text(self) -> str:
         """Say what is emptied."""
-        return f"run: truncate --size 0 {self.path} (a file without a name, gone when process {self.pid} ends)"
+        return f"run: truncate --size 0 {self.path} (an unnamed file, gone when process {self.pid} ends)"
 
     def do(self, ask: Runner = run) -> str:
         """Empty the file, unless it is gone. Raises MeasurementError where it cannot be emptied."""

@@ -75,8 +75,8 @@ def read_corosync(text: str, where: str) -> Block:
 
 def _open(stack: list[Block], block: Block, where: str) -> None:
     if len(stack) > MOST_DEPTH:
-        why = f"its sections lie more than {MOST_DEPTH} deep in each other"
-        raise BadInputError("this is no configuration", where=where, why=why)
+        why = f"its sections are nested more than {MOST_DEPTH} deep"
+        raise BadInputError("this is not a configuration", where=where, why=why)
     stack[-1].blocks.append(block)
     stack.append(block)
 

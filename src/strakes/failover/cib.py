@@ -32,14 +32,14 @@ class Cib:
         except Xml.ParseError as error:
             raise BadInputError("the CIB is not valid XML", where=where, why=str(error)) from error
         if why := too_much(self.root):
-            raise BadInputError("this is no CIB that can be checked", where=where, why=why)
+            raise BadInputError("this CIB cannot be checked", where=where, why=why)
         many = next((each for each in self.root.iter() if len(each.attrib) > _MOST_ATTRIBUTES), None)
         if many is not None:
             # Pacemaker's own tools, which get this text too, need a time that grows with their square.
             why = f"<{many.tag[:60]}> has {len(many.attrib)} attributes, more than {_MOST_ATTRIBUTES}"
-            raise BadInputError("this is no CIB", where=where, why=why)
+            raise BadInputError("this is not a CIB", where=where, why=why)
         if self.root.tag != "cib":
-            raise BadInputError("this is no CIB", where=where, why=f"its root is <{self.root.tag}>")
+            raise BadInputError("this is not a CIB", where=where, why=f"its root is <{self.root.tag}>")
         own = (element for element in self.root.iter() if element.tag not in _NAME_OTHERS)
         self._sets_of: dict[str, list[Xml.Element]] = {}
         self._by_id = {element.get("id", ""): element for element in own if element.get("id")}

@@ -27,7 +27,7 @@ _MOST_S = 8.0
 def too_much(cib: Xml.Element) -> str:
     """Say what a CIB has more of than can be checked; empty where it has not."""
     if _deeper_than(cib, MOST_DEPTH):
-        return f"its elements lie more than {MOST_DEPTH} deep in each other"
+        return f"its elements are nested more than {MOST_DEPTH} deep"
     return _more_than(cib, _MOST_RESOURCES, _MOST_PAIRS)
 
 
@@ -41,7 +41,7 @@ def too_much_to_ask(cib: Xml.Element) -> str:
 def little_enough(where: str) -> AbstractContextManager[None]:
     """Let the body have some seconds of the processor. Raises BadInputError after them; in the main thread only."""
     why = f"its rules were not decided within {_MOST_S:g} s of processor time"
-    error = BadInputError("this is no configuration that can be checked", where=where, why=why)
+    error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
 
 

@@ -54,7 +54,7 @@ def complaints(text: str) -> Iterator[str]:
     networks = read_networks(text)
     for name, times in Counter(network.name for network in networks).items():
         if times > 1:
-            yield f"{name} is in it {times} times; several cards of one network stand in one pair of parentheses"
+            yield f"{name} is in it {times} times; write all cards of one network in one pair of parentheses"
     for network in networks:
         for card, times in Counter(network.cards).items():
             if times > 1:
@@ -65,12 +65,12 @@ def _complaint(part: str) -> str:
     """Return what is wrong with one network, empty where nothing is."""
     match = _NETWORK.fullmatch(part)
     if not match:
-        return f"{part.strip()!r} is no network" if part.strip() else "it has a comma too many"
+        return f"{part.strip()!r} is not a network" if part.strip() else "it has a comma too many"
     name, cards = match[1], match[3]
     driver = name.rstrip("0123456789")
     number = name.removeprefix(driver)
     if driver not in _DRIVERS:
-        return f"{name} is no type of network"
+        return f"{name} is not a type of network"
     if number and int(number) > _LARGEST:
         return f"{name} has a number above {_LARGEST}"
     return f"{name} has no card" if cards is not None and not cards.strip() else ""

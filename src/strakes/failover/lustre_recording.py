@@ -77,7 +77,7 @@ def _refuse_other_clock(directory: Path, fault_s: float, clients: Iterable[list[
         raise BadInputError(
             "the fault is not in the time of the clients' records",
             where=str(directory),
-            why=f"it was done at {fault_s:.1f}, and they are of {first_s:.1f} to {last_s:.1f}",
+            why=f"the fault was done at {fault_s:.1f}, and the records cover {first_s:.1f} to {last_s:.1f}",
             remedy="Give all times in seconds since 1970, by one clock, and record clients until after the fault.",
         )
 

@@ -42,7 +42,7 @@ def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cl
     try:
         if directory.exists() and os.listdir(directory) and not replace:
             raise BadInputError(
-                "there is something in the directory already",
+                "the directory is not empty",
                 where=str(directory),
                 remedy="Give another one, or --replace to write over an earlier plan.",
             )

@@ -218,7 +218,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
     texts = _read_texts(root, planned=False)
     if "etc/corosync/corosync.conf" not in texts:
         raise EnvironmentLacksError(
-            "this machine is no node of a cluster",
+            "this machine is not a node of a cluster",
             where=str(root / "etc/corosync/corosync.conf"),
             why="it does not exist",
             remedy="Run this on a node, or check a plan: strakes failover check DIR",
@@ -261,7 +261,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     resources = resources_of(drbd)
     if len(resources) > MOST_DRBD:
         raise BadInputError(
-            "this is no configuration that can be checked",
+            "this configuration cannot be checked",
             where=str(root / "etc/drbd.d"),
             why=f"it has more than {MOST_DRBD} resources",
         )
@@ -299,9 +299,9 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         left -= len(content)
         if left < 0:
             why = f"with the files before it, it is larger than {_MOST_BYTES >> 20} MiB"
-            raise BadInputError("this is no configuration", where=str(path), why=why)
+            raise BadInputError("this is not a configuration", where=str(path), why=why)
         texts[name] = without_secrets(name, content.decode(errors="replace"))
         if number := _ENDLESS.search(texts[name]):
             why = f"a number begins with {number[0][:20]} and has more than {_MOST_DIGITS} digits"
-            raise BadInputError("this is no configuration", where=str(path), why=why)
+            raise BadInputError("this is not a configuration", where=str(path), why=why)
     return texts

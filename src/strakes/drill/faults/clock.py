@@ -34,7 +34,7 @@ class ClockStep(OneCommand):
         words = asked.stdout.split()
         if asked.status != 0 or len(words) < 3:
             raise EnvironmentLacksError(
-                "the server does not tell its time", where=ask.via, why=asked.stderr.strip() or asked.stdout.strip()
+                "the server does not report its time", where=ask.via, why=asked.stderr.strip() or asked.stdout.strip()
             )
         boot, offset_s = words[0], float(words[1]) - float(words[2])
         self._strike = through(ask.via, ("date", "-s", f"+{_AHEAD_S} seconds"))

@@ -48,7 +48,7 @@ class DiskFull(Fault):
             self._file = os.open(".", _NAMELESS, 0o600, dir_fd=directory)
         except OSError as error:
             raise BadInputError(
-                "this fault needs a file system that can make a file without a name (O_TMPFILE)",
+                "this fault needs a file system that can make an unnamed file (O_TMPFILE)",
                 where=str(ask.directory),
                 why=os.strerror(error.errno or 0),
                 remedy="NFS, CephFS and Lustre cannot. Give your own commands: --fault-command.",
@@ -60,12 +60,12 @@ class DiskFull(Fault):
         self._free = (room.f_bfree if os.geteuid() == 0 else room.f_bavail) * room.f_frsize // _BLOCK * _BLOCK
         self._place = f"{mount.mount_point} ({mount.file_system} from {mount.source})"
         self.undo = FreeRoom.of_this_process(self._file)
-        self.text = f"fill {self._place}, of which {self._free:,} bytes are free, by a file without a name"
+        self.text = f"fill {self._place}, of which {self._free:,} bytes are free, with an unnamed file"
 
     def strike(self) -> tuple[Moment, ...]:
         """Take all room that was free. Raises MeasurementError where the file system cannot set room aside."""
         began, size, step = time.time(), 0, self._free
-        failure = "there is no room left already"
+        failure = "there was no space left to take"
         while step >= _BLOCK:
             words = ("fallocate", "--offset", str(size), "--length", str(step), self.undo.path)
             taken = self._run(words, _FILL_S)
@@ -85,7 +85,7 @@ class DiskFull(Fault):
 
     def lacking(self) -> str:
         """Return why there is no room yet, empty when the file is empty."""
-        return f"{self._place} has no room" if os.fstat(self._file).st_blocks else ""
+        return f"{self._place} has no free space" if os.fstat(self._file).st_blocks else ""
 
 
 class SlowDisk(OneCommand):

@@ -179,7 +179,7 @@ class _ServerFault(_LustreFault):
             raise BadInputError(
                 f"Pacemaker manages the server of {name}",
                 where=self.host,
-                why="it would start elsewhere what is stopped here, and both could have the disk",
+                why="it would start on another server what is stopped here, and both could have the disk mounted",
                 remedy="Use the faults node-standby, node-fence and resource-fail.",
             )
 
@@ -246,7 +246,7 @@ class SlowTarget(_ServerFault):
             raise BadInputError(
                 f"the disk of {self.victim.name} cannot be slowed",
                 where=f"{device} on {self.host}",
-                why="strakes can do that to block devices only",
+                why="strakes can slow block devices only",
                 remedy="Give your own commands: --fault-command and --restore-command.",
             )
         return slowing(device, self.victim.name, lambda words: self.ask(*words))

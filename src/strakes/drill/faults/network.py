@@ -86,7 +86,7 @@ class OneWayLoss(_NetworkFault):
         card = _WAY.search(way.stdout)
         if way.status != 0 or card is None or " via " in way.stdout or card["card"] == "lo":
             raise BadInputError(
-                "messages to this machine cannot be lost alone",
+                "packets to this machine cannot be dropped without affecting others",
                 where=ask.peer,
                 why=way.stderr.strip() or f"it is not a neighbour on an Ethernet: {way.stdout.strip()}",
                 remedy="Give the address of a machine on the same network, or use --fault-command.",
@@ -94,15 +94,15 @@ class OneWayLoss(_NetworkFault):
         entry = (ask.peer, "dev", card["card"])
         if "PERMANENT" in self._ip("neigh", "show", *entry).stdout:
             raise BadInputError(
-                "this machine has been told the hardware address of the other one",
+                "the hardware address of the other machine is set by hand on this one",
                 where=f"{ask.peer} on {card['card']}",
-                remedy="It could not be given back surely. Use --fault-command and --restore-command.",
+                remedy="strakes could not be sure to restore it. Use --fault-command and --restore-command.",
             )
         self._set(
             ("ip", "neigh", "replace", *entry, "lladdr", _NOBODY, "nud", "permanent"),
             ("ip", "neigh", "flush", "to", *entry, "nud", "permanent"),
         )
-        self.text = f"lose what is sent to {ask.peer}: {shlex.join(self._strike)}"
+        self.text = f"drop what is sent to {ask.peer}: {shlex.join(self._strike)}"
 
 
 def _has_gateway(route: str) -> bool:

@@ -62,7 +62,7 @@ def require_rehearsable(setup: Setup) -> None:
     if setup.cluster is not None and any(target.replicated for target in setup.cluster.targets) and not setup.drbd:
         lacking |= {"drbd"}
     if lacking:
-        raise BadInputError("the plan is not whole", where=setup.where, why=f"it lacks: {', '.join(sorted(lacking))}")
+        raise BadInputError("the plan is incomplete", where=setup.where, why=f"missing: {', '.join(sorted(lacking))}")
 
 
 def _same(one: RoomPart, other: RoomPart) -> bool:

@@ -28,7 +28,7 @@ class ScheduledEvent:
     @property
     def text(self) -> str:
         """Return the event in words."""
-        return f"mended: {self.part.text}" if self.mended else self.part.text
+        return f"repaired: {self.part.text}" if self.mended else self.part.text
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def acknowledged_and_lost(first: World, predictions: Sequence[Prediction]) -> tu
                 disk = place if world.room.disk_works(place, target.name) else target.partner(place)
                 if versions.get((target.name, disk), 0) < told.get(target.name, 0):
                     lost.append(
-                        f"after event {number} {place} serves a copy of {target.name} that lacks what was acknowledged"
+                        f"after event {number}, {place} serves a copy of {target.name} that lacks acknowledged writes"
                     )
                 told[target.name] = told.get(target.name, 0) + 1
                 versions[target.name, disk] = told[target.name]
@@ -190,7 +190,7 @@ class ScheduleSummary:
                 f"{self.states:,}"
             ),
             f"{self.handed_over:,} with a take-over, {self.ended:,} after which a person has to act or nobody serves",
-            f"split brain, or an acknowledged record that is served no more: {len(self.bad) or 'none'}",
+            f"split brain, or an acknowledged record that is no longer served: {len(self.bad) or 'none'}",
         ]
         return "\n".join([*lines, *(f"  seed {seed}: {'; '.join(what)}" for seed, what in list(self.bad.items())[:10])])
 

@@ -38,7 +38,7 @@ class Story:
             steps.append(step)
         said = [text for step in steps for text in step.said]
         if world.unreachable:
-            said.append("clients reach nobody over their network")
+            said.append("clients reach no server over their network")
         return Scene(
             failures=ordered,
             ending=ending(self.first, world, steps),
@@ -175,7 +175,7 @@ class Story:
         if not quorum:
             said.append("the survivor has no quorum" if len(standing) == 1 else "the survivors have no quorum")
         elif self.policies.fencing and not sure:
-            said.append(f"{', '.join(sorted(names))} cannot be made sure to be off: a person must confirm it")
+            said.append(f"{', '.join(sorted(names))} cannot be shown to be off: a person must confirm it")
         said += self._old_copies(world, {node.name for node in standing})
         unproven = (
             f"{', '.join(sorted(names))} is taken over from without being powered off"
@@ -341,7 +341,7 @@ class Story:
         place = world.state.places.get(primitive.group, "")
         if not place or place in world.off or world.apart:
             gone = not place or place in world.off
-            return world, Step(said=(f"{name} does not run" if gone else "nobody sees all nodes any more",))
+            return world, Step(said=(f"{name} does not run" if gone else "no node sees all the others any more",))
         failing = frozenset({(name, place)})
         node = world.room.cluster.node(place)
         unfenceable = frozenset() if world.room.can_power_off(node) else frozenset({node.name})
@@ -397,7 +397,7 @@ class Story:
         }
         if stale <= world.stale:
             return world, ()
-        said = ("the standby's copy grows old; it is not promoted until it has caught up",)
+        said = ("the standby's copy falls behind; it is not promoted until it has caught up",)
         return replace(world, stale=world.stale | stale), said
 
 

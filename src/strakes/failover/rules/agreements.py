@@ -40,7 +40,7 @@ def companions_differ(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The path resembles a directory that is mounted and is another one, on the node's own disk: it does not "
+    reason="The path looks like a mounted directory but is a different one, on the node's own disk: it does not "
     "move with the service.",
     remedy="The path below the mount point.",
     source=OWN,

@@ -68,7 +68,7 @@ def one_address_for_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("hosts", "corosync").warning(
-    reason="The name leads to another address of the same network than the one that Corosync has: one of them is "
+    reason="The name resolves to another address of the same network than the one in corosync.conf: one of them is "
     "wrong, and programs that use the name reach nobody, or somebody else.",
     remedy="The same address in /etc/hosts and in corosync.conf.",
     source=OWN,
@@ -240,8 +240,8 @@ def client_mount_wrong(setup: Setup) -> Iterator[str]:
 
 
 @rule("sbd", "pacemaker").error(
-    reason="A message that is left on another disk than sbd watches is read by nobody: the node is believed to be "
-    "off, and writes on.",
+    reason="A message on a disk that sbd does not watch is read by nobody: the node is believed to be off, and goes "
+    "on writing.",
     remedy="The same disks in SBD_DEVICE and in the device's own parameter (devices), or none there.",
     source=SBD,
 )

@@ -62,8 +62,8 @@ def fencing_device_contradicts_itself(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="It is looked at once (interval 0), or every few hours: what stopped answering is noticed when it is "
-    "needed.",
+    reason="It is checked only once (interval 0), or every few hours: that it stopped answering is noticed only when "
+    "it is needed.",
     remedy="op monitor interval=60s",
     source=f"{PACEMAKER}/operations.rst",
 )
@@ -89,7 +89,7 @@ _OLDER = {
 
 
 @rule("pacemaker").error(
-    reason="Both names are of one parameter: which of the two values is used, the agent says, not the configuration.",
+    reason="Both names mean one parameter: the agent, not the configuration, decides which of the two values is used.",
     remedy="Keep the newer name.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
 )
@@ -198,8 +198,8 @@ def state_of_the_server_exported(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Clients know the server by the address they mounted: when another one tells of the take-over, they do "
-    "not take their locks again.",
+    reason="Clients know the server by the address they mounted: when they hear of the take-over from another "
+    "address, they do not reclaim their locks.",
     remedy="source_host, or nfs_ip, with the address of the service (IPaddr2).",
     source=f"{AGENTS}/nfsnotify",
 )

@@ -24,7 +24,7 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "enable-startup-probes",
         is_off,
         "0",
-        "What already runs on a node that joins is not seen: the same file system is mounted a second time.",
+        "Services that already run on a joining node are not detected: the same file system is mounted a second time.",
         "Remove it.",
     ),
     OptionsOf("cluster").warning(
@@ -66,7 +66,7 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "fence-reaction",
         lambda value: value.lower() not in ("stop", "panic"),
         "ignore",
-        "A node that is told that it was powered off, and was not, knows stop and panic only.",
+        "A node that is told that it was powered off, although it was not, can only stop or panic.",
         "fence-reaction=panic",
     ),
     OptionsOf("cluster").error(
@@ -94,7 +94,7 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "pcmk_action_limit",
         lambda value: value == "0",
         "0",
-        "With no action at a time the device does nothing.",
+        "With 0 actions at a time the device does nothing.",
         "Remove it, or -1 for as many as there are.",
     ),
     *(
@@ -177,7 +177,7 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "timeout",
         above(900),
         "3000",
-        "For so long nobody notices a service that hangs.",
+        "For that long nobody notices a service that hangs.",
         "timeout=60s, 300s for Lustre.",
     ),
     *(
@@ -185,7 +185,7 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
             "timeout",
             above(7200),
             "12h",
-            "Hours: mostly it was meant in milliseconds, and a start or stop that hangs ends the service.",
+            "That is hours. It was probably meant in milliseconds; a start or stop that hangs ends the service.",
             "Write the unit: timeout=600s",
         )
         for name in ("start", "stop", "promote", "demote", "notify")

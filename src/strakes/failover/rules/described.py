@@ -156,7 +156,8 @@ def another_node_survives(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "drbd").error(
-    reason="Another device than described is replicated, or over another network: data are overwritten, or there "
+    reason="A different device from the described one is replicated, or over a different network: data are "
+    "overwritten, or there "
     "is no second copy.",
     remedy=REMEDY,
     source=OWN,

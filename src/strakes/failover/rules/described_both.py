@@ -129,7 +129,8 @@ def replication_on_another_network_than_described(setup: Setup) -> Iterator[str]
 
 
 @rule("description", "lustre").error(
-    reason="Other disks become the pool than the described ones, or in another arrangement: what is on them is lost, "
+    reason="The pool is made of other disks than the described ones, or in a different arrangement: what is on them "
+    "is lost, "
     "or fewer may fail.",
     remedy=REMEDY,
     source=OWN,

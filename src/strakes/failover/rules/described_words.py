@@ -20,7 +20,7 @@ _STARTERS = ("systemd", "service", "lsb", "upstart")
 
 
 @rule("description", "pacemaker").error(
-    reason="Another program than the described one is started, or none: the service moves, and does not serve.",
+    reason="A different program from the described one is started, or none: the service moves, and does not serve.",
     remedy=REMEDY,
     source=OWN,
 )

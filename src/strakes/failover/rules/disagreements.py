@@ -20,7 +20,7 @@ _LOCKS_OUT, _LETS_IN = re.compile(r"crm-fence-peer"), re.compile(r"crm-unfence-p
 
 
 @rule("corosync").error(
-    reason="The last one counts: what stands above it is not what is used.",
+    reason="The last one counts; those above it are not used.",
     remedy="Keep one of them.",
     source=COROSYNC_CONF,
 )

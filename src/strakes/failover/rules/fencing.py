@@ -55,7 +55,7 @@ def node_without_fencing_device(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A device for a name that no node has is never used; mostly it was meant for one that has none now.",
+    reason="A device for a name that no node has is never used. Probably it was meant for a node that now has none.",
     remedy="Correct pcmk_host_list or pcmk_host_map.",
     source=f"{PACEMAKER}/fencing.rst",
 )
@@ -238,7 +238,7 @@ def ipmi_without_lanplus(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").note(
-    reason="The CIB is no place for what is sensitive: it is on every node, in its backups and in every bug report.",
+    reason="The CIB is not a place for secrets: it is on every node, in its backups and in every bug report.",
     remedy="password_script=/etc/..., a program of mode 0700 that prints it; or crm_resource's secrets (cibsecret).",
     source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/cibsecret.8.en.html",
 )

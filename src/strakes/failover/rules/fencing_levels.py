@@ -11,7 +11,8 @@ from strakes.units import counted
 
 
 @rule("pacemaker").error(
-    reason="A level fails with any of its devices; one that does not exist, or does not power off this node, never "
+    reason="A level fails if any one of its devices fails; one that does not exist, or does not power off this node, "
+    "never "
     "succeeds.",
     remedy="Correct the devices of the level.",
     source=f"{PACEMAKER}/fencing.rst",

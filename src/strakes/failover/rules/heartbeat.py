@@ -242,7 +242,7 @@ def names_differ_from_corosync(setup: Setup) -> Iterator[str]:
 
 
 @rule("authkey").error(
-    reason="Who can read the key can join the cluster, and power off its nodes.",
+    reason="Whoever can read the key can join the cluster and power off its nodes.",
     remedy="chmod 400 /etc/corosync/authkey, owned by root.",
     source=COROSYNC_CONF,
 )

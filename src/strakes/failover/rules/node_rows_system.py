@@ -207,7 +207,9 @@ SYSTEM_ROWS = (
     ),
     SettingsOf("mount options ext[234]").warning("errors", "continue", "a damaged file system is used on"),
     SettingsOf("nfs.conf nfsd").warning("port", r"(?!2049$)\d+", "clients look for the server at port 2049"),
-    SettingsOf("nfs.conf nfsd").warning("grace-time", r"[3-9]\d\d|\d{4,}", "so long clients wait after each take-over"),
+    SettingsOf("nfs.conf nfsd").warning(
+        "grace-time", r"[3-9]\d\d|\d{4,}", "clients wait that long after each take-over"
+    ),
     SettingsOf("nfs.conf (mountd|exportd)").error("threads", "0", "nobody answers those who want to mount"),
     # Lustre.
     DATASET.warning("canmount", "on", "ZFS mounts a target of Lustre by itself", only_with="lustre"),

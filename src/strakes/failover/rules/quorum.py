@@ -25,7 +25,7 @@ def no_quorum_provider(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="One of two is no majority: when a node dies the survivor loses quorum and stops everything.",
+    reason="One of two nodes is not a majority: when a node dies, the survivor loses quorum and stops everything.",
     remedy="quorum: two_node: 1 (with fencing), or a quorum device on a third machine.",
     source=VOTEQUORUM,
 )

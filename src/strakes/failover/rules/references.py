@@ -29,7 +29,8 @@ _WELL_KNOWN_PORTS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5
 
 
 @rule("pacemaker").error(
-    reason="A preference for a node that does not exist has no effect; mostly it was meant for one that has none now.",
+    reason="A preference for a node that does not exist has no effect. Probably it was meant for a node that now has "
+    "none.",
     remedy="Use the name that crm_node -l shows.",
     source=f"{PACEMAKER}/constraints.rst",
 )

@@ -88,7 +88,7 @@ def replication_fencing_without_freeze(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="Of two copies one is no majority: when a node dies the other one stops writing.",
+    reason="One of two copies is not a majority: when a node dies, the other one stops writing.",
     remedy="A diskless third node as tie breaker, or quorum off with fencing resource-and-stonith.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
@@ -100,8 +100,8 @@ def replication_quorum_of_two(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="Half of the copies, or fewer, are no quorum: two sides have it at once and both write. More than there are "
-    "never have it.",
+    reason="With half of the copies or fewer as quorum, two sides have it at once and both write. More copies than "
+    "there are can never be reached.",
     remedy="options { quorum majority; }",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )

@@ -60,7 +60,7 @@ def fencing_device_not_monitored(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="For so long nobody notices that the service is dead.",
+    reason="For that long nobody notices that the service is dead.",
     remedy="op monitor interval=20s",
     source=f"{PACEMAKER}/operations.rst",
 )

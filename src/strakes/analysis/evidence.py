@@ -78,13 +78,13 @@ def answered_before(counted_bytes: float, read_bytes: float, who: str, cells: Se
     """`cache-suspect` where the counters of a device or of servers show that a part of a read never came to them.
 
     >>> answered_before(1e6, 1e9, "Device sda", ["a:read"])[0].text
-    'Device sda read 977 KiB of 954 MiB: a cache in front of it answered the rest.'
+    'Device sda read 977 KiB of 954 MiB: a cache in front of it, or what is not counted, answered the rest.'
     """
     if read_bytes <= 0 or counted_bytes >= ANSWERED_SHARE * read_bytes:
         return []
     text = (
-        f"{who} read {format_bytes(counted_bytes)} of {format_bytes(read_bytes)}: a cache in front of it answered the "
-        "rest."
+        f"{who} read {format_bytes(counted_bytes)} of {format_bytes(read_bytes)}: a cache in front of it, or what "
+        "is not counted, answered the rest."
     )
     return [_warning("cache-suspect", text, cells)]
 

@@ -14,10 +14,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.prediction", description=__doc__)
     parser.add_argument("data", type=Path, help="The directory with the data of others.")
     parser.add_argument("--systems", type=int, default=300, help="How many made-up systems.")
+    parser.add_argument(
+        "--ideal", type=int, help="Of how many of them to compute what an ideal observer names; of all."
+    )
     parser.add_argument("--page", type=Path, help="Write the page here instead of printing it.")
     parser.add_argument("--parts", type=Path, help="Keep here what was computed, and go on with it when interrupted.")
     arguments = parser.parse_args()
-    text = make_page(arguments.data, arguments.systems, Parts(arguments.parts))
+    text = make_page(arguments.data, arguments.systems, arguments.ideal or arguments.systems, Parts(arguments.parts))
     if arguments.page is None:
         print(text)
     else:

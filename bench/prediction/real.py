@@ -171,7 +171,7 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
         lines += _render_model(model, [result for result in blind if result["model"] == model])
     lines += [
         "Model {model}, which was made later, has of the same {figures} figures {within} within 20 % and {inside} "
-        "inside its intervals. That is no blind result.\n".format(**result, **result["afterwards"])
+        "inside its\nintervals. That is no blind result.\n".format(**result, **result["afterwards"])
         for result in results
         if "afterwards" in result
     ]

@@ -225,7 +225,8 @@ def _stretch(series: Series, start_s: float, end_s: float, factor: float, first_
 
 def _turns(series: Series, factor: float, share: float) -> str:
     values = [value for _, value in series]
-    high = sorted(values)[int(0.75 * len(values))] if factor < 1 else sorted(values)[int(0.25 * len(values))]
+    fastest = sorted(values, reverse=factor < 1)
+    high = median(fastest[: max(3, len(values) // 10)])
     is_slow = [_as_large(value / high, factor) for value in values]
     true = sum(is_slow) / len(is_slow)
     returns = sum(before and not after for before, after in itertools.pairwise(is_slow))

@@ -215,7 +215,7 @@ def _targets(scores: Mapping[tuple[str, int, float], Score]) -> list[str]:
     planted = " + ".join(str(each.planted) for each in of_name[names[0]])
     lines = [
         "\n## Slow targets",
-        f"One of 16 equals becomes slow, in the year as it was recorded ({planted} plants): found share, median delay,",
+        f"One of 16 equals becomes slow: {planted} plants in {len(done)} series as recorded. Found share, median delay,",
         "precision. Strakes as `strakes watch replay --equals` has it by default; rivals with the settings above.\n",
         f"| detector | {' | '.join(f'{ratio - 1:+.0%}' for ratio in ratios)} | precision of all |",
         _rule(2 + len(ratios)),

@@ -253,6 +253,8 @@ def _made_up(number: int, bounded: int, parts: Parts) -> Iterator[str]:
             *_named(some_judged),
         ]
         yield f"| {' | '.join(columns)} |"
+    if sum(each.covered for each in judged) > _MOST_COVERED * number:
+        yield "\nMore are inside than was aimed at: the intervals are too wide."
     yield f"\nA forecast took {seconds / number:.1f} s of one processor."
     yield _WHY
     for told, low, high, words in _KNOWN_OF_IT:

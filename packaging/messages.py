@@ -56,15 +56,12 @@ def rooms() -> list[str]:
     return sorted(path.stem for path in CATALOGUES.glob("*.po") if path.stem != WORDS)
 
 
-def messages(room: str) -> dict[str, list[str]]:
-    """Return every message of a room, with the files it is in."""
-    collected: dict[str, list[str]] = {}
+def messages(room: str) -> dict[str, str]:
+    """Return every message of a room, with the first file it is in."""
+    collected: dict[str, str] = {}
     for path in _sources(room):
-        name = str(path.relative_to(CHECKOUT))
         for text in _READERS[path.suffix](path.read_text()):
-            places = collected.setdefault(text, [])
-            if name not in places:
-                places.append(name)
+            collected.setdefault(text, str(path))
     return collected
 
 
@@ -225,14 +222,17 @@ def read(path: Path) -> Catalog:
 _READERS = {".py": python_messages, ".j2": template_messages, ".toml": knob_messages}
 
 
-def update(room: str, found: dict[str, list[str]]) -> None:
-    """Bring a room's catalogue up to date: what is new has no translation yet, what is gone is left out."""
+def update(room: str, found: dict[str, str]) -> None:
+    """Bring a room's catalogue up to date: what is new has no translation yet, what is gone is left out.
+
+    The files that a message is in are not told: they change with every module that moves, and grep finds them.
+    """
     path = catalogue_of(room)
     known = read(path)
     renewed = Catalog(locale="zh", fuzzy=False, header_comment=f"# Messages of {room}. ./dev messages keeps the list.")
-    for text, places in sorted(found.items(), key=lambda entry: (entry[1][0], entry[0])):
+    for text in sorted(found, key=lambda text: (found[text], text)):
         message = known.get(text)
-        renewed.add(text, message.string if message else "", auto_comments=[", ".join(places)])
+        renewed.add(text, message.string if message else "")
     path.parent.mkdir(exist_ok=True)
     with path.open("wb") as stream:
         for message in renewed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,6 +11,7 @@ import pytest
 from report.example import example_portrait as portrait
 from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.findings.portrait import RunWarning
 from strakes.report.static_figure import FORMATS, find_figure, name_figures, write_figure
 
 
@@ -32,6 +34,22 @@ def test_an_svg_tells_title_axes_series_and_the_run(tmp_path: Path) -> None:
         assert any(figure.x_label in text for text in written)
         assert len(figure.series) == 1 or all(series.name in written for series in figure.series)
         assert any(str(portrait().run["id"]) in text for text in written)
+
+
+def test_a_cell_with_a_warning_is_hollow_in_a_file_too(tmp_path: Path) -> None:
+    figure = portrait().figures[0]
+    cell = figure.series[0].points[0].cell
+    clear = replace(portrait(), warnings=())
+    warned = replace(portrait(), warnings=(RunWarning("few-runs", "few runs", "more runs", (cell,)),))
+    for run, name in ((clear, "clear.svg"), (warned, "warned.svg")):
+        write_figure(figure, run, tmp_path / name)
+    hollow = "hollow markers: a warning affects them"
+    assert [any(hollow in text for text in texts(tmp_path / name)) for name in ("clear.svg", "warned.svg")] == [
+        False,
+        True,
+    ]
+    assert "fill: #ffffff; stroke" in (tmp_path / "warned.svg").read_text()
+    assert "fill: #ffffff; stroke" not in (tmp_path / "clear.svg").read_text()
 
 
 def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:

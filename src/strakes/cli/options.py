@@ -18,7 +18,7 @@ from strakes.errors import BadInputError, MeasurementError
 from strakes.launch.choice import LAUNCHERS, Launch, Launcher, offer
 from strakes.launch.impact import parse_impact
 from strakes.targets.command import Servers
-from strakes.units import parse_bytes, parse_seconds
+from strakes.units import MIB, parse_bytes, parse_seconds
 from strakes.whole_file import write_whole
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -67,10 +67,10 @@ def write_json(output: Output | None, document: object, *others: Output | None) 
 
 
 class AmountType(click.ParamType[float]):
-    """An amount with its unit, more than none: ``parse`` reads it."""
+    """An amount with its unit, at least ``least`` and more than none: ``parse`` reads it."""
 
-    def __init__(self, name: str, parse: Callable[[str], float], nothing: str) -> None:
-        self.name, self._parse, self._nothing = name, parse, nothing
+    def __init__(self, name: str, parse: Callable[[str], float], too_little: str, least: float = 0.0) -> None:
+        self.name, self._parse, self._too_little, self._least = name, parse, too_little, least
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the amount, in bytes or seconds."""
@@ -80,8 +80,8 @@ class AmountType(click.ParamType[float]):
             amount = self._parse(str(value))
         except BadInputError as error:
             self.fail(f"{error.what}. {error.remedy}", param, ctx)
-        if amount <= 0:
-            self.fail(self._nothing, param, ctx)
+        if amount <= 0 or amount < self._least:
+            self.fail(self._too_little, param, ctx)
         return amount
 
 
@@ -198,7 +198,7 @@ as_json_option = click.option("--json", "as_json", is_flag=True, help="Write the
 _AMOUNT_OPTIONS = (
     click.option(
         "--data-per-rank",
-        type=BYTES,
+        type=AmountType("size", parse_bytes, "must be at least 1MiB", MIB),
         help="Data that each rank moves in each phase, such as 4GiB.  [default: as the budget and the memory allow]",
     ),
     click.option(

@@ -6,7 +6,7 @@ import io
 import math
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,8 @@ _WIDTH_INCH, _HEIGHT_INCH, _DOTS_PER_INCH = 7.0, 4.2, 200
 # As the report: a series is known by dash and marker as well as by colour.
 _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", "--", ":", "-.", (0, (8, 3)), (0, (8, 3, 2, 3)))
 _MARKERS = ("o", "s", "D", "^", "X", "v")
-_MOST_UPRIGHT = 8
+# Names of categories that stand beside each other, and how many characters they may have together.
+_MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 
 def name_figures(portrait: Portrait) -> dict[str, Figure]:
@@ -68,9 +69,10 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
     # Text stays text, and the same figure gives the same bytes.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "strakes"}):
         canvas = Canvas(figsize=(_WIDTH_INCH, _HEIGHT_INCH), layout="constrained")
-        _draw(canvas.add_subplot(), figure, {cell.id: cell for cell in portrait.cells})
+        warned = {cell for warning in portrait.warnings for cell in warning.cells}
+        _draw(canvas.add_subplot(), figure, {cell.id: cell for cell in portrait.cells}, warned)
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-        canvas.text(0.01, -0.01, _caption(figure, portrait), va="top", fontsize=7, color=THEIRS)
+        canvas.text(0.01, -0.01, _caption(figure, portrait, warned), va="top", fontsize=7, color=THEIRS)
         try:
             metadata = {"Date": None} if path.suffix == ".svg" else None
             picture = io.BytesIO()
@@ -81,7 +83,7 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
             raise MeasurementError("the figure cannot be written", where=str(path), why=why, remedy=remedy) from error
 
 
-def _caption(figure: Figure, portrait: Portrait) -> str:
+def _caption(figure: Figure, portrait: Portrait, warned: Collection[str]) -> str:
     confidence = next((cell.confidence for cell in portrait.cells if cell.study == figure.study), None)
     intervals = f"bars: {percent(confidence)} intervals of medians; " if confidence else ""
     drawn = [
@@ -90,10 +92,12 @@ def _caption(figure: Figure, portrait: Portrait) -> str:
         if reference.points or reference.x_low is not None or reference.x_high is not None
     ]
     theirs = f"grey: published by others ({', '.join(dict.fromkeys(drawn))}); " if drawn else ""
-    return f"{intervals}small points: single runs; {theirs}strakes run {portrait.run['id']}"
+    hollow = any(point.cell in warned for series in figure.series for point in series.points)
+    told = "hollow markers: a warning affects them; " if hollow else ""
+    return f"{intervals}small points: single runs; {told}{theirs}strakes run {portrait.run['id']}"
 
 
-def _draw(axes: Axes, figure: Figure, cells: Mapping[str, CellEstimate]) -> None:
+def _draw(axes: Axes, figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str]) -> None:
     names = categories(figure) if figure.x_scale == "category" else ()
     points = [
         [
@@ -112,19 +116,25 @@ def _draw(axes: Axes, figure: Figure, cells: Mapping[str, CellEstimate]) -> None
     everything = [value for cell in shown for value in (cell.median, cell.low, cell.high, *cell.values)]
     finite = [value for value in everything if value is not None and math.isfinite(value)]
     x, y = x_axis(figure), y_axis(figure, [*(cell.median for cell in shown), *theirs], [*finite, *theirs])
-    _set_axes(axes, x, y, upright=len(names) <= _MOST_UPRIGHT)
+    _set_axes(axes, x, y, upright=len(names) <= _MOST_UPRIGHT and sum(map(len, names)) <= _WIDEST_UPRIGHT)
     _draw_published(axes, figure, names, x)
     for index, (series, line) in enumerate(zip(figure.series, points, strict=True)):
         if line:
             aside = 0.014 * (index - (len(points) - 1) / 2)
-            _draw_series(
-                axes, index, series.name, [(x.shifted(place, aside), cell) for place, cell in line], bool(names)
-            )
+            moved = [(x.shifted(place, aside), cell) for place, cell in line]
+            _draw_series(axes, index, series.name, moved, bool(names), warned)
     if len(figure.series) > 1 or figure.references:
         axes.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
 
 
-def _draw_series(axes: Axes, index: int, name: str, line: Sequence[tuple[float, CellEstimate]], category: bool) -> None:
+def _draw_series(
+    axes: Axes,
+    index: int,
+    name: str,
+    line: Sequence[tuple[float, CellEstimate]],
+    category: bool,
+    warned: Collection[str],
+) -> None:
     colour = COLOURS[index % len(COLOURS)]
     style = index + index // len(COLOURS)
     runs = [(place, value) for place, cell in line for value in cell.values if math.isfinite(value)]
@@ -151,6 +161,17 @@ def _draw_series(axes: Axes, index: int, name: str, line: Sequence[tuple[float, 
         linewidth=1.5,
         capsize=3,
     )
+    hollow = [(place, cell.median) for place, cell in line if cell.id in warned]
+    if hollow:
+        axes.plot(
+            *zip(*hollow, strict=True),
+            linestyle="",
+            marker=_MARKERS[style % len(_MARKERS)],
+            markersize=5,
+            markerfacecolor="white",
+            markeredgecolor=colour,
+            zorder=3,
+        )
 
 
 def _draw_published(axes: Axes, figure: Figure, names: Sequence[str], x: Axis) -> None:

@@ -54,7 +54,7 @@ def test_a_figure_that_changed_has_no_place() -> None:
     changed = site(0.9 * GIB, 1.1 * GIB)
     cells = (replace(changed.cells[0], levels=(1.0 * GIB, 2.0 * GIB)),)
     text = render_beside(replace(changed, cells=cells), [made(3.0, 10)] * 3, "a list")
-    assert "it changed during the run" in text
+    assert "here no single rate; where that stands is not known: it changed during the run" in text
     assert "slower" not in text
 
 

@@ -13,7 +13,7 @@ import click
 from strakes.cli.options import Output, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.cli.say import say, say_sentences
-from strakes.errors import BadInputError
+from strakes.errors import BadInputError, InterruptedByUser
 from strakes.language.page import translate_lines
 
 if TYPE_CHECKING:
@@ -98,7 +98,11 @@ def carry_out(
         writer = work(request, store, progress)
         progress.update("writing the report", 1.0, "")
         run = store.open(writer.id)
-        return publish(run, html), run
+        try:
+            return publish(run, html), run
+        except KeyboardInterrupt:
+            remedy = f"The run is complete; write its report with: strakes report {writer.id}"
+            raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None
 
 
 def typed_command() -> str:

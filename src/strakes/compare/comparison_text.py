@@ -87,4 +87,6 @@ def _line(cell: CellVerdict, width: int) -> str:
 def _times(ratio: float | None, low: float | None, high: float | None) -> str:
     if ratio is None:
         return ""
-    return f": {ratio:.3f} times as good" + ("" if low is None or high is None else f" [{low:.3f} - {high:.3f}]")
+    if low is None or high is None:
+        return f": {ratio:.3f} times as good, without an interval,"
+    return f": {ratio:.3f} times as good [{low:.3f} - {high:.3f}]"

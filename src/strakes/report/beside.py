@@ -43,7 +43,8 @@ def render_beside(portrait: Portrait, systems: Sequence[System], source: str) ->
             continue
         theirs = sorted(system.rates[phase] / system.nodes for system in alike)
         low, middle, high = (show(theirs[index], cell.unit) for index in (0, len(theirs) // 2, -1))
-        ours = f"{show(cell.median / nodes, cell.unit)}{_interval(cell, nodes)}"
+        rate = "no single rate" if cell.levels else show(cell.median / nodes, cell.unit)
+        ours = f"{rate}{_interval(cell, nodes)}"
         lines.append(f"  {phase}: here {ours}; {place(cell, nodes, theirs)}")
         lines.append(f"    theirs {low} to {high}, middle {middle}")
     lines.append(f"  Source: {source}. Their runs last 5 minutes with many processes; ours are short.")

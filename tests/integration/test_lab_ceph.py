@@ -59,6 +59,11 @@ def test_it_comes_up_with_everything_asked_for_and_goes_without_a_trace(labs: La
     os.setxattr(directory, "ceph.dir.pin", b"1")
     assert os.getxattr(directory, "ceph.dir.pin") == b"1"
 
+    with subprocess.Popen(["sleep", "60"], cwd=mount) as user:
+        refused = labs.run("down", "ceph")
+        assert refused.returncode == 1 and f"sleep (process {user.pid})" in refused.stderr
+        user.kill()
+
     with Monitors(Path(status["facts"]["ceph_conf"])) as monitors:
         assert monitors.command("health")["status"] == "HEALTH_OK"
 

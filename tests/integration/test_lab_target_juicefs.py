@@ -49,7 +49,7 @@ class TestJuiceFsControl(OnMount):
     def test_who_is_not_root_is_told_why_settings_are_unknown(self, target: Target) -> None:
         with other_user():
             told = target.describe()
-        assert "Permission denied" in told.notes[0] and "root only" in told.notes[0]
+        assert "Permission denied" in told.notes[0] and "only root may read it" in told.notes[0]
 
     def test_its_client_counts(self, target: Target, place: Path) -> None:
         before = target.observe()

@@ -43,17 +43,20 @@ def undo(place: LabDirectory, *, force: bool = False) -> bool:
 
 
 def _release_mount_point(place: LabDirectory, *, force: bool) -> None:
-    """First, while nothing is lost yet: a file system of the kernel does not go while it is used."""
+    """First, while nothing is lost yet: a file system does not go while it is used."""
     mount = mounted_at(place.directory / "mnt")
-    if mount is None or mount.file_system.startswith("fuse"):
-        return
-    # One of a dead server would wait for it to take what was written last.
-    dead = mount.file_system.startswith("nfs") and space_of(place.directory / "mnt") is None
-    why = unmount(mount, detach=force or dead)
-    if not why:
+    if mount is None:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place.directory / "mnt").items()]
     users += [f"a mount at {other.mount_point}" for other in mounts_below(place.directory / "mnt") if other != mount]
+    if mount.file_system.startswith("fuse"):  # these are unmounted when their servers have ended
+        why = "" if force or not users else "it is in use"
+    else:
+        # One of a dead server would wait for it to take what was written last.
+        dead = mount.file_system.startswith("nfs") and space_of(place.directory / "mnt") is None
+        why = unmount(mount, detach=force or dead)
+    if not why:
+        return
     raise MeasurementError(
         f"{place.name} is still in use",
         where=mount.mount_point,

@@ -297,7 +297,7 @@ def test_a_running_cluster_is_checked_by_its_own_files(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_a_cluster_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentLacksError, match="no node of a cluster"):
+    with pytest.raises(EnvironmentLacksError, match="not a node of a cluster"):
         read_live(root=tmp_path)
     plan = planned("tianhe2", tmp_path / "plan")
     with pytest.raises(EnvironmentLacksError, match="Pacemaker does not answer") as error:

@@ -128,12 +128,19 @@ def show_interval_of(interval: IntervalOf, dash: str = "–", median: float | No
     >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"), median=2.5)
     '2.50 times [1.31–12.0] (90 %): ratio of 1 MiB to 4 KiB'
     """
+    return f"{show_gain(interval, dash, median)} ({percent(interval.confidence)}): {interval.of}"
+
+
+def show_gain(interval: IntervalOf, dash: str = "–", median: float | None = None) -> str:
+    """Return an interval's bounds, with the median where it is known.
+
+    >>> show_gain(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"), median=2.5)
+    '2.50 times [1.31–12.0]'
+    """
     if median is None:
-        told = show_bounds(interval, dash)
-    else:
-        middle = show(median, interval.unit)
-        told = f"{middle} [{show_bounds(interval, dash, middle)}]"
-    return f"{told} ({percent(interval.confidence)}): {interval.of}"
+        return show_bounds(interval, dash)
+    middle = show(median, interval.unit)
+    return f"{middle} [{show_bounds(interval, dash, middle)}]"
 
 
 def percent(share: float) -> str:

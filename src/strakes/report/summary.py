@@ -24,7 +24,7 @@ from strakes.report.facts import (
     title_of,
 )
 from strakes.report.notices import Notice, notices
-from strakes.report.numbers import figures_of, listed, percent, show_bounds, show_interval_of, show_width
+from strakes.report.numbers import figures_of, listed, percent, show_bounds, show_gain, show_width
 from strakes.report.words import name_of_warning, reserve, title_of_warning
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def _text(line: _Line) -> Text:
 
 
 def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
-    """Head, all advice, headlines and foot always; the rest of the room goes to traits, warnings, then what is not
-    known.
+    """Head, all advice, headlines, scope and foot always; the rest of the room goes to traits, warnings, then what is
+    not known.
     """
     warnings = notices(portrait)
     open_ = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
@@ -104,7 +104,9 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
         ("Warnings", [[_warning(warning, width, most) for warning in warnings] for most in (2, 1)]),
         ("Not known", [[_gap(finding, width, most) for finding in open_] for most in (3, 2)]),
     )
-    headlines, foot = _headlines(portrait, width), [(), *_foot(portrait, report)]
+    # The answer first, then on what it rests.
+    scope = [(), *(_plain(line) for line in wrap(portrait.scope, width, most=_MOST_OF_SCOPE))]
+    headlines, foot = [*_headlines(portrait, width), *scope], [(), *_foot(portrait, report)]
     head = [*_head(portrait, width), ()]
     later = sum(_KEPT for _, levels in blocks if levels[0])
     advice = _advice(portrait.recommendations, width, MOST_LINES - len(head) - len(headlines) - len(foot) - 1 - later)
@@ -157,7 +159,6 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     yield _plain(cut(for_terminal(what), width))
     if several := taken_in_turn(portrait):
         yield from (_plain(line) for line in wrap(f"{translate('Ranks take in turn')}: {for_terminal(several)}", width))
-    yield from (_plain(line) for line in wrap(portrait.scope, width, most=_MOST_OF_SCOPE))
     if felt := felt_by_others(portrait):
         yield _plain(cut(f"other users: {felt}", width))
     if ended_early(portrait):
@@ -230,17 +231,18 @@ def _interval(cell: CellEstimate) -> str:
 
 
 def _advice(recommendations: Sequence[Recommendation], width: int, room: int) -> list[_Line]:
-    """Return every setting with its value and gain; the reasons, too, where all of them fit."""
+    """Return every setting with its value and gain; what the gain is over, and the reasons, where all of them fit."""
     lines: list[_Line] = [((translate("How to use it"), "bold"),)]
     if not recommendations:
         return [*lines, *(_plain(f"  {line}") for line in wrap(_NO_ADVICE, width - 2))]
     short = [_setting(recommendation, width) for recommendation in recommendations]
+    over = [[*setting, *_over(one, width)] for one, setting in zip(recommendations, short, strict=True)]
     long = [
-        [*setting, *(_plain(f"    {line}") for line in wrap(recommendation.reason, width - 4, most=99))]
-        for recommendation, setting in zip(recommendations, short, strict=True)
+        [*setting, *(_plain(f"    {line}") for line in wrap(one.reason, width - 4, most=99))]
+        for one, setting in zip(recommendations, over, strict=True)
     ]
-    fits = 1 + sum(map(len, long)) <= room
-    return lines + [line for setting in (long if fits else short) for line in setting]
+    told = next((form for form in (long, over) if 1 + sum(map(len, form)) <= room), short)
+    return lines + [line for setting in told for line in setting]
 
 
 def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
@@ -248,7 +250,7 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     label = f"  {translate(for_terminal(recommendation.setting))} = "
     value = translate(for_terminal(recommendation.value))
     proof = listed("confirmed" if recommendation.confirmed else "not confirmed", reserve(recommendation))
-    told = show_interval_of(recommendation.interval, DASH, recommendation.median)
+    told = show_gain(recommendation.interval, DASH, recommendation.median)
     gain = ", ".join(map(translate, (told, proof)))
     style = "bold green" if recommendation.confirmed else "bold"
     if columns(label + value + gain) + 2 <= width:
@@ -258,6 +260,12 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     lines: list[_Line] = [((f"  {first[:split]}", ""), (first[split:], style))]
     lines += [((f"    {line}", style),) for line in rest]
     return lines + [((f"    {line}", "dim"),) for line in _lines_of(gain, width - 4, most=99)]
+
+
+def _over(recommendation: Recommendation, width: int) -> list[_Line]:
+    interval = recommendation.interval
+    told = translate(for_terminal(f"{percent(interval.confidence)} interval of the {interval.of}"))
+    return [((f"    {line}", "dim"),) for line in _lines_of(told, width - 4, most=99)]
 
 
 def _brief(names: Sequence[str], width: int, most: int) -> tuple[list[str], int]:

@@ -11,7 +11,6 @@ import pytest
 
 from strakes.analysis.levels import Levels, levels_of
 from strakes.analysis.medians import medians_of
-from strakes.analysis.turns import Run, Turns, Visit, dips_in, was_slow
 from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample
@@ -160,24 +159,6 @@ def test_short_dips_that_come_back_take_turns_however_few_visits_they_slow(only:
         assert turns.factor == pytest.approx(0.5, abs=0.05)
         named += turns.what == (only or "all that was measured")
     assert named >= 9
-
-
-def test_one_dip_and_single_slow_visits_are_no_dips_that_come_back() -> None:
-    slow = {*range(30, 38), 60, 80}
-    visits = [Visit(float(at), "cell", -0.5 if at in slow else 0.01 * (at % 3)) for at in range(100)]
-    assert not dips_in("read", [], visits, 0.002)
-    again = [replace(visit, better=-0.5) if visit.at_s in (61, 81) else visit for visit in visits]
-    assert dips_in("read", [], again, 0.002)
-
-
-def test_of_a_level_that_few_runs_were_on_hardly_any_are_as_far_above_the_middle() -> None:
-    dips = Turns("read", 0.5, 0.1, ())
-
-    def runs(*far: float) -> list[Run]:
-        return [Run(float(at), "cell", "cell:read", better, 0) for at, better in enumerate((*far, *[0.0] * 30))]
-
-    assert was_slow(dips, runs(-0.6, -0.7, -0.5))
-    assert not was_slow(dips, runs(-0.6, -0.7, -0.5, 0.5, 0.4, 0.6))
 
 
 def test_work_that_was_not_met_before_a_change_is_not_named() -> None:

@@ -13,7 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TypeGuard
 
 from strakes.analysis.turns import (
     ALL,
@@ -259,16 +258,7 @@ def _of_all(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]
     """Whether every kind of work was met on both sides, and none is surely less than half as far from staying."""
     met = {kinds[run.measure] for run in runs}
     groups = [[run for run in runs if kinds[run.measure] == kind] for kind in met]
-    return all(
-        _on_both_sides(change, group)
-        and not _surely_less(change, group)
-        and (not _at_times(change) or was_slow(change, group))
-        for group in groups
-    )
-
-
-def _at_times(change: Shift | Turns) -> TypeGuard[Turns]:
-    return isinstance(change, Turns) and change.between is None
+    return all(_on_both_sides(change, group) and not _surely_less(change, group) for group in groups)
 
 
 def _on_both_sides(change: Shift | Turns, runs: Sequence[Run]) -> bool:

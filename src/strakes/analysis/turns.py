@@ -43,8 +43,6 @@ _OF_A_DISTANCE = 1.4826
 # Dips that come back end so often, and hardly any visits are as much faster.
 _DIPS = 2
 _SCATTER = 0.1
-# The middle of all runs is on the other level where fewer than this are on the slow one.
-_FEW = 0.3
 # A change and the one back are alike where what is left of both is less than this part of them.
 _COMES_BACK = 0.3
 ALL = "all that was measured"
@@ -215,20 +213,13 @@ def _stretches(is_slow: Sequence[bool]) -> int:
 
 
 def _ends(is_slow: Sequence[bool]) -> int:
-    """Return how often several slow visits are followed by enough others that they are over.
+    """Return how often slow visits are followed by enough others that they are over.
 
     >>> _ends([True, True, *[False] * 5, True, False, True, *[False] * 5, True]), _ends([False] * 9 + [True] * 9)
     (2, 0)
-    >>> _ends([True, *[False] * 9, True, *[False] * 9])
-    0
     """
-    ends = together = 0
-    for place, later in pairwise([*(place for place, slow in enumerate(is_slow) if slow), len(is_slow)]):
-        together += 1
-        if later - place > ENOUGH:
-            ends += together > 1
-            together = 0
-    return ends
+    places = [place for place, slow in enumerate(is_slow) if slow]
+    return sum(later - place > ENOUGH for place, later in pairwise([*places, len(is_slow)]))
 
 
 def _by_chance(visits: int, slow: int, stretches: int) -> float:
@@ -254,16 +245,9 @@ def groups_of(runs: Sequence[Run], step: float) -> TwoGroups | None:
 
 
 def was_slow(turns: Turns, runs: Sequence[Run]) -> bool:
-    """Whether enough runs of a kind of work were on the slow level; true where they are too few to tell.
-
-    Of a level that few runs were on, hardly any may be as far above the middle: that is scatter.
-    """
+    """Whether enough runs of a kind of work were on the slow level; true where they are too few to tell."""
     below = below_fast(runs)
-    half = math.log(turns.factor) / 2
-    if not below or turns.share >= _FEW:
-        return not below or sum(off < half for off in below) >= SHORTEST_LEVEL
-    slow, fast = sum(run.better < half for run in runs), sum(run.better > -half for run in runs)
-    return slow >= SHORTEST_LEVEL and fast <= _SCATTER * slow
+    return not below or sum(off < math.log(turns.factor) / 2 for off in below) >= SHORTEST_LEVEL
 
 
 def below_fast(runs: Sequence[Run]) -> list[float]:

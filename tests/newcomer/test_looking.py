@@ -112,8 +112,8 @@ def test_a_cut_word_on_a_screen_is_noticed() -> None:
     whole = render_summary(example_portrait(), width=80, colour=False).splitlines()
     known = words_of("\n".join(whole))
     assert cut_words(whole, known) == set()
-    assert cut_words([*whole, "Writes reach 95 % of their be"], known) == {"be"}
-    assert cut_words([*whole, "Writes reach 95 % of their b…"], known) == {"b…"}
+    assert cut_words([*whole, "Opening one shared file costs each pro"], known) == {"pro"}
+    assert cut_words([*whole, "Opening one shared file costs each p…"], known) == {"p…"}
 
 
 def test_a_line_beyond_the_screen_is_noticed_in_a_terminal(tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def test_names_of_warnings_have_a_few_words_each_where_there_is_room() -> None:
         findings=(),
         warnings=tuple(RunWarning(code, text, text) for code in codes),
         # So many that no warning has room in full.
-        recommendations=portrait.recommendations[:1] * 8,
+        recommendations=portrait.recommendations[:1] * 16,
     )
     lines = render_summary(some, width=80, colour=False).splitlines()
     first = lines.index("Warnings  explained in the report") + 1

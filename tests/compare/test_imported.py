@@ -128,9 +128,9 @@ def test_two_runs_of_one_directory_with_other_cells_are_compared_in_what_they_ha
 ) -> None:
     assert strakes(["survey", str(in_memory), "--budget", "12s", "-q"]) == 0
     first = Store().open("latest")
-    assert strakes(["study", "metadata-ops", str(in_memory), "--budget", "12s", "-q", "--like", first.id]) == 0
+    assert strakes(["study", "transfer-size", str(in_memory), "--budget", "12s", "-q", "--like", first.id]) == 0
     second = Store().open("latest")
-    common = {cell.key for cell in first.cells if cell.study == "metadata-ops"}
+    common = {cell.key for cell in first.cells if cell.study == "transfer-size"}
     assert common and {cell.key for cell in second.cells} == common < {cell.key for cell in first.cells}
     capsys.readouterr()
     assert strakes(["compare", first.id, second.id, "--json", "-"]) == 0

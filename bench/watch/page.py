@@ -74,8 +74,9 @@ Found share, median delay in days; alarms a month: those that no column explains
         "\n## By noise\nShares of all variants found in thirds of the series, by their spread: strakes / best rival.\n",
         *_by_noise(contest, series),
         "\n## Precision",
-        "found / (found + false); in brackets: alarms that the series without the plant gives count as false, too.\n",
-        *_precision(contest),
+        "found / (found + false); in brackets: alarms that the series without the plant gives count as false, too. *90 %*: the",
+        "interval of the precision of all, by series.\n",
+        *_precision(contest, len(series)),
     ]
     parts += _targets(kept.targets) if kept.targets else []
     parts += _year(kept, explained_by_chance(series)) if kept.year else []
@@ -186,14 +187,14 @@ def _by_noise(contest: Contest, series: Sequence[WatchedSeries]) -> list[str]:
     return lines
 
 
-def _precision(contest: Contest) -> list[str]:
+def _precision(contest: Contest, series: int) -> list[str]:
     lines = []
     for title, only in (("all variants", None), (VARIANTS[0], 0)):
-        lines += [f"| {title} | {' | '.join(_kinds())} | all |", _rule(2 + len(KINDS))]
+        lines += [f"| {title} | {' | '.join(_kinds())} | all | 90 % |", _rule(3 + len(KINDS))]
         for name in (OURS, BEST, *GRIDS):
             scores = [contest.score(name, kind, only) for kind in KINDS]
             cells = [f"{each.precision:.2f} ({each.strict_precision:.2f})" for each in (*scores, _together(scores))]
-            lines.append(f"| {name} | {' | '.join(cells)} |")
+            lines.append(f"| {name} | {' | '.join(cells)} | {_by_series(contest, name, series, only)} |")
         ours = _together(contest.score(OURS, kind, only) for kind in KINDS)
         counts = f"{len(ours.delays_s)} found, {ours.false} false, {ours.late} late, {ours.own} that the series gives"
         lines.append(f"\nOf {ours.planted} plants strakes has {counts} without the plant, too.")
@@ -204,6 +205,18 @@ def _precision(contest: Contest) -> list[str]:
             "plant falls, too, by half as much as told or more: a real move that the plant has made an alarm of.\n",
         ]
     return lines
+
+
+def _by_series(contest: Contest, name: str, series: int, only: int | None) -> str:
+    """Return the 90 % interval of the precision: 4,000 bootstrap draws of whole series within their half."""
+    counts = np.zeros((series, 2))
+    for half, judged in enumerate(contest.of(name)):
+        for (variant, number, *_), each in judged.scores.items():
+            if only in (None, variant):
+                counts[half * ((series + 1) // 2) + number] += len(each.delays_s), each.false
+    found, false = counts[draws(series)].sum(axis=1).T
+    low, high = np.percentile(found / np.maximum(found + false, 1), [5, 95])
+    return f"{low:.2f} to {high:.2f}"
 
 
 def _targets(scores: Mapping[tuple[str, int, float], Score]) -> list[str]:
@@ -230,7 +243,11 @@ def _targets(scores: Mapping[tuple[str, int, float], Score]) -> list[str]:
         cells = [f"{each.found:.0%}{_days(each.delay_days)}, {each.precision:.2f}" for each in each_ratio]
         together = _together(each_ratio)
         lines.append(f"| {name} | {' | '.join(cells)} | {together.precision:.2f} ({together.false} false) |")
-    return lines
+    lines.append(
+        "\nThe equals of a series are the same for all of its plants, and so are most false alarms. Series with any:"
+    )
+    accused = {name: len({key[1] for key, each in scores.items() if key[0] == name and each.false}) for name in names}
+    return [*lines, "; ".join(f"{name} {count} of {len(done)}" for name, count in accused.items()) + "."]
 
 
 def _year(kept: Kept, by_chance: float) -> list[str]:

@@ -32,9 +32,9 @@ def print_check(result: Check) -> None:
         places = list(group)
         first = places[0]
         click.echo(f"{click.style(translate(first.severity), fg=_STYLE[first.severity], bold=True)}: {first.rule}")
-        for place in places:
-            say(f"  where:  {place.where}")
-        for label, text in (("why:", first.reason), ("next:", first.remedy), ("source:", first.source)):
+        lines = [("where:", place.where) for place in places]
+        lines += [("why:", first.reason), ("next:", first.remedy), ("source:", first.source)]
+        for label, text in lines:
             say(f"  {label:<7} {text}")
         say()
     for verdict in result.verdicts:

@@ -48,7 +48,7 @@ class Naming:
         if not all(on_both_sides(change, group) and not surely_less(change, group, _SURELY) for group in groups):
             return False
         return len(groups) == 1 or not any(
-            self._may_show(change, group)
+            self._may_show(change, group, self.error)
             and not self._shows(change, group, self.error, self._others(runs, group), of_phases=of_phases)
             for group in groups
         )
@@ -86,12 +86,12 @@ class Naming:
         unsure = {cell for cell in change.cells if self.kinds[cell] not in named} if named else set()
         for kind in named:
             shown, cells_against, cells_unsure = self._parts(change, kind, runs)
-            names += [f"{kind} ({'; '.join(shown)})" if cells_against else kind] if shown else []
+            names += [f"{kind} ({'; '.join(shown)})" if cells_against or cells_unsure else kind] if shown else []
             against |= cells_against
             unsure |= cells_unsure
         cells = tuple(cell for cell in change.cells if cell not in against)
         what = ", ".join(names)
-        if not against or not what or not cells:
+        if not what or not cells or (not against and change.what in SEVERAL):
             what, cells = change.what, change.cells
         return replace(change, what=what, cells=cells, unsure=tuple(cell for cell in cells if cell in unsure))
 
@@ -100,12 +100,15 @@ class Naming:
         parts: dict[str, list[Run]] = {}
         for run in self._of(runs, kind):
             parts.setdefault(_part(self.settings[run.measure]), []).append(run)
-        others = {part for part, group in parts.items() if surely_less(change, group, _SURELY_A_PART)}
-        if not others:
-            return [kind], set(), set()
         error = self.error / len(parts)
+        others = {part for part, group in parts.items() if surely_less(change, group, _SURELY_A_PART)}
         shown = [part for part, group in parts.items() if part not in others and self._shows(change, group, error)]
-        unsure = {run.measure for part in parts.keys() - others - {*shown} for run in parts[part]}
+        rest = parts.keys() - others - {*shown}
+        # A kind as a whole is named where most of its parts show it, and all that can tell.
+        whole = 2 * len(shown) >= len(parts) and not any(self._may_show(change, parts[part], error) for part in rest)
+        if not others and (not shown or whole or change.what in SEVERAL):
+            return [kind], set(), set()
+        unsure = {run.measure for part in rest for run in parts[part]}
         return shown, {run.measure for part in others for run in parts[part]}, unsure
 
     def _of(self, runs: Sequence[Run], kind: str) -> list[Run]:
@@ -129,7 +132,7 @@ class Naming:
             for kind, group in met.items()
             if self._shows(change, group, self.error, self._others(runs, group))
         }
-        if not any(self._may_show(change, group) for group in possible.values()):
+        if not any(self._may_show(change, group, self.error) for group in possible.values()):
             shown = met
         # What none shows that could is each one's own to tell.
         elif not shown:
@@ -178,11 +181,11 @@ class Naming:
             and p_value_beside(visits, slow, 0.0, slower=True) <= self.error
         )
 
-    def _may_show(self, change: Shift | Turns, runs: Sequence[Run]) -> bool:
+    def _may_show(self, change: Shift | Turns, runs: Sequence[Run], error: float) -> bool:
         series = by_visit(runs)
         if isinstance(change, Turns) and change.between is None:
             return may_show_two_levels(series, change.share)
-        return may_show(series, [is_after(change, visit.at_s) for visit in series], self.wandering, self.error)
+        return may_show(series, [is_after(change, visit.at_s) for visit in series], self.wandering, error)
 
 
 def _below_fast(runs: Sequence[Run]) -> list[Run]:

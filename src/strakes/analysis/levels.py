@@ -91,7 +91,7 @@ def levels_of(results: Results) -> Levels:
     shifts: list[Shift] = []
     turns: list[Turns] = []
     wandering = _wandering(runs, kinds)
-    asked = Naming(kinds, {measured.id: measured.settings for measured in measures}, error, wandering)
+    asked = Naming(kinds, {measured.id: measured.settings for measured in measures}, error * len(KINDS))
     settled: set[str] = set()
     for what, group in groups.items():
         series = by_visit(group)
@@ -165,7 +165,7 @@ def _dips(what: str, runs: Sequence[Run], asked: Naming) -> list[Turns]:
     if len({asked.kinds[run.measure] for run in group}) < 2:
         return []
     series = by_visit(group)
-    found = dip_in(what, group, series) or dips_in(what, group, series, asked.error)
+    found = dip_in(what, group, series) or dips_in(what, group, series, asked.error / len(KINDS))
     if all(asked.of_all(dip, group) for dip in found):
         return found
     return [told for dip in found for told in asked.turns_narrowed(dip, group)]
@@ -295,7 +295,7 @@ def _with_turns_of_phases(
             continue
         step = median([measured.step for measured in measures if kinds[measured.id] in names])
         found = turns_of(what, group, phases, (), step)
-        if found and all(asked.of_all(one, group, of_phases=True) for one in found):
+        if found and all(asked.of_all(one, group) for one in found):
             told += found
             together |= names
     return [*(one for one in turns if not {kinds[cell] for cell in one.cells} & together), *told]

@@ -31,7 +31,9 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
         for seen in runs:
             parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)
     else:
-        since_start = [shift.after_s for shift in levels.shifts if measured.id in shift.cells]
+        since_start = [
+            shift.after_s for shift in levels.shifts if measured.id in shift.cells and measured.id not in shift.unsure
+        ]
         moments = [start_s + moment for moment in (turns and turns.between) or since_start]
         for seen in runs:
             parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)

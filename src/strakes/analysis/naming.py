@@ -23,6 +23,8 @@ from strakes.units import counted, format_bytes
 
 # Beyond so many standard errors of its ranks a kind of work, or one of some twenty parts, did not change with the rest.
 _SURELY, _SURELY_A_PART = 3.0, 3.3
+# A part of a kind of work that surely changed agrees with that by so much.
+_AGREES = 0.05
 
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
 KINDS = ("create", "remove", "rename", "stat", "open", "write", "read")
@@ -35,22 +37,32 @@ Change = TypeVar("Change", Shift, Turns)
 
 @dataclass(frozen=True)
 class Naming:
-    """``kinds`` of work and ``settings`` of each measure, the ``error`` of a kind, and how much cells wander."""
+    """``kinds`` of work and ``settings`` of each measure; the ``error`` of all kinds that are named together."""
 
     kinds: Mapping[str, str]
     settings: Mapping[str, Mapping[str, Setting]]
     error: float
-    wandering: float
 
-    def of_all(self, change: Shift | Turns, runs: Sequence[Run], *, of_phases: bool = False) -> bool:
-        """Whether every kind of work was met in both states, and those that can tell show that they changed."""
+    def of_all(self, change: Shift | Turns, runs: Sequence[Run]) -> bool:
+        """Whether every kind of work was met in both states, and those that can tell show that they changed.
+
+        Of two levels that come and go a kind hardly shows by itself that it has them: so most of those that can are
+        enough, where no kind contradicts what these show.
+        """
         groups = [self._of(runs, kind) for kind in dict.fromkeys(self.kinds[run.measure] for run in runs)]
         if not all(on_both_sides(change, group) and not surely_less(change, group, _SURELY) for group in groups):
             return False
-        return len(groups) == 1 or not any(
-            self._may_show(change, group, self.error)
-            and not self._shows(change, group, self.error, self._others(runs, group), of_phases=of_phases)
-            for group in groups
+        # That all changed is false where one did not: so each may be asked at the error of all.
+        able = [group for group in groups if self._may_show(change, group, self.error)]
+        if len(groups) == 1 or not able:
+            return True
+        shown = [group for group in able if self._chance(change, group, self._others(runs, group)) <= self.error]
+        if isinstance(change, Shift) or change.between is not None:
+            return len(shown) == len(able)
+        together = [run for group in shown for run in group]
+        alone = turns_of(change.what, together, by_visit(together), (), 0.0, shown=True) if together else []
+        return 2 * len(shown) >= len(able) and not any(
+            surely_less(found, group, _SURELY) for found in alone for group in groups
         )
 
     def narrowed(self, change: Shift, runs: Sequence[Run]) -> Shift:
@@ -73,7 +85,9 @@ class Naming:
         if not group:
             return []
         series = by_visit(group)
-        return turns_of(what, group, series, (), 0.0, shown=True) or dips_in(what, group, series, self.error)
+        return turns_of(what, group, series, (), 0.0, shown=True) or dips_in(
+            what, group, series, self.error / len(KINDS)
+        )
 
     def in_parts(self, change: Change, runs: Sequence[Run]) -> Change:
         """Return the change as one of the operations and sizes of calls that show it, where others of a kind do not.
@@ -102,11 +116,14 @@ class Naming:
             parts.setdefault(_part(self.settings[run.measure]), []).append(run)
         error = self.error / len(parts)
         others = {part for part, group in parts.items() if surely_less(change, group, _SURELY_A_PART)}
-        shown = [part for part, group in parts.items() if part not in others and self._shows(change, group, error)]
+        chances = {part: self._chance(change, group) for part, group in parts.items() if part not in others}
+        shown = _surely(chances, error * len(chances))
         rest = parts.keys() - others - {*shown}
-        # A kind as a whole is named where most of its parts show it, and all that can tell.
-        whole = 2 * len(shown) >= len(parts) and not any(self._may_show(change, parts[part], error) for part in rest)
-        if not others and (not shown or whole or change.what in SEVERAL):
+        # A kind as a whole is named where most of its parts agree; of two levels few surely can.
+        met = [part for part in chances if on_both_sides(change, parts[part])]
+        agreeing = sum(chances[part] <= _AGREES for part in met)
+        whole = isinstance(change, Turns) or change.what in SEVERAL or 2 * agreeing > len(met)
+        if not others and (not shown or whole):
             return [kind], set(), set()
         unsure = {run.measure for part in rest for run in parts[part]}
         return shown, {run.measure for part in others for run in parts[part]}, unsure
@@ -127,12 +144,9 @@ class Naming:
         groups = {kind: self._of(runs, kind) for kind in dict.fromkeys(self.kinds[cell] for cell in change.cells)}
         possible = {kind: group for kind, group in groups.items() if not surely_less(change, group, _SURELY)}
         met = {kind: group for kind, group in possible.items() if on_both_sides(change, group)}
-        shown = {
-            kind: group
-            for kind, group in met.items()
-            if self._shows(change, group, self.error, self._others(runs, group))
-        }
-        if not any(self._may_show(change, group, self.error) for group in possible.values()):
+        chances = {kind: self._chance(change, group, self._others(runs, group)) for kind, group in met.items()}
+        shown = {kind: met[kind] for kind in _surely(chances, self.error)}
+        if not any(self._may_show(change, group, self.error / len(met)) for group in met.values()):
             shown = met
         # What none shows that could is each one's own to tell.
         elif not shown:
@@ -142,29 +156,23 @@ class Naming:
         what = ", ".join(filter(None, shown)) or some
         return what, cells, [run for group in shown.values() for run in group]
 
-    def _shows(
-        self,
-        change: Shift | Turns,
-        runs: Sequence[Run],
-        error: float,
-        others: Sequence[Run] = (),
-        *,
-        of_phases: bool = False,
-    ) -> bool:
-        series = [Visit(run.at_s, run.measure, run.better) for run in runs] if of_phases else by_visit(runs)
+    def _chance(self, change: Shift | Turns, runs: Sequence[Run], others: Sequence[Run] = ()) -> float:
+        """Return how likely runs would be as they are without the change; 0 or 1 for levels that come and go."""
+        series = by_visit(runs)
         if isinstance(change, Turns) and change.between is None:
-            return was_slow(change, runs) and (
+            shows = was_slow(change, runs) and (
                 self._takes_turns(runs, series) or self._as_others(change, series, others)
             )
+            return float(not shows)
         after = [is_after(change, visit.at_s) for visit in series]
-        slower = change.factor < 1
-        return p_value_beside(series, after, self.wandering, slower=slower) <= error
+        return p_value_beside(series, after, slower=change.factor < 1)
 
     def _takes_turns(self, runs: Sequence[Run], series: Sequence[Visit]) -> bool:
+        """Whether visits, or the phases of them, are on two levels."""
+        phases = [Visit(run.at_s, run.measure, run.better) for run in runs]
         return (
-            shows_two_levels(series)
-            or bool(turns_of("", runs, series, (), 0.0, shown=True))
-            or bool(dips_in("", runs, series, self.error))
+            any(shows_two_levels(each) or turns_of("", runs, each, (), 0.0, shown=True) for each in (series, phases))
+            or dips_in("", runs, series, self.error / len(KINDS)) != []
         )
 
     def _as_others(self, change: Turns, series: Sequence[Visit], others: Sequence[Run]) -> bool:
@@ -178,14 +186,14 @@ class Naming:
         return (
             all(sides)
             and median(sides[True]) - median(sides[False]) <= math.log(change.factor) / 2
-            and p_value_beside(visits, slow, 0.0, slower=True) <= self.error
+            and p_value_beside(visits, slow, slower=True) <= self.error
         )
 
     def _may_show(self, change: Shift | Turns, runs: Sequence[Run], error: float) -> bool:
         series = by_visit(runs)
         if isinstance(change, Turns) and change.between is None:
             return may_show_two_levels(series, change.share)
-        return may_show(series, [is_after(change, visit.at_s) for visit in series], self.wandering, error)
+        return may_show(series, [is_after(change, visit.at_s) for visit in series], error)
 
 
 def _below_fast(runs: Sequence[Run]) -> list[Run]:
@@ -193,6 +201,17 @@ def _below_fast(runs: Sequence[Run]) -> list[Run]:
     fast = fast_levels([(run.measure, run.better) for run in runs])
     known = [replace(run, better=run.better - fast[run.measure]) for run in runs if run.measure in fast]
     return sorted(known, key=lambda run: run.at_s)
+
+
+def _surely(chances: Mapping[str, float], error: float) -> list[str]:
+    """Return what is surely so, all together with that error (Holm, Scand. J. Statist. 6 (1979) 65), in their order.
+
+    >>> _surely({"read": 0.4, "write": 0.001, "stat": 0.02}, 0.05)
+    ['write', 'stat']
+    """
+    ordered = sorted(chances, key=lambda name: chances[name])
+    most = next((place for place, name in enumerate(ordered) if chances[name] * (len(ordered) - place) > error), None)
+    return [name for name in chances if name in ordered[:most]]
 
 
 def next_to(change: Shift | Turns, changes: Sequence[Shift], runs: Sequence[Run]) -> Sequence[Run]:

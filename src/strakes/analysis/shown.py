@@ -16,6 +16,7 @@ from statistics import NormalDist, fmean
 from strakes.analysis.turns import ENOUGH, SHORTEST_LEVEL, Run, Visit, far_slower, fast_levels
 from strakes.statistics.bimodality import MINIMUM_RUNS, two_groups
 from strakes.statistics.change_points import correlation_of
+from strakes.statistics.dependence import pooled_correlation
 from strakes.statistics.interval import median
 
 # Of more pairs of an early and a late run than this the rank sum is normal for all that matters.
@@ -26,15 +27,14 @@ _SCATTER = 0.1
 _BESIDE = 3
 
 
-def p_value_beside(series: Sequence[Visit], after: Sequence[bool], wandering: float, *, slower: bool) -> float:
+def p_value_beside(series: Sequence[Visit], after: Sequence[bool], *, slower: bool) -> float:
     """Return how likely runs after a change would be so much slower, or faster, by chance alone.
 
     Of each cell, visits before and after in ranks (Mann and Whitney, Ann. Math. Statist. 18 (1947) 50), cells together
-    (Van Elteren, Bull. Int. Statist. Inst. 37 (1960) 351). ``wandering``: how much each cell's visits may resemble
-    their visit before.
+    (Van Elteren, Bull. Int. Statist. Inst. 37 (1960) 351); visits that resemble the one before tell less.
 
     >>> visits = [Visit(float(place), "a", -float(place >= 4)) for place in range(8)]
-    >>> round(p_value_beside(visits, [visit.better < 0 for visit in visits], 0.0, slower=True), 4)
+    >>> round(p_value_beside(visits, [visit.better < 0 for visit in visits], slower=True), 4)
     0.0143
     """
     sides = _sides(series, after)
@@ -45,15 +45,14 @@ def p_value_beside(series: Sequence[Visit], after: Sequence[bool], wandering: fl
         for early in earlier
         for late in later
     )
-    rest = _rest(series, after)
-    return _as_dependent(_at_least(beaten, sides), max(wandering, correlation_of(rest)))
+    return _as_dependent(_at_least(beaten, sides), _alike(series, after))
 
 
-def may_show(series: Sequence[Visit], after: Sequence[bool], wandering: float, error: float) -> bool:
+def may_show(series: Sequence[Visit], after: Sequence[bool], error: float) -> bool:
     """Tell whether there are enough runs on both sides for any change to show."""
     sides = _sides(series, after)
     least = math.prod(1 / math.comb(len(early) + len(late), len(early)) for early, late in sides)
-    return _as_dependent(least, max(wandering, correlation_of(_rest(series, after)))) <= error
+    return _as_dependent(least, _alike(series, after)) <= error
 
 
 def shows_two_levels(series: Sequence[Visit]) -> bool:
@@ -95,13 +94,18 @@ def _sides(series: Sequence[Visit], after: Sequence[bool]) -> list[tuple[list[fl
     return [(early, late) for early, late in sides.values() if early and late]
 
 
-def _rest(series: Sequence[Visit], after: Sequence[bool]) -> list[float]:
-    """Return what the change leaves."""
-    sides: tuple[list[float], list[float]] = ([], [])
+def _alike(series: Sequence[Visit], after: Sequence[bool]) -> float:
+    """Return how much visits resemble the one before, or the one of their cell before, beside the change."""
+    # A cell's middle lies on the level that it was run on more often: so each side of each cell has its own.
+    parts: dict[tuple[str, bool], list[float]] = {}
     for visit, late in zip(series, after, strict=True):
-        sides[late].append(visit.better)
-    middles = [median(side) if side else 0.0 for side in sides]
-    return [visit.better - middles[late] for visit, late in zip(series, after, strict=True)]
+        parts.setdefault((visit.cell, late), []).append(visit.better)
+    middles = {part: median(values) for part, values in parts.items()}
+    rest = [visit.better - middles[visit.cell, late] for visit, late in zip(series, after, strict=True)]
+    cells: dict[str, list[float]] = {}
+    for visit, off in zip(series, rest, strict=True):
+        cells.setdefault(visit.cell, []).append(off)
+    return max(correlation_of(rest), pooled_correlation(list(cells.values())))
 
 
 def _at_least(beaten: float, sides: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:

@@ -355,8 +355,9 @@ def _partly_known(
         much, little = (level_text(factor, cell.settings[factor]) for cell in (better, worse))
         text = (
             f"{_upper(noun)} need more than {little}: {much} give {gain.median:.2f} times as much. What suffices is "
-            f"not known.{_comes_with(better, worse, factor)}"
+            "not known."
         )
+        text += _comes_with(better, worse, factor)
         interval = interval_of(gain.interval, f"ratio of {much} to {little}")
         claims = tuple(Claim(better.id, cell.id, 1.0) for x, cell in by_level.items() if x <= saturation.too_little_x)
         return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)

@@ -21,6 +21,7 @@ from bench.truth.results import Case, Results
 from bench.truth.second import second
 from bench.truth.simulated import portrait_of, survey
 from bench.truth.unforeseen import unforeseen
+from bench.truth.unsteady import unsteady
 from strakes.studies.registry import SURVEY
 
 EQUAL = "all cells equal"
@@ -46,7 +47,7 @@ def judge_survey(case: Case, seed: int) -> Verdict:
 
 def cases() -> tuple[list[Case], list[Case]]:
     """Return all cells equal under every noise, and every planted truth with 5 % of noise."""
-    equal = [Case(EQUAL, noise.name) for noise in (*five(), *more_noises(), *later_noises())]
+    equal = [Case(EQUAL, noise.name) for noise in (*five(), *more_noises(), *later_noises(), *unsteady())]
     planted = [Case(truth.name, USUAL) for truth in every_truth() if truth.name != EQUAL]
     return equal, planted
 

@@ -194,6 +194,11 @@ class Target:
     # Lines of its recovery status; None: not read.
     recovery: list[str] | None = None
 
+    @property
+    def is_data(self) -> bool:
+        """Tell whether it holds data."""
+        return self.name.startswith("OST")
+
     def add(self, more: Part, at_s: float) -> None:
         """Count what was done until ``at_s``; jobs that were idle for ten minutes are forgotten, as Lustre does."""
         self.part.add(more)
@@ -213,8 +218,8 @@ class Target:
 def written(time_s: float, system: str, targets: list[Target], disks: Mapping[str, list[int]] | None) -> str:
     """Return a sample as ``lctl get_param`` and ``/proc/diskstats`` would print it; ``disks``: those of no target."""
     present = [target for target in targets if target.present]
-    meta = [target for target in present if target.name.startswith("MDT")]
-    data = [target for target in present if target.name.startswith("OST")]
+    meta = [target for target in present if not target.is_data]
+    data = [target for target in present if target.is_data]
     lines = [f"### {time_s:.9f}"]
     for target in meta:
         lines += _counters(f"mdt.{system}-{target.name}.md_stats", target, time_s)

@@ -104,7 +104,10 @@ def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict
             if not mine:
                 verdict.lacking += [f"{truth.kind} {act.who} not told"] if truth.must else []
                 continue
-            told = left.pop(mine[0])
+            told = left[mine[0]]
+            # What was not read is told of each machine.
+            for key in mine if truth.kind == "gap" else mine[:1]:
+                del left[key]
             limit_s = begun_s + truth.after if truth.after else ended_s + _AFTER_END_S.get(truth.kind, 60)
             if truth.must and told[0].told_s > limit_s:
                 verdict.lacking.append(f"{truth.kind} {act.who} told {told[0].told_s - limit_s:.0f} s late")
@@ -119,12 +122,13 @@ def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict
 
 
 def _is_about(truth: Truth, day: Day, act: Act, key: tuple[str, str, float]) -> bool:
-    subjects = {
-        "heavy": act.who,
-        "slow-target": f"data target {day.system}-{act.who}",
-        "fail-over": f"{day.system}-{act.who}",
-    }
-    return key[0] == truth.kind and key[1] == subjects.get(truth.kind, key[1])
+    name = f"{day.system}-{act.who}"
+    if key[0] != truth.kind:
+        return False
+    if truth.kind == "slow-target":
+        # A target is called slow by its own counters, or by those of its disk.
+        return key[1] == f"data target {name}" or key[1].startswith(f"{name} (disk ")
+    return truth.kind in ("saturation", "gap") or key[1] == (act.who if truth.kind == "heavy" else name)
 
 
 def _wrong(
@@ -232,6 +236,8 @@ def _days_with_something(told: Callable[..., None], over: Callable[..., None]) -
     told("irregular", usual, _SLOW_ONE, _NOISY, _AWAY_ONE, cadence="irregular")
     told("missing samples", usual, _NOISY, _AWAY_ONE, _SLOW_ONE, missing=8)
     told("no client", usual, _AWAY_ONE, _SLOW_ONE, _NOISY, client=False)
+    told("two servers", usual, _NOISY, _SLOW_ONE, _AWAY_ONE, servers=2, warm=True)
+    told("two servers, four targets", usual, _AWAY_ONE, ("slow", 90, 200, "OST0001"), _NOISY, servers=2, data_targets=4)
     told("no disks", usual, _NOISY, _SLOW_ONE, _AWAY_ONE, disks=False)
     told("half an hour of quiet first", (1700, 1800), _NOISY, _SLOW_ONE, _AWAY_ONE)
     over("noisy while slow", ("slow", 150, 250, "OST0001"), ("noisy", 60, 100, "untar.500"))
@@ -264,6 +270,8 @@ def _days_with_nothing(quiet: Callable[..., None]) -> None:
     quiet("a data target without work, of four", 20, Act("idle", 200, 500, "OST0002"), data_targets=4)
     quiet("slow for one sample", 12, Act("slow", 300, 4, "OST0000"), Act("slow", 500, 4, "OST0001"))
     quiet("no samples for ten minutes", 30, Act("gap", 600, 600))
+    quiet("quiet hour, two servers that run for days", 60, servers=2, warm=True)
+    quiet("quiet hour, two servers, irregular", 60, servers=2, cadence="irregular")
     quiet("quiet, ten minutes", 10)
 
 

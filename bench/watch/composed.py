@@ -28,7 +28,7 @@ class Act:
 
     ``what``: "noisy" (job ``who``), "writer" (a job that writes ``factor`` times what the everyday one does), "grows"
     (a noisy job that comes slowly), "busier" (the everyday job ``who``, ``factor`` times as busy), "slow" (target
-    ``who``; all without), "away" (target ``who``), "pause" (no jobs), "idle" (target ``who`` gets no work), "small"
+    ``who``; all without; by ``factor`` of what was recorded), "away" (target ``who``), "pause" (no jobs), "idle" (target ``who`` gets no work), "small"
     (many small jobs), "gap" (nothing is sampled).
     """
 
@@ -68,11 +68,12 @@ class Day:
 
 @dataclass(frozen=True)
 class Composed:
-    """The files, and each act with when it really began and ended (Unix time)."""
+    """The files, each act with when it really began and ended (Unix time), and the disk of each target."""
 
     files: list[Path]
     happened: list[tuple[Act, float, float]]
     end_s: float
+    disks: dict[str, str]
 
 
 class _Player:
@@ -134,9 +135,10 @@ def compose(day: Day, recording: Recording, folder: Path) -> Composed:
     if day.client:
         files.append(folder / "cli.txt")
         files[-1].write_text("".join(_client(day, list(targets), trips, now_s, rng)))
+    of_targets = {name: target.disk_name for name, target in targets.items()}
     for trip in trips:
         happened[trip.act] = [trip.left_s, trip.mounted_s]
-    return Composed(files, [(act, happened[act][0], happened[act][1]) for act in day.acts], now_s)
+    return Composed(files, [(act, happened[act][0], happened[act][1]) for act in day.acts], now_s, of_targets)
 
 
 def _targets(day: Day, recording: Recording, rng: random.Random) -> dict[str, Target]:
@@ -174,7 +176,11 @@ def _done(recording: Recording, at: int, name: str, acts: list[Act], now_s: floa
     of = {act.what: act for act in acts}
     source, like = at, _like(name)
     if "slow" in of and not meta:
-        like = "OST0001" if of["slow"].who in ("", name) else "OST0000"
+        slow = of["slow"]
+        if slow.who in ("", name):
+            parts = recording.steps[at].parts
+            return parts["OST0001"] if slow.factor == 1 else parts["OST0001"].taking(slow.factor, parts["OST0000"])
+        like = "OST0000"
     elif "slow" in of and "noisy" in of:
         source = rng.choice(recording.of(*_POOLS["noisy"]))
     done = recording.steps[source].parts[like]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench.prediction import bounds, io500, made_up, real, recovery, series, small
+from bench.prediction import bounds, io500, made_up, real, recovery, series, small, speed
 from bench.prediction.ideal import find_bound, probable_parts
-from bench.prediction.model import Judged, judge_made_up, judge_series, judge_small, learn_io500, parts_of
+from bench.prediction.model import (
+    OTHER_SHARES,
+    Judged,
+    judge_made_up,
+    judge_series,
+    judge_small,
+    learn_io500,
+    parts_of,
+)
 from bench.prediction.parts import Parts
 from bench.prediction.simple import RULES
 from strakes import predict
@@ -21,12 +28,19 @@ from strakes.predict.model import SURE, Forecast
 
 _INTRODUCTION = """# How good forecasts are
 
-This page is made by `python -m bench.prediction DATA --page docs/prediction.md`; do not edit it. [The
-guide](guide/predict.md) explains how to make forecasts. Each yardstick was fixed before the model was tried on it
-(`bench/prediction`). The model's constants were chosen on made-up systems with other seeds; the seed of the 300 below
-was fixed before this model was tried on them. But the rule that forecasts IO500 was chosen from about thirty by the
-results on these same pairs, and the published series were known before the constants were final: so the results of both
-are better than those on new data will be. A *factor of error* of 1.25 means 25 % too high or 20 % too low.
+Made by `python -m bench.prediction DATA --page docs/prediction.md`; do not edit. [The guide](guide/predict.md) says
+how to make forecasts. Each yardstick was fixed before the model was tried on it (`bench/prediction`). The model's
+constants were chosen on made-up systems of other seeds (last 101 to 104, 201 and 202); those of the systems below
+(61127, and 5331 for those of which little was measured) were written here before this model was tried on them, and
+it was tried on them once. What IO500 is forecast by was chosen among some thirty rules by their results on these
+same pairs, and the series were seen before the constants were final: both look better than new data will. A *factor
+of error* of 1.25 means 25 % too high or 20 % too low.
+
+A forecast has two intervals. The one that is shown is that of the true value, which many runs on many days would
+settle on: made-up systems are judged by it, since their true value is known. What `strakes predict score` and this page
+hold against measurements and publications is the one for a measurement like those that the forecast is made from: it is
+wider by the error that a measurement has. Up to model 4 there was the second only: 89 % of the made-up systems of seed
+52018, and 97 % of those of which little was measured (seed 5119), were inside it.
 """
 
 _IO500 = """## IO500: from the smallest to the largest number of nodes
@@ -83,8 +97,22 @@ first {bounded} systems and a wrong one in {wrong:.1%} (`bench/prediction/ideal.
 the right part in {own:.0%} and a wrong one in {own_wrong:.1%}; with a threshold chosen in hindsight, the right one in
 {own_best:.0%}. The aims were 80 % right, 5 % wrong, and 74 to 86 % of the values inside their intervals.
 
-| shape | systems | inside the 80 % interval | median factor of error | named right | named wrong | not known |
-|---|---|---|---|---|---|---|"""
+| shape | systems | inside the 80 % interval | 50 % | 90 % | factor of error | named right | named wrong | not known |
+|---|---|---|---|---|---|---|---|---|"""
+
+_SHEETS = """
+The same systems with data sheets, which state what a part carries that no counter tells of, off by 10 %. A lock has no
+data sheet in earnest; the last row is for who knows what it carries when one rank asks.
+
+| beside the measurements | inside the 80 % interval | named right | named wrong | not known |
+|---|---|---|---|---|"""
+
+# Whether data sheets count, and tell of locks.
+_BESIDE = (
+    (None, "nothing"),
+    (False, "data sheets of all parts without a counter but locks"),
+    (True, "data sheets of all parts without a counter"),
+)
 
 _WHY = """
 Why not more: the part that will saturate is found if it has a counter and was already busy at the largest measured
@@ -115,16 +143,16 @@ These systems are measured with 1 and 2 clients on 1 and 2 metadata targets, and
 Directories are not divided between targets, and all clients do the same amount of work (`bench/prediction/small.py`).
 The aims were 75 % of the forecasts within 20 %, and 74 to 86 % of the values inside their intervals.
 
-| clients | figures | within 20 % | truth inside the 80 % interval | a measurement inside it | median factor of error |
+| clients | figures | within 20 % | truth inside | a measurement inside its interval | median factor of error |
 |---|---|---|---|---|---|"""
 
-# More than this of the 80 % intervals should not hold the truth.
-_MOST_COVERED = 0.86
-_TOO_WIDE = """
-The aim is not met: the true values of these systems have no error, but the interval is made for a measurement, which
-has one (with so few levels, a large part of the whole uncertainty). "A measurement" is the median of seven runs with
-the same noise as the runs that the forecast is made from.
+_JUDGED_BY = """
+Both are judged by what they are made for: the interval of the forecast by the truth, that for a measurement by the
+median of seven runs with the noise of those that the forecast is made from.
 """
+
+# So many of the 80 % intervals should hold what they are for.
+_COVERED = (0.74, 0.86)
 
 _MODEL = """## The model
 
@@ -137,11 +165,11 @@ exist with and without a lock that costs more the more clients wait for it. Each
 makes all the measurements. The time of a recovery or of a directory walk has a fixed part and a part that grows with
 the amount of work.
 
-Levels are left out if their operations did not reach the servers like those of the largest level; this is judged by
-the number of requests for each operation that the servers counted. If each directory is on one metadata target, and all
-ranks have the same amount of work, the busiest target determines the end of the phase. No family may exceed what the
-servers did divided by the share of the time in which they were busy. The interval is that of a measurement like the
-ones that the forecast is made from.
+Levels are left out whose operations did not reach servers as those of the largest did: by the servers' own count of
+requests for an operation. Where directories are on one metadata target each and all ranks have as much to do, the
+busiest target ends the phase. What no family may exceed is what servers did by the share of the time in which they were
+busy. The interval for a measurement adds the usual error of those that the forecast is made from; model 5, which
+brought it, is otherwise as model 4.
 """
 
 
@@ -168,6 +196,7 @@ def make_page(data: Path, systems: int, bounded: int, parts: Parts) -> str:
             *little,
             real.render(real.read_results()),
             recovery.render(recovery.read_results()),
+            speed.render(speed.read_results()),
             _MODEL,
         ]
     )
@@ -225,13 +254,13 @@ def _power(points: Sequence[tuple[float, float]]) -> str:
 
 def _made_up(number: int, bounded: int, parts: Parts) -> Iterator[str]:
     tasks = made_up.make_tasks(number)
-    rows: list[dict[str, Any]] = []
-    probabilities, seconds = [], 0.0
-    for first in range(0, number, _AT_ONCE):
+    by_sheets: dict[bool | None, list[dict[str, Any]]] = {of_locks: [] for of_locks, _ in _BESIDE}
+    probabilities = []
+    for of_locks, first in product(by_sheets, range(0, number, _AT_ONCE)):
         some = tasks[first : first + _AT_ONCE]
-        made = parts.get(f"made up, {number} from {first}", _OF_MODEL, partial(_judge_made_up, some))
-        rows += made["judged"]
-        seconds += made["seconds"]
+        name = f"made up, {number} from {first}, {of_locks}"
+        by_sheets[of_locks] += parts.get(name, _OF_MODEL, partial(_judge_made_up, some, first, of_locks))
+    rows = by_sheets[None]
     for first in range(0, bounded, _AT_ONCE):
         some = tasks[first : min(first + _AT_ONCE, bounded)]
         name = f"ideal, {number} from {first}, {len(some)}"
@@ -253,13 +282,16 @@ def _made_up(number: int, bounded: int, parts: Parts) -> Iterator[str]:
             shape,
             str(len(some_judged)),
             _share([each.covered for each in some_judged]),
+            *(_share([row["inside"][at] for row in rows if shape in (row["name"], "all")]) for at in (0, 1)),
             f"{median(each.factor for each in some_judged):.2f}",
             *_named(some_judged),
         ]
         yield f"| {' | '.join(columns)} |"
-    if sum(each.covered for each in judged) > _MOST_COVERED * number:
-        yield "\nMore values are inside than intended: the intervals are too wide."
-    yield f"\nA forecast took {seconds / number:.1f} s of one processor."
+    yield from _say_if_missed([each.covered for each in judged])
+    yield _SHEETS
+    for of_locks, words in _BESIDE:
+        beside = [_of_row(row) for row in by_sheets[of_locks]]
+        yield f"| {' | '.join([words, _share([each.covered for each in beside]), *_named(beside)])} |"
     yield _WHY
     for told, low, high, words in _KNOWN_OF_IT:
         some_rows = [row for row in rows if row["told"] is told and low <= row["busy"] < high]
@@ -283,10 +315,19 @@ def _in_hindsight(rows: Sequence[Mapping[str, Any]], most_wrong: float = 0.05) -
     return max(shares)
 
 
-def _judge_made_up(tasks: Sequence[made_up.Task]) -> dict[str, Any]:
-    began = time.process_time()
-    judged = [judge_made_up(task) for task in tasks]
-    seconds = time.process_time() - began
+def _say_if_missed(covered: Sequence[bool]) -> Iterator[str]:
+    share = sum(covered) / len(covered)
+    if not _COVERED[0] <= share <= _COVERED[1]:
+        what, width = ("fewer", "narrow") if share < _COVERED[0] else ("more", "wide")
+        yield f"\nThe aim is missed: {what} are inside, the intervals are too {width}."
+
+
+def _judge_made_up(tasks: Sequence[made_up.Task], first: int, of_locks: bool | None) -> list[dict[str, Any]]:
+    sheets = [
+        made_up.read_sheet(task, first + number, of_locks=of_locks) if of_locks is not None else {}
+        for number, task in enumerate(tasks)
+    ]
+    judged = [judge_made_up(task, sheet) for task, sheet in zip(tasks, sheets, strict=True)]
     rows = []
     for task, each in zip(tasks, judged, strict=True):
         scarce, busy = each.forecast.scarce, task.levels[-1].busy
@@ -295,8 +336,9 @@ def _judge_made_up(tasks: Sequence[made_up.Task]) -> dict[str, Any]:
         sure = scarce[likeliest] if len(likeliest) == 1 else -1.0
         counted = [busy[part] for part in task.scarce if part in busy]
         known = {"told": bool(counted), "busy": max(counted, default=0.0), "sure": sure}
-        rows.append({**_row(each), **known, "is_it": likeliest[0] in parts_of(task.scarce)})
-    return {"judged": rows, "seconds": seconds}
+        inside = [each.inside[share] for share in OTHER_SHARES]
+        rows.append({**_row(each), **known, "is_it": likeliest[0] in parts_of(task.scarce), "inside": inside})
+    return rows
 
 
 def _judge_ideally(tasks: Sequence[made_up.Task], first: int) -> list[Mapping[made_up.Part, float]]:
@@ -316,8 +358,8 @@ def _small(number: int, parts: Parts) -> Iterator[str]:
         covered, inside = _share([each.covered for each, _ in columns]), _share([inside for _, inside in columns])
         factor = median(each.factor for each, _ in columns)
         yield f"| {clients} | {len(columns)} | {within} | {covered} | {inside} | {factor:.2f} |"
-    if sum(_of_row(row).covered for row in judged) > _MOST_COVERED * len(judged):
-        yield _TOO_WIDE
+    yield from _say_if_missed([_of_row(row).covered for row in judged])
+    yield _JUDGED_BY
 
 
 def _judge_small(tasks: Sequence[small.SmallTask], first: int) -> list[dict[str, Any]]:
@@ -325,7 +367,8 @@ def _judge_small(tasks: Sequence[small.SmallTask], first: int) -> list[dict[str,
     for number, task in enumerate(tasks):
         every = zip(task.asked, judge_small(task), task.measured(first + number), strict=True)
         for (size, _), each, measured in every:
-            inside = each.forecast.low <= measured <= each.forecast.high
+            low, high = each.forecast.measurement or (math.nan, math.nan)
+            inside = low <= measured <= high
             rows.append({**_row(each), "clients": size.clients, "inside": inside})
     return rows
 

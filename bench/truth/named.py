@@ -43,13 +43,20 @@ def named_falsely(portrait: Portrait, phases: Mapping[str, tuple[Phase, int]], t
         found = next((found for pattern in _CHANGES if (found := re.search(pattern, warning.text))), None)
         if found is None:
             continue
+        kinds = found[1].split(", ")
+        # A figure of its own, or a part of a kind of work, has commas and names of kinds in it, too.
+        is_list = all(kind.split(" (")[0] in (*_METADATA, *_DATA) for kind in kinds)
         named = _SEVERAL.get(found[1])
-        names = found[1].split(", ") if named is None else named
+        names = named or (kinds if is_list else [found[1]])
         for name in names:
-            # Of a part of its figures: these are the ones that have to have changed.
-            part = name if name in moved else ""
-            of = moved[part] if part else [_moved(*phases[cell], truth) for cell in warning.cells if cell in phases]
-            if (part or named is None) and sum(of) < _MOST * len(of):
+            kind = name.split(" (")[0] if is_list or named else ""
+            if name in moved:
+                of = moved[name]
+            else:
+                # Of a part of its figures: these are the ones that have to have changed.
+                cells = [phases[cell] for cell in warning.cells if cell in phases]
+                of = [_moved(*one, truth) for one in cells if not kind or _kind(one[0]) == kind]
+            if sum(of) < _MOST * len(of):
                 yield f"{warning.text} But {name} did not."
 
 

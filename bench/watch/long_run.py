@@ -86,8 +86,8 @@ class MadeUpCounters:
             self.name,
             time_s,
             work={DATA_TARGETS: data, DISKS: disks, METADATA_TARGETS: metadata},
-            jobs={f"job{name}": count for name, count in busy.items()},
-            job_bytes={f"job{name}": 4096 * count for name, count in busy.items()},
+            jobs={"MDT0000": {f"job{name}": count for name, count in busy.items()}},
+            job_bytes={"OST0000": {f"job{name}": 4096 * count for name, count in busy.items()}},
             clients={f"client{name}": count for name, count in busy.items()},
             full=dict.fromkeys(data, 0.5),
             figures={

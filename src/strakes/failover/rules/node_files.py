@@ -46,7 +46,7 @@ _SYSTEMD = "https://www.freedesktop.org/software/systemd/man/latest/systemd.serv
 _MODULES_THAT_SERVE = ("drbd", "zfs", "lustre", "lnet", "softdog", "gfs2", "dlm", "nfsd", "dm_multipath")
 _NOTHING_PROVED = re.compile(r"(/usr)?(/bin/)?(true|false)\b")
 _MODULE_SETTINGS = (
-    SettingsOf("module softdog").error("soft_noboot", "[1yY].*", "the watchdog bites and the node lives"),
+    SettingsOf("module softdog").error("soft_noboot", "[1yY].*", "when the watchdog expires, the node is not reset"),
     SettingsOf("module softdog").error(
         "soft_panic", "[1yY].*", "the node panics in place of a reset, and stands still"
     ),
@@ -57,7 +57,7 @@ _MODULE_SETTINGS = (
     SettingsOf("module drbd").error("fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
     SettingsOf("module lnet").error("accept", "none", "the node takes no connection over TCP: no client reaches it"),
     SettingsOf("module libcfs").error(
-        "libcfs_panic_on_lbug", "0", "after an error of Lustre's own its threads hang, and nobody fences"
+        "libcfs_panic_on_lbug", "0", "after an internal error Lustre's threads hang, and the node is not fenced"
     ),
     SettingsOf("module bonding").error("miimon", "0", "the bond does not see that a link is gone"),
 )

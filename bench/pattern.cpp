@@ -63,7 +63,8 @@ int main(int argc, char** argv) {
     const strakes::Content plain{.stream = stream};
     std::printf("{\"generated\": %.0f", median(bytes, duration_s, trials, fill(plain)));
     std::printf(", \"verified\": %.0f", median(bytes, duration_s, trials, verify(plain)));
-    std::printf(", \"generated, compressible and with duplicates\": %.0f", median(bytes, duration_s, trials, fill(mixed)));
+    std::printf(", \"generated, compressible and with duplicates\": %.0f",
+                median(bytes, duration_s, trials, fill(mixed)));
     std::printf(", \"verified, compressible and with duplicates\": %.0f}\n",
                 median(bytes, duration_s, trials, verify(mixed)));
     return wrong ? 1 : 0;

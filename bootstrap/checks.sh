@@ -2,6 +2,8 @@
 
 # The results, one line for each step: a file, because steps run in several processes.
 steps=build/steps.txt
+# What passed the checks before, in any checkout.
+export passed_checks=${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/strakes
 
 begin_steps() { mkdir -p build && : >"$steps"; }
 
@@ -47,7 +49,16 @@ check_layers() {
 
 build_site() { mkdocs build --strict --quiet; }
 
-check_types() { mypy src tests bench bootstrap packaging/licences.py packaging/live.py packaging/site.py; }
+# mypy checks again only what changed, by checksum. A new checkout begins with the results of the last one, in a file
+# that is only ever replaced as a whole.
+check_types() {
+    if [[ ! -e .mypy_cache && -e $passed_checks/mypy.tar ]]; then
+        rm -rf build/mypy && mkdir -p build/mypy && tar -xf "$passed_checks/mypy.tar" -C build/mypy && mv build/mypy .mypy_cache
+    fi
+    mypy src tests bench bootstrap packaging/licences.py packaging/live.py packaging/site.py || return
+    mkdir -p "$passed_checks" && tar -cf "$passed_checks/mypy.$$" -C .mypy_cache . &&
+        mv "$passed_checks/mypy.$$" "$passed_checks/mypy.tar"
+}
 
 check_format() { ruff check --quiet && ruff format --check --quiet && clang_format --dry-run --Werror; }
 
@@ -139,7 +150,7 @@ changed_sources() {
 
 # Checks one file, unless it passed before, in any checkout, with the same content, includes, checks and tool.
 tidy_one() { # FILE
-    local sum passed=${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/strakes/tidy
+    local sum passed=$passed_checks/tidy
     sum=$({ clang-tidy --version && cat .clang-tidy CMakeLists.txt && c++ -std=c++20 -Iengine -MM -MG "$1" | tr -d '\\\n' |
         sed 's/^[^:]*://' | xargs -n 1 2>/dev/null | while read -r file; do [[ ! -f $file ]] || cksum "$file"; done; } | sha256sum)
     [[ ! -e $passed/${sum%% *} ]] || return 0
@@ -153,8 +164,8 @@ clang_tidy() { # LIST-COMMAND...
 
 python_tests() { # ARGUMENT...
     # The engine under test is the one that ./strakes has installed. Each chain of tests has a process of its own
-    # (tests/conftest.py), and all other tests share one more. Compiled Python files serve all commands that tests start.
-    env -u PYTHONDONTWRITEBYTECODE python -I -m pytest "$@" 2>&1 | tee -i build/pytest.log
+    # (tests/conftest.py), and all other tests share one more.
+    python -I -m pytest "$@" 2>&1 | tee -i build/pytest.log
     return "${PIPESTATUS[0]}"
 }
 
@@ -221,6 +232,8 @@ run_paths() { # LEVEL PATH...
             return 2
         }
         case $path in engine | engine/*) engine+=("${path%/}") ;; *) python+=("$path") ;; esac
+        # The tests of a room spend half of their time waiting.
+        [[ ! -d $path || $path != tests/* ]] || options+=(--numprocesses 2)
     done
     if ((${#engine[@]} > 0)); then engine_tests "${engine[@]}" || status=1; fi
     if ((${#python[@]} > 0)); then python -I -m pytest "${options[@]}" "${python[@]}" || status=1; fi

@@ -15,7 +15,8 @@ _JOB_ROW = re.compile(
     r"^  (\w+):\s+\{ samples:\s*(\d+), unit: (\w+), min:\s*(\d+), max:\s*(\d+), sum:\s*(\d+), sumsq:\s*(\d+)"
 )
 _DISK = re.compile(r"^\s*\d+\s+\d+ (\w+) ([\d ]+)$")
-_IN_FLIGHT = 8
+# Columns of /proc/diskstats after the name.
+_IN_FLIGHT, _MILLISECONDS = 8, (3, 7, 9, 10)
 # The disk of each target on the recorded server.
 DISKS = {"MDT0000": "vdc", "MDT0001": "vdd", "OST0000": "vde", "OST0001": "vdf"}
 
@@ -54,6 +55,18 @@ class Row:
         samples = round(self.samples * factor)
         share = samples / self.samples if self.samples else 0.0
         return Row(self.unit, samples, self.least, self.most, round(self.sum * share), round(self.squares * share))
+
+    def taking(self, factor: float, at_least: Row | None) -> Row:
+        """Return as many requests in ``factor`` of the time, but each as long as those of ``at_least``."""
+        if self.unit != "usecs" or not self.samples:
+            return self
+        mean = factor * self.sum / self.samples
+        mean = max(mean, at_least.sum / at_least.samples if at_least and at_least.samples else mean)
+        share = mean * self.samples / self.sum if self.sum else 1.0
+        return Row(
+            self.unit, self.samples, round(self.least * share), round(self.most * share), round(self.sum * share),
+            round(self.squares * share**2),
+        )  # fmt: skip
 
 
 Rows = Mapping[str, Row]
@@ -96,6 +109,15 @@ class Part:
         for rows in jobs.values():
             _add(part.rows, rows)
         return part
+
+    def taking(self, factor: float, at_least: Part) -> Part:
+        """Return the same work, done in ``factor`` of the time, but each request as long as those of ``at_least``."""
+        rows = {name: row.taking(factor, at_least.rows.get(name)) for name, row in self.rows.items()}
+        disk = [
+            max(round(factor * slow), quick) if at in _MILLISECONDS else slow
+            for at, (slow, quick) in enumerate(zip(self.disk, at_least.disk, strict=True))
+        ]
+        return Part(rows, self.jobs, disk)
 
     def renamed(self, name: Callable[[str], str]) -> Part:
         """Return the same with other names of jobs; jobs that get one name are one job."""
@@ -194,6 +216,11 @@ class Target:
     # Lines of its recovery status; None: not read.
     recovery: list[str] | None = None
 
+    @property
+    def is_data(self) -> bool:
+        """Tell whether it holds data."""
+        return self.name.startswith("OST")
+
     def add(self, more: Part, at_s: float) -> None:
         """Count what was done until ``at_s``; jobs that were idle for ten minutes are forgotten, as Lustre does."""
         self.part.add(more)
@@ -213,8 +240,8 @@ class Target:
 def written(time_s: float, system: str, targets: list[Target], disks: Mapping[str, list[int]] | None) -> str:
     """Return a sample as ``lctl get_param`` and ``/proc/diskstats`` would print it; ``disks``: those of no target."""
     present = [target for target in targets if target.present]
-    meta = [target for target in present if target.name.startswith("MDT")]
-    data = [target for target in present if target.name.startswith("OST")]
+    meta = [target for target in present if not target.is_data]
+    data = [target for target in present if target.is_data]
     lines = [f"### {time_s:.9f}"]
     for target in meta:
         lines += _counters(f"mdt.{system}-{target.name}.md_stats", target, time_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ class Act:
 
     ``what``: "noisy" (job ``who``), "writer" (a job that writes ``factor`` times what the everyday one does), "grows"
     (a noisy job that comes slowly), "busier" (the everyday job ``who``, ``factor`` times as busy), "slow" (target
-    ``who``; all without), "away" (target ``who``), "pause" (no jobs), "idle" (target ``who`` gets no work), "small"
+    ``who``; all without; by ``factor`` of what was recorded), "away" (target ``who``), "pause" (no jobs), "idle" (target ``who`` gets no work), "small"
     (many small jobs), "gap" (nothing is sampled).
     """
 
@@ -45,7 +46,10 @@ class Act:
 
 @dataclass(frozen=True)
 class Day:
-    """A day to be composed; times of ``acts`` count from its begin. ``missing``: samples left out here and there."""
+    """A day to be composed; times of ``acts`` count from its begin. ``missing``: samples left out here and there.
+
+    ``warm``: servers have counted for long. Of two ``servers`` the second has the data targets.
+    """
 
     name: str
     seed: int
@@ -57,17 +61,19 @@ class Day:
     client: bool = True
     disks: bool = True
     warm: bool = False
+    servers: int = 1
     system: str = "labfs"
     begin_s: float = 1795400000.0
 
 
 @dataclass(frozen=True)
 class Composed:
-    """The files, and each act with when it really began and ended (Unix time)."""
+    """The files, each act with when it really began and ended (Unix time), and the disk of each target."""
 
     files: list[Path]
     happened: list[tuple[Act, float, float]]
     end_s: float
+    disks: dict[str, str]
 
 
 class _Player:
@@ -95,7 +101,7 @@ class _Player:
 
 
 def compose(day: Day, recording: Recording, folder: Path) -> Composed:
-    """Write ``srv.txt`` and ``cli.txt`` of the day into ``folder``."""
+    """Write a file for each server, and one for the client, into ``folder``."""
     rng = random.Random(f"{day.name} {day.seed}")
     targets = _targets(day, recording, rng)
     main = _Player(rng, recording)
@@ -105,7 +111,9 @@ def compose(day: Day, recording: Recording, folder: Path) -> Composed:
     disks = {name: list(numbers) for name, numbers in recording.own_disks.items()}
     keep = _keeper(day, rng)
     now_s = day.begin_s
-    with (folder / "srv.txt").open("w") as file:
+    files = [folder / f"srv{number}.txt" for number in range(day.servers)]
+    with ExitStack() as stack:
+        servers = [stack.enter_context(path.open("w")) for path in files]
         while now_s < day.begin_s + day.long_s:
             acts = [act for act in day.acts if act.begin_s <= now_s - day.begin_s < act.end_s]
             pool = _pool(acts)
@@ -121,14 +129,16 @@ def compose(day: Day, recording: Recording, folder: Path) -> Composed:
             for trip in trips:
                 trip.apply(targets[trip.who], now_s)
             if keep(acts):
-                file.write(written(now_s, day.system, list(targets.values()), disks if day.disks else None))
-    files = [folder / "srv.txt"]
+                for number, file in enumerate(servers):
+                    here = [one for one in targets.values() if day.servers == 1 or one.is_data == (number == 1)]
+                    file.write(written(now_s + 0.7 * number, day.system, here, disks if day.disks else None))
     if day.client:
         files.append(folder / "cli.txt")
-        files[1].write_text("".join(_client(day, list(targets), trips, now_s, rng)))
+        files[-1].write_text("".join(_client(day, list(targets), trips, now_s, rng)))
+    of_targets = {name: target.disk_name for name, target in targets.items()}
     for trip in trips:
         happened[trip.act] = [trip.left_s, trip.mounted_s]
-    return Composed(files, [(act, happened[act][0], happened[act][1]) for act in day.acts], now_s)
+    return Composed(files, [(act, happened[act][0], happened[act][1]) for act in day.acts], now_s, of_targets)
 
 
 def _targets(day: Day, recording: Recording, rng: random.Random) -> dict[str, Target]:
@@ -166,7 +176,11 @@ def _done(recording: Recording, at: int, name: str, acts: list[Act], now_s: floa
     of = {act.what: act for act in acts}
     source, like = at, _like(name)
     if "slow" in of and not meta:
-        like = "OST0001" if of["slow"].who in ("", name) else "OST0000"
+        slow = of["slow"]
+        if slow.who in ("", name):
+            parts = recording.steps[at].parts
+            return parts["OST0001"] if slow.factor == 1 else parts["OST0001"].taking(slow.factor, parts["OST0000"])
+        like = "OST0000"
     elif "slow" in of and "noisy" in of:
         source = rng.choice(recording.of(*_POOLS["noisy"]))
     done = recording.steps[source].parts[like]
@@ -229,7 +243,8 @@ class _Trip:
         self.act, self.who = act, act.who
         self.left_s = begin_s + act.begin_s
         self.mounted_s = self.left_s + act.long_s
-        # The mount command returns a little after the target has begun to count.
+        # The target is gone before its unmounting has ended, and counts before its mounting has.
+        self.gone_s = self.left_s - rng.uniform(0.2, 0.9)
         self.started_s = self.mounted_s - min(1.2, 0.6 * act.long_s)
         noticed_s = self.left_s + rng.uniform(0.3, 12.6)
         back = _EVICTED if rng.random() < 0.2 else _BACK
@@ -247,7 +262,7 @@ class _Trip:
 
     def apply(self, target: Target, now_s: float) -> None:
         """Show the target as it is at ``now_s``."""
-        if not self.left_s < now_s < self.back_s + 60:
+        if not self.gone_s < now_s < self.back_s + 60:
             return
         target.present = now_s > self.started_s + 0.1
         if not target.present or target.mounted_s < self.started_s:

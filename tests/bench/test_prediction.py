@@ -76,9 +76,7 @@ def test_what_has_no_forecast_or_was_not_measured_counts_as_missed() -> None:
     assert "| 15 | 4 | 6 | 1 | 0 | 1.11 |" in page and "| 15 | 8 | 6 | 0 | 0 | - |" in page
     assert "Of 12 figures 8% are within 20 %, 0% inside" in page
     afterwards = {"model": 4, "afterwards": {"figures": 36, "within": 32, "inside": 30}}
-    assert "of the same 36 figures 32 within 20 % and 30 inside its\nintervals. That is no blind" in render(
-        [afterwards]
-    )
+    assert "has 32 of the same 36 figures within 20 % and 30 inside its\nintervals. It was not" in render([afterwards])
     assert not render([])
 
 

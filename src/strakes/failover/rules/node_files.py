@@ -69,8 +69,8 @@ _KERNEL_SETTINGS = (
 
 
 @rule("units", "pacemaker").error(
-    reason="systemd starts it at boot on every node: it runs twice, or on a node that was told to wait, before anybody "
-    "is fenced.",
+    reason="systemd starts it at boot on every node: it runs twice, or on a node that has to wait, before any node is "
+    "fenced.",
     remedy="systemctl disable UNIT on all nodes; Pacemaker starts it.",
     source=OWN,
 )
@@ -87,12 +87,12 @@ def started_beside_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 @rule("units").error(
-    reason="Pacemaker must end by itself, and Corosync and sbd need the processor at once: a node that is killed in "
-    "its stop, or that is late, is fenced.",
-    remedy="Remove the line from the drop-in file; the unit as it is delivered is right.",
+    reason="Pacemaker must be able to finish its stop, and Corosync and sbd need the processor at once: a node that is "
+    "killed during its stop, or that is late, is fenced.",
+    remedy="Remove the line from the drop-in file; the original unit is right.",
     source=_SYSTEMD,
 )
-def cluster_program_held_back(setup: Setup) -> Iterator[str]:
+def cluster_unit_restricted(setup: Setup) -> Iterator[str]:
     """Find drop-in files that kill or slow down the programs of the cluster."""
     for name, text in setup.units.items():
         # Pacemaker starts after this target.
@@ -117,7 +117,7 @@ def cluster_program_held_back(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="A module that is loaded so, or not at all, does not do what the cluster counts on.",
+    reason="A module with this option, or one that is not loaded, does not do what the cluster relies on.",
     remedy="Remove the line from /etc/modprobe.d.",
     source="https://www.kernel.org/doc/html/latest/watchdog/watchdog-parameters.html",
 )
@@ -133,7 +133,7 @@ def module_setting_harmful(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="The kernel of the node then works against the cluster.",
+    reason="With this setting the kernel of the node works against the cluster.",
     remedy="Remove the line from /etc/sysctl.d.",
     source="https://www.kernel.org/doc/html/latest/networking/ip-sysctl.html",
 )
@@ -152,12 +152,12 @@ def kernel_setting_harmful(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="A command that always fails or always succeeds, or asks this node itself, says nothing about who is cut "
-    "off: the vote goes to the wrong side, or to nobody.",
+    reason="A command that always fails, always succeeds or asks this node itself does not show who is cut off: the "
+    "vote goes to the wrong side, or to none.",
     remedy="exec_NAME: /usr/bin/ping -q -c 1 GATEWAY",
     source=QDEVICE,
 )
-def probe_that_proves_nothing(setup: Setup) -> Iterator[str]:
+def heuristic_proves_nothing(setup: Setup) -> Iterator[str]:
     """Find heuristics of the quorum device that do not tell one side from the other."""
     own = {
         value
@@ -178,8 +178,8 @@ def probe_that_proves_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre", "pacemaker").error(
-    reason="Targets with the same servers must be able to start on the same nodes: where one may also run, clients "
-    "do not look for it.",
+    reason="Targets with the same servers must be able to run on the same nodes: clients do not look for a target on "
+    "any other node.",
     remedy="The nodes of --servicenode and of the location constraints of a target must be the same.",
     source="https://wiki.lustre.org/Creating_the_Lustre_Object_Storage_Services_(OSS)",
 )

@@ -1,0 +1,85 @@
+"""What a portrait names that did not change, and settings that it gives as the reason of what comes with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from bench.truth.planted import State, Truth
+from strakes.findings.portrait import Portrait
+from strakes.plan import MetadataPhase, Phase, TransferPhase
+
+_SLACK = 1e-6
+# Of the phases of a kind of work that is named as a whole, so many changed at least.
+_MOST = 0.5
+_CHANGES = (
+    r"The level of (.+?) changed ",
+    r"Two levels of (.+?) take turns",
+    r"the speed of (.+?) was ",
+)
+_METADATA = ("create", "remove", "rename", "stat", "open")
+_DATA = ("write", "read")
+_SEVERAL = {
+    "all that was measured": (*_METADATA, *_DATA),
+    "all metadata operations": _METADATA,
+    "all reads and writes": _DATA,
+}
+# So a sentence on a setting says that something else came with it.
+_TOLD_OF_AMOUNT = "as much data"
+
+
+def named_falsely(portrait: Portrait, phases: Mapping[str, tuple[Phase, int]], truth: Truth) -> Iterator[str]:
+    """Kinds of work that are said to have changed and did not, at any time.
+
+    ``phases``: of each measure. ``truth``: with all its states.
+    """
+    moved: dict[str, list[bool]] = {}
+    for phase, ranks in phases.values():
+        moved.setdefault(_kind(phase), []).append(_moved(phase, ranks, truth))
+    for warning in portrait.warnings:
+        if warning.code != "not-stationary":
+            continue
+        found = next((found for pattern in _CHANGES if (found := re.search(pattern, warning.text))), None)
+        if found is None:
+            continue
+        named = _SEVERAL.get(found[1])
+        names = found[1].split(", ") if named is None else named
+        for name in names:
+            # Of a part of its figures: these are the ones that have to have changed.
+            part = name if name in moved else ""
+            of = moved[part] if part else [_moved(*phases[cell], truth) for cell in warning.cells if cell in phases]
+            if (part or named is None) and sum(of) < _MOST * len(of):
+                yield f"{warning.text} But {name} did not."
+
+
+def _kind(phase: Phase) -> str:
+    if isinstance(phase, TransferPhase):
+        return phase.operation
+    words = phase.operation.split("-") if isinstance(phase, MetadataPhase) else ()
+    return next((kind for kind in _METADATA if kind in words), "")
+
+
+def _moved(phase: Phase, ranks: int, truth: Truth) -> bool:
+    rates = [truth.rate(phase, ranks, state) for state in truth.states]
+    return max(rates) > min(rates) * (1 + _SLACK)
+
+
+def amounts_in_its_place(
+    text: str, of: tuple[Phase, int], to: tuple[Phase, int], state: State, truth: Truth
+) -> float | None:
+    """Return the ratio with as much data for each rank on both sides, where a claim on ranks does not tell of that.
+
+    None where nothing but the ranks differs, or the text tells.
+    """
+    (one, ranks), (other, others) = of, to
+    if (
+        ranks == others
+        or not isinstance(one, TransferPhase)
+        or not isinstance(other, TransferPhase)
+        or one.block_bytes == other.block_bytes
+        or _TOLD_OF_AMOUNT in text
+    ):
+        return None
+    alike = replace(one, block_bytes=other.block_bytes)
+    return truth.rate(alike, ranks, state) / truth.rate(other, others, state)

@@ -1,8 +1,9 @@
 """Composed days of a Lustre server, what must and must not be told of each, and how much of that the watch tells.
 
 ``python -m bench.watch.days --seed 1`` composes them from the recorded day of tests/watch and judges each. What must be
-told, and how exactly, was written before the first run. The rules were mended on seed 1 and judged on seed 2. Whatever a day's truth does not name is a false alarm; so is a
-second event for one thing.
+told, and how exactly, was written before the first run. The rules were mended on seed 1 and judged on seed 2; how a
+fail-over ends was mended after that, and judged on seed 3. Whatever a day's truth does not name is a false alarm; so is
+a second event for one thing.
 """
 
 from __future__ import annotations

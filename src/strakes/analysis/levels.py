@@ -61,7 +61,7 @@ class Levels:
         """Return for each measure with several levels in which kind of work, and for those that may have such."""
         changes: list[Shift | Turns] = [*self.shifts, *self.turns]
         return {
-            cell: f"perhaps {change.what}" if cell in change.unsure else change.what
+            cell: f"{change.what}?" if cell in change.unsure else change.what
             for change in changes
             for cell in change.cells
         }

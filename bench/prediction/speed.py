@@ -2,8 +2,7 @@
 
 Fixed before it was measured: two runs of 100 cells each, from stored ones of the tests with their cells repeated under
 further settings, so that each repetition has figures of its own; the aim is 5 s. *survey*: what a survey measures, with
-few figures of several sizes. *metadata-ops*: eleven operations in every cell, all at four sizes, the most that any
-study asks of a forecast.
+few figures of several sizes. *metadata-ops*: eleven operations in every cell, all at four sizes.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from typing import Any
 
 _RUNS = Path(__file__).parent.parent.parent / "tests" / "store" / "runs"
 _CELLS = 100
+_AIM_S = 5
 _STORED = {"survey": "survey.json.gz", "metadata-ops": "metadata-ops-against.json.gz"}
 RESULTS = Path(__file__).with_suffix(".json")
 
@@ -70,12 +70,13 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
     """Return the section of the page."""
     lines = [
         "## How long a forecast takes\n",
-        f"`strakes predict` on stored runs of {_CELLS} cells (`python -m bench.prediction.speed`): time of the",
-        "processor, with start and reading. The aim was 5 s. A survey has few figures that were measured at several",
-        "sizes; `metadata-ops` has eleven operations in every cell, all of them at four sizes.\n",
+        f"The processor time of `strakes predict` for stored runs of {_CELLS} cells, including its start and the",
+        "reading of the run (`python -m bench.prediction.speed`). The aim was 5 s. A survey has few figures that are",
+        "measured at several sizes. `metadata-ops` has eleven operations in every cell, all at four sizes.\n",
         "| run | figures forecast | seconds |",
         "|---|---|---|",
         *(f"| {each['run']} | {each['figures']} | {each['seconds']:.1f} |" for each in results),
+        *(f"\nThe aim is missed for {each['run']}." for each in results if each["seconds"] > _AIM_S),
     ]
     return "\n".join([*lines, ""])
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from bench.truth.planted import State, Truth
 from strakes.findings.portrait import Portrait
 from strakes.plan import MetadataPhase, Phase, TransferPhase
+from strakes.units import format_bytes
 
 _SLACK = 1e-6
 # Of the phases of a kind of work that is named as a whole, so many changed at least.
@@ -55,7 +56,7 @@ def named_falsely(portrait: Portrait, phases: Mapping[str, tuple[Phase, int]], t
             else:
                 # Of a part of its figures: these are the ones that have to have changed.
                 cells = [phases[cell] for cell in warning.cells if cell in phases]
-                of = [_moved(*one, truth) for one in cells if not kind or _kind(one[0]) == kind]
+                of = [_moved(*one, truth) for one in cells if not kind or _is_part(one[0], kind, name)]
             if sum(of) < _MOST * len(of):
                 yield f"{warning.text} But {name} did not."
 
@@ -65,6 +66,14 @@ def _kind(phase: Phase) -> str:
         return phase.operation
     words = phase.operation.split("-") if isinstance(phase, MetadataPhase) else ()
     return next((kind for kind in _METADATA if kind in words), "")
+
+
+def _is_part(phase: Phase, kind: str, name: str) -> bool:
+    """Whether a phase is of a kind of work and of one of the sizes of calls that a name has in brackets."""
+    if _kind(phase) != kind or not isinstance(phase, TransferPhase):
+        return _kind(phase) == kind
+    calls = f"{format_bytes(phase.transfer_bytes)}{' direct' if phase.direct else ''}"
+    return calls in name.partition(" (")[2].removesuffix(")").split("; ")
 
 
 def _moved(phase: Phase, ranks: int, truth: Truth) -> bool:

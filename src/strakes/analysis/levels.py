@@ -58,9 +58,13 @@ class Levels:
 
     @property
     def changed(self) -> Mapping[str, str]:
-        """Return for each measure with several levels in which kind of work."""
+        """Return for each measure with several levels in which kind of work, and for those that may have such."""
         changes: list[Shift | Turns] = [*self.shifts, *self.turns]
-        return {cell: change.what for change in changes for cell in change.cells}
+        return {
+            cell: f"{change.what}?" if cell in change.unsure else change.what
+            for change in changes
+            for cell in change.cells
+        }
 
 
 def levels_error(confidence: float) -> float:

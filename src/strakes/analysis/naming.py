@@ -122,7 +122,8 @@ class Naming:
         # A kind as a whole is named where most of its parts agree; of two levels few surely can.
         met = [part for part in chances if on_both_sides(change, parts[part])]
         agreeing = sum(chances[part] <= _AGREES for part in met)
-        whole = isinstance(change, Turns) or change.what in SEVERAL or 2 * agreeing > len(met)
+        most = 2 * agreeing > len(met) and len(met) >= min(2, len(parts))
+        whole = isinstance(change, Turns) or change.what in SEVERAL or most
         if not others and (not shown or whole):
             return [kind], set(), set()
         unsure = {run.measure for part in rest for run in parts[part]}

@@ -9,7 +9,7 @@ from statistics import median
 from strakes.units import format_seconds
 from strakes.watch.away import AwayTargets
 from strakes.watch.heavy import HeavyJobs
-from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
+from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns
 from strakes.watch.placed import Placed
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 from strakes.watch.saturation import SaturationDetector
@@ -170,9 +170,9 @@ class Watch:
         if isinstance(told, LevelChange):
             self._changed[name] = level_event(name, told, worse_up=True)
             return [self._changed[name]]
-        if isinstance(told, LevelEnd) and name in self._changed:
-            return [replace(self._changed.pop(name), ended_s=told.ended_s)]
-        return []
+        if isinstance(told, LevelEnd):
+            return [replace(self._changed[name], ended_s=told.ended_s)]
+        return [self._changed[name]] if isinstance(told, LevelReturns) else []
 
 
 def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = "") -> WatchEvent:

@@ -1,9 +1,9 @@
 """Composed days of a Lustre server, what must and must not be told of each, and how much of that the watch tells.
 
-``python -m bench.watch.days --seed 1 2 3`` composes them from the recorded day of tests/watch and judges each. What must be
-told, and how exactly, was written before the first run. The rules were mended on seed 1 and judged on seed 2; how a
-fail-over ends was mended after that, and judged on seed 3. Whatever a day's truth does not name is a false alarm; so is
-a second event for one thing.
+``python -m bench.watch.days --seed 1 2 3 5`` composes them from the recorded day of tests/watch and judges each. What
+must be told, and how exactly, was written before the first run. The rules were mended on seed 1 and judged on seed 2;
+how a fail-over ends was mended after that and judged on seed 3, and that a long one is told once after that and judged
+on seed 5. Whatever a day's truth does not name is a false alarm; so is a second event for one thing.
 """
 
 from __future__ import annotations
@@ -210,6 +210,8 @@ def days(seed: int) -> list[Day]:
     def quiet(name: str, minutes: float, *acts: Act, **settings: object) -> None:
         made.append(Day(name, seed, 60 * minutes, acts, **settings))  # type: ignore[arg-type]
 
+    reboot = tuple(Act("away", 201, 85, name) for name in ("MDT0000", "MDT0001", "OST0000", "OST0001"))
+    made.append(Day("a server reboots", seed, 420, (*reboot, Act("gap", 201.5, 80))))
     _days_with_something(told, over)
     _days_with_nothing(quiet)
     return made
@@ -238,6 +240,8 @@ def _days_with_something(told: Callable[..., None], over: Callable[..., None]) -
     told("another metadata target away", usual, ("away", 5, 20, "MDT0000"), _NOISY)
     told("away for 3 s", usual, ("away", 3, 3.5, "MDT0001"))
     told("away for 60 s", usual, ("away", 55, 60, "MDT0001"))
+    told("away for two minutes", usual, ("away", 110, 130, "MDT0001"))
+    told("a data target away for two minutes, no client", usual, ("away", 110, 130, "OST0000"), client=False)
     told("a data target away", usual, ("away", 10, 30, "OST0001"), _NOISY)
     told("away twice", usual, _AWAY_ONE, ("away", 10, 30, "MDT0001"))
     told("each 6 s", usual, _NOISY, _SLOW_ONE, _AWAY_ONE, cadence="second")

@@ -87,8 +87,8 @@ class MadeUpCounters:
             self.name,
             time_s,
             work={DATA_TARGETS: data, DISKS: disks, METADATA_TARGETS: metadata},
-            jobs={f"job{name}": count for name, count in busy.items()},
-            job_bytes={f"job{name}": 4096 * count for name, count in busy.items()},
+            jobs={"MDT0000": {f"job{name}": count for name, count in busy.items()}},
+            job_bytes={"OST0000": {f"job{name}": 4096 * count for name, count in busy.items()}},
             clients={f"client{name}": count for name, count in busy.items()},
             full=dict.fromkeys(data, 0.5),
             figures={
@@ -167,10 +167,10 @@ def main() -> None:
                 print(rows[-1], flush=True)
         events = (Path(directory) / "events.jsonl").stat().st_size / _MIB / chosen.days
         sizes = day_sizes(Path(directory), _BEGIN_S + chosen.days * DAY_S)
-    text = f"""A watch of {_DIRECTORIES} directories, {_TARGETS + 2} targets, {_JOBS} jobs and {_JOBS} clients at a time
-({_JOBS // 10} of each are replaced each hour) and {_FIGURES} further figures, simulated in steps of a minute. At the steps of a
-second and the readings every {_EVERY_S:.0f} s that it really has, strakes itself takes {took_s / live_s:.2%} of a processor (half an hour,
-simulated; probes and reading real counters come on top). Made by `python -m bench.watch.long_run --page`.
+    text = f"""The simulated watch has {_DIRECTORIES} directories, {_TARGETS + 2} targets, {_JOBS} jobs and {_JOBS} clients at a time
+({_JOBS // 10} of each are replaced each hour) and {_FIGURES} further figures. The table is from a simulation in steps of a minute. With the real
+steps of a second and readings every {_EVERY_S:.0f} s, strakes itself takes {took_s / live_s:.2%} of a processor (half an hour,
+simulated; probes and the reading of real counters add to that). This table is made by `python -m bench.watch.long_run --page`.
 
 A day takes {sizes[0]:.2f} MiB as minutes, {sizes[1]:.2f} MiB as ten minutes and {sizes[2]:.2f} MiB as hours; the events of a day, which are
 kept for ever, take {events:.2f} MiB. From that follow {store_mib(30, sizes, events):.0f} MiB after a month, {store_mib(365, sizes, events):.0f} MiB after a year and {store_mib(5 * 365, sizes, events):.0f} MiB after five.

@@ -160,6 +160,8 @@ seven runs with the same noise as the runs that the forecast is made from.
 
 # So many of the 80 % intervals should hold what they are for.
 _COVERED = (0.74, 0.86)
+# So many of the names should be right, and so many of all may be wrong.
+_LEAST_RIGHT, _MOST_WRONG = 0.8, 0.05
 
 _MODEL = """## The model
 
@@ -298,9 +300,13 @@ def _made_up(number: int, bounded: int, parts: Parts) -> Iterator[str]:
     yield from _say_if_missed([each.covered for each in judged])
     yield _MISFIT
     yield _SHEETS
+    met = []
     for of_locks, words in _BESIDE:
         beside = [_of_row(row) for row in by_sheets[of_locks]]
         yield f"| {' | '.join([words, _share([each.covered for each in beside]), *_named(beside)])} |"
+        right, wrong = (fmean(each.named is verdict for each in beside) for verdict in (True, False))
+        met += [words] if right >= _LEAST_RIGHT and wrong <= _MOST_WRONG else []
+    yield f"\nBoth aims for the name of the part are met with: {'; '.join(met) or 'none of these'}."
     yield _WHY
     for told, low, high, words in _KNOWN_OF_IT:
         some_rows = [row for row in rows if row["told"] is told and low <= row["busy"] < high]
@@ -314,7 +320,7 @@ def _made_up(number: int, bounded: int, parts: Parts) -> Iterator[str]:
     yield ""
 
 
-def _in_hindsight(rows: Sequence[Mapping[str, Any]], most_wrong: float = 0.05) -> float:
+def _in_hindsight(rows: Sequence[Mapping[str, Any]], most_wrong: float = _MOST_WRONG) -> float:
     """Return the share named right by the best threshold with at most so many wrong."""
     shares = [0.0]
     for threshold in {row["sure"] for row in rows if row["sure"] > 0}:

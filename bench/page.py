@@ -20,26 +20,28 @@ _TITLE = "# How fast strakes itself is\n"
 _PREAMBLE = """\
 ## How it is measured
 
-Made by `./dev bench`; do not edit. *Instructions* are what the engine executes in user space for one operation, calls
-through the C library, counted by callgrind (the slope over the number of operations, one rank, transfers of 4 KiB):
-the same whatever else the machine does. All other columns are rates. *Floor* is a minimal C loop that makes the same
-system calls in place; the next columns are the engine's rate over that of the floor, of the same loop with calls
-through the C library, and of the peers. All are measured in one run: every contender does a work once in each block,
-in an order drawn anew, and only what was done in one block is divided.
+This page is made by `./dev bench`; do not edit it. *Instructions* is the number that the engine executes in user space
+for one operation when it calls the C library. Callgrind counts them (the slope over the number of operations, one rank,
+transfers of 4 KiB), so they do not depend on what else the machine does. All other columns are rates. *Floor* is a
+minimal C program that makes the same system calls directly, without the C library. The columns after it are the
+engine's rate divided by that of the floor, of the same C program with calls through the C library, and of the peers.
+All are measured in one run: in each block every program does each work once, in a new random order, and only rates of
+the same block are divided by each other.
 
-The bars are fixed beforehand. Equals may be {margin:.0%} behind, the margin of equivalence: of the C library loop,
-wherever the kernel's copying or a device hides what a program does, and in pools of small files. In names the floor is
-allowed to be 10 % ahead, since no peer makes its calls in place. Elsewhere the engine is to be ahead of every peer (1),
-and 1.25 times as fast where files are only looked up or opened.
+The bars were fixed before anything was measured. Against the C library loop, where the kernel's copying or a device
+hides what a program does, and in pools of small files, the engine counts as equal if it is at most {margin:.0%} slower
+(the margin of equivalence). In operations on names it may be 10 % slower than the floor, since no peer makes its
+system calls directly. Elsewhere it has to be faster than every peer (1), and 1.25 times as fast where files are only
+looked up or opened.
 
-A ratio is the median over blocks with a distribution-free interval. After {looks} blocks is looked; each look spends a
-{share} of the error of {error:.0%}, so that looking more than once makes no interval false more often (Bonferroni).
-*Met*: at one of the looks the whole interval is at or above the bar; *missed*: all of it is below. After {most} blocks
-the bar may still be inside it: *at its bar* if neither end is further from it than {margin:.0%}, else *too noisy*. A
-work is measured no longer when all its bars are answered.
+A ratio is the median over blocks with a distribution-free interval. The results are looked at after {looks} blocks.
+Each look uses a {share} of the allowed error of {error:.0%}, so that several looks do not make an interval wrong more
+often (Bonferroni). *Met*: at one of the looks the whole interval is at or above the bar. *Missed*: all of it is below.
+After {most} blocks the bar can still be inside the interval: then the verdict is *at its bar* if neither end is more
+than {margin:.0%} away from it, else *too noisy*. A work is no longer measured once all its bars have a verdict.
 
-Peers are those on PATH. They are no part of strakes: fio and Postmark come as packages of most systems, IOR (with
-mdtest) and elbencho are built from their sources; `--mpiexec` names the launcher of the MPI that IOR is built with.
+The peers are those found on PATH. They are not part of strakes: most distributions have packages of fio and Postmark;
+IOR (with mdtest) and elbencho are built from source. `--mpiexec` names the launcher of the MPI that IOR is built with.
 """
 _FRACTIONS = {1: "all", 2: "half", 3: "third"}
 
@@ -77,11 +79,11 @@ def render(page: Page) -> str:
             _table(("work", "what it stands for"), ((_where(w), why) for w, why in page.works.items())),
         ),
         ("Every bar", _bars_section(page)),
-        ("Instructions of everything that is counted", table(page.instructions)),
-        ("What stamping and verifying cost", _stamped_section(page)),
-        ("How fast data are made and verified", _pattern_section(page.speeds)),
+        ("Instructions for each operation", table(page.instructions)),
+        ("What stamping and verifying data costs", _stamped_section(page)),
+        ("How fast data are generated and verified", _pattern_section(page.speeds)),
         ("The engine's memory", _memory_section(page.footprints)),
-        (f"How late a probe of {RATE_PER_S:,} operations a second begins them", _schedule_section(page.lags)),
+        (f"How late a probe with {RATE_PER_S:,} operations a second begins each of them", _schedule_section(page.lags)),
         ("Cost against ranks", Path(__file__).with_name("ranks.md").read_text()),
         ("What is compared, and what differs in the work", Path(__file__).with_name("compared.md").read_text()),
         ("Machine and versions", _table(("", ""), page.machine.items())),
@@ -114,13 +116,13 @@ def _summary(page: Page) -> str:
     lines = [
         _TITLE,
         (
-            f"**{len(asked)} bars: {counts}.** The engine's rate divided by that of each other program, with its "
-            "interval; where nothing follows, its bar is met, or there is none."
+            f"**{len(asked)} bars: {counts}.** The table shows the engine's rate divided by that of each other "
+            "program, with its interval. A verdict is printed only where a bar is not met."
         ),
         "",
         _table(("work", "operation", "instructions", "floor", *(f"/ {peer}" for peer in page.comparisons)), rows),
     ]
-    lines += [f"- {name} was not found on this machine: nothing is said about it." for name in page.absent]
+    lines += [f"- {name} was not found on this machine and was not compared." for name in page.absent]
     if not page.instructions:
         lines.append("- valgrind was not found on this machine: no instructions were counted.")
     return "\n".join(lines) + "\n"
@@ -145,7 +147,7 @@ def _bars_section(page: Page) -> str:
         ]
         for each in page.all_asked()
     ]
-    return _table(("work", "operation", "of", "bar", "ratio", "blocks", ""), rows)
+    return _table(("work", "operation", "compared with", "bar", "ratio", "blocks", "verdict"), rows)
 
 
 def _stamped_section(page: Page) -> str:
@@ -157,7 +159,7 @@ def _stamped_section(page: Page) -> str:
 
 def _pattern_section(speeds: Sequence[Speed]) -> str:
     rows = [[speed.what, f"{speed.bytes_per_s / 1e9:.1f} GB/s", speed.verdict] for speed in speeds]
-    wanted = f"a second of one core (at least {WANTED_BYTES_PER_S / 1e9:g} GB/s)"
+    wanted = f"rate on one core (at least {WANTED_BYTES_PER_S / 1e9:g} GB/s)"
     return _table((f"in a buffer of {format_bytes(BUFFER_BYTES)}", wanted, ""), rows)
 
 

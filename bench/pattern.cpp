@@ -61,9 +61,10 @@ int main(int argc, char** argv) {
         return [&](std::uint64_t) { wrong |= strakes::verify(buffer, content, 0).has_value(); };
     };
     const strakes::Content plain{.stream = stream};
-    std::printf("{\"made\": %.0f", median(bytes, duration_s, trials, fill(plain)));
+    std::printf("{\"generated\": %.0f", median(bytes, duration_s, trials, fill(plain)));
     std::printf(", \"verified\": %.0f", median(bytes, duration_s, trials, verify(plain)));
-    std::printf(", \"made, compressible and with duplicates\": %.0f", median(bytes, duration_s, trials, fill(mixed)));
+    std::printf(", \"generated, compressible and with duplicates\": %.0f",
+                median(bytes, duration_s, trials, fill(mixed)));
     std::printf(", \"verified, compressible and with duplicates\": %.0f}\n",
                 median(bytes, duration_s, trials, verify(mixed)));
     return wrong ? 1 : 0;

@@ -91,24 +91,22 @@ def works_of(memory: Place, device: Place | None, amounts: Amounts) -> dict[Work
     data = Work("data", memory.name, 1, transfer_bytes=small_transfer, data_bytes=small_total)
     data = replace(data, repeat_ms=amounts.repeat_ms)
     works = {
-        files: "the shortest calls that there are: what a program adds to each is its largest share of the time",
-        replace(files, ranks=2): "the same on two processors at a time: whether ranks hinder each other",
-        replace(
-            files, kind="directories", items=amounts.items // 2
-        ): "calls that change the directory they work in most",
-        some: "names and data in one: three calls for each file, and its removal",
+        files: "the shortest calls that exist: here the program's own overhead is the largest share of the time",
+        replace(files, ranks=2): "the same on two processors at once: whether ranks slow each other down",
+        replace(files, kind="directories", items=amounts.items // 2): "calls that change their parent directory most",
+        some: "names and data together: three calls for each file, and its removal",
         replace(
             some, kind="pool", file_bytes=0
-        ): "files drawn at random from a hundred directories, read and appended to",
-        data: "the shortest transfers: what a program adds to each call",
+        ): "files chosen at random from a hundred directories, read and appended to",
+        data: "the shortest transfers: the program's overhead for each call",
         replace(data, transfer_bytes=large_transfer, data_bytes=large_total): (
-            "the kernel's copying outweighs the rest: whether anything is paid by the byte besides"
+            "the kernel's copying takes most of the time: whether the program itself also has a cost for each byte"
         ),
     }
     if device is not None:
         direct = replace(data, place=device.name, direct=True, data_bytes=small_total // 2)
         works[direct] = "one call at a time that waits for a device"
         works[replace(direct, depth=_DEPTH)] = (
-            "many requests at a time: what a program adds to each where they share their system calls"
+            "many requests at a time: the program's overhead for each when several share a system call"
         )
     return works

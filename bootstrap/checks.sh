@@ -1,8 +1,9 @@
-# Sourced by dev: the steps of which ./dev lint and ./dev test are made, what each came to, and the engines that they
-# need.
+# Sourced by dev: the steps of ./dev lint and ./dev test, their results, and the engines that they need.
 
-# What each step came to, a line each: a file, because steps run in several processes.
+# The results, one line for each step: a file, because steps run in several processes.
 steps=build/steps.txt
+# What passed the checks before, in any checkout.
+export passed_checks=${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/strakes
 
 begin_steps() { mkdir -p build && : >"$steps"; }
 
@@ -48,7 +49,16 @@ check_layers() {
 
 build_site() { mkdocs build --strict --quiet; }
 
-check_types() { mypy src tests bench bootstrap packaging/licences.py packaging/live.py packaging/site.py; }
+# mypy checks again only what changed, by checksum. A new checkout begins with the results of the last one, in a file
+# that is only ever replaced as a whole.
+check_types() {
+    if [[ ! -e .mypy_cache && -e $passed_checks/mypy.tar ]]; then
+        rm -rf build/mypy && mkdir -p build/mypy && tar -xf "$passed_checks/mypy.tar" -C build/mypy && mv build/mypy .mypy_cache
+    fi
+    mypy src tests bench bootstrap packaging/licences.py packaging/live.py packaging/site.py || return
+    mkdir -p "$passed_checks" && tar -cf "$passed_checks/mypy.$$" -C .mypy_cache . &&
+        mv "$passed_checks/mypy.$$" "$passed_checks/mypy.tar"
+}
 
 check_format() { ruff check --quiet && ruff format --check --quiet && clang_format --dry-run --Werror; }
 
@@ -72,11 +82,12 @@ build_engine() { # DIRECTORY TARGET OPTION...
 }
 
 build_sanitized() { # DIRECTORY SANITIZERS TARGET [OPTION...]
-    # Debug keeps the assertions. Compiling costs more than running: not optimised, and of symbols only the lines.
+    # Debug keeps the assertions. Compiling takes longer than running, so the code is not optimised and its only symbols
+    # are line numbers.
     build_engine "$1" "$3" -DSTRAKES_SANITIZE="$2" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1" "${@:4}"
 }
 
-# GCC 12's thread sanitizer needs addresses that are not randomised as much as today's kernels do it.
+# GCC 12's thread sanitizer fails with the address randomisation of current kernels; setarch -R switches it off.
 under_sanitizer() { # COMMAND...
     ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
         TSAN_OPTIONS=halt_on_error=1 nice setarch "$(uname -m)" -R "$@"
@@ -99,19 +110,19 @@ engine_tests() { # PATH below engine...
     done
     build_sanitized address address,undefined strakes-engine-tests || return
     under_sanitizer build/address/strakes-engine-tests --source-file="$files" | tee build/engine-tests.log
-    # A name that no test has is no success.
+    # If no test has the name, that is a failure.
     [[ ${PIPESTATUS[0]} -eq 0 ]] && ! grep -q 'test cases: *0 ' build/engine-tests.log
 }
 
 mpi_sanitized() {
-    # Each process writes what is found into a file of its own: a launcher may lose what it says at its end.
+    # Each process writes its findings to a file of its own: a launcher may lose the last lines that a process prints.
     local found=$PWD/build/mpi-address/found status=0
-    # The mpicxx of the environment, which is on PATH, is not the one of the site.
+    # The mpicxx on PATH is that of the environment, not that of the machine.
     build_sanitized mpi-address address,undefined all -DSTRAKES_MPI=both \
         -DPython3_EXECUTABLE="$environment/bin/python" || return
     rm -f "$found".*
-    # Not 256 processes, which no machine has the memory for, nor the labs, whose hosts use the engine that is
-    # installed. Tests that note every access have a library loaded before the sanitizers'.
+    # Left out: tests with 256 processes, which need more memory than machines have, and the labs, whose hosts use the
+    # installed engine. Tests that record every access load a library before those of the sanitizers.
     STRAKES_ENGINE=$PWD/build/mpi-address/strakes-engine \
         LSAN_OPTIONS=suppressions=$PWD/engine/mpi/leaks.txt:print_suppressions=0 \
         ASAN_OPTIONS=log_path=$found:verify_asan_link_order=0 UBSAN_OPTIONS=print_stacktrace=1:log_path=$found \
@@ -124,7 +135,7 @@ mpi_sanitized() {
     return "$status"
 }
 
-# C++ files of the engine that differ from what main has, committed or not; all where there is no main to compare with.
+# C++ files of the engine that differ from main, committed or not; all of them if there is no main to compare with.
 changed_sources() {
     local base
     base=$(git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null) || {
@@ -137,9 +148,9 @@ changed_sources() {
     } | sort -u
 }
 
-# One file, unless it, all it includes, the checks and the tool are what they were when it passed, in whatever checkout.
+# Checks one file, unless it passed before, in any checkout, with the same content, includes, checks and tool.
 tidy_one() { # FILE
-    local sum passed=${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/strakes/tidy
+    local sum passed=$passed_checks/tidy
     sum=$({ clang-tidy --version && cat .clang-tidy CMakeLists.txt && c++ -std=c++20 -Iengine -MM -MG "$1" | tr -d '\\\n' |
         sed 's/^[^:]*://' | xargs -n 1 2>/dev/null | while read -r file; do [[ ! -f $file ]] || cksum "$file"; done; } | sha256sum)
     [[ ! -e $passed/${sum%% *} ]] || return 0
@@ -153,18 +164,18 @@ clang_tidy() { # LIST-COMMAND...
 
 python_tests() { # ARGUMENT...
     # The engine under test is the one that ./strakes has installed. Each chain of tests has a process of its own
-    # (tests/conftest.py), the tests of none have one more. What is compiled once serves all commands that tests start.
-    env -u PYTHONDONTWRITEBYTECODE python -I -m pytest "$@" 2>&1 | tee -i build/pytest.log
+    # (tests/conftest.py), and all other tests share one more.
+    python -I -m pytest "$@" 2>&1 | tee -i build/pytest.log
     return "${PIPESTATUS[0]}"
 }
 
-# A test that failed beside three others and beside builds may only have been too slow, so a few are run once more, by
-# themselves. What fails again is wrong; what passes now is named.
+# A test that failed while others and builds were running may only have been too slow. So if few tests failed, they run
+# once more, alone. A test that fails again is a real failure; one that passes now is named.
 tests_once_more() { # ARGUMENT...
     local again=(python -I -m pytest --last-failed --last-failed-no-failures none "$@")
     "${again[@]}" --collect-only -q 2>&1 | grep :: | tee build/once-more.log
     (($(wc -l <build/once-more.log) <= 5)) || {
-        echo "More than five tests failed: none is run once more."
+        echo "More than five tests failed, so none of them is run again."
         return 1
     }
     timeout --kill-after 30 240 "${again[@]}" 2>&1 | tee -ia build/pytest.log
@@ -185,10 +196,10 @@ engine_checks() { # quick | more | all
 run_tests() { # quick | more | all
     local options=(--numprocesses 4)
     case $1 in quick) options+=(--quick) ;; all) options+=(--all) ;; esac
-    # The tests of real servers mostly wait, builds mostly compute: beside each other they take two thirds of the time.
-    # Builds and checks of the engine are nice, since servers that get no processor are taken for dead ones.
-    # In a process group of their own, so that Ctrl-C leaves nothing running: the shell ends at once, tests take down
-    # what they set up.
+    # Tests of real servers mostly wait, and builds mostly compute: at the same time, they take two thirds as long.
+    # Builds and checks of the engine run with nice, because servers that get no processor time are declared dead.
+    # They have a process group of their own, so that Ctrl-C leaves nothing running: the shell ends at once, and tests
+    # take down what they set up.
     set -m
     {
         lint
@@ -217,10 +228,12 @@ run_paths() { # LEVEL PATH...
     for path in "$@"; do
         path=${path#./}
         [[ -e ${path%%::*} ]] || {
-            echo "$path: there is no such file or directory in $PWD" >&2
+            echo "$path: no such file or directory in $PWD" >&2
             return 2
         }
         case $path in engine | engine/*) engine+=("${path%/}") ;; *) python+=("$path") ;; esac
+        # The tests of a room spend half of their time waiting.
+        [[ ! -d $path || $path != tests/* ]] || options+=(--numprocesses 2)
     done
     if ((${#engine[@]} > 0)); then engine_tests "${engine[@]}" || status=1; fi
     if ((${#python[@]} > 0)); then python -I -m pytest "${options[@]}" "${python[@]}" || status=1; fi

@@ -1,5 +1,5 @@
-# Sourced by bootstrap/install and dev: what was compiled once, in whatever checkout, is not compiled again where there
-# is a ccache.
+# Sourced by bootstrap/install and dev: if ccache is installed, what was compiled in one checkout is not compiled again
+# in another.
 use_compiler_cache() { # CHECKOUT
     command -v ccache >/dev/null || return 0
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros

@@ -1,4 +1,4 @@
-"""requirements.py LOCK [NAME]: what a lock file says (of NAME only), less the build tools that this machine has."""
+"""requirements.py LOCK [NAME]: print a lock file (or only NAME) without the build tools that this machine has."""
 
 import re
 import shutil

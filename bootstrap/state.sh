@@ -1,11 +1,10 @@
 # Sourced by ./strakes, ./dev and bootstrap/install: where the environment of a checkout is, and whether it is up to
-# date.
-# Runs before every command: few processes, no output.
+# date. This runs before every command, so it starts few processes and prints nothing.
 
 # What the installed engine and package are made from, relative to the checkout. Python sources are used in place.
 sources=(CMakeLists.txt cmake bootstrap/lock pyproject.toml engine schemas src/strakes/version.py)
 
-# CHECKOUT -> $environment: inside the checkout, or in the user's cache where that cannot be written.
+# CHECKOUT -> $environment: inside the checkout, or in the user's cache if the checkout is not writable.
 choose_environment() {
     environment=$1/.venv
     is_fresh "$1" "$environment" && return
@@ -15,8 +14,8 @@ choose_environment() {
     environment=${XDG_CACHE_HOME:-${HOME:-/var/tmp/strakes-$UID}/.cache}/strakes/${sum// /-}
 }
 
-# CHECKOUT ENVIRONMENT: true when nothing has to be installed. The stamp holds the checkout, the digest of the sources,
-# and "dev" where that is in.
+# CHECKOUT ENVIRONMENT: true if nothing has to be installed. The stamp file has the checkout, the digest of the sources,
+# and "dev" if the packages for development are installed.
 is_fresh() {
     local stamp=$2/strakes.stamp checkout digest newer
     [[ -x $2/bin/python && -r $stamp ]] || return 1

@@ -1,6 +1,6 @@
-# Sourced by bootstrap/install: what the machine itself must have, whether it has it, and how to get it.
+# Sourced by bootstrap/install: finds out what the machine itself lacks, and installs it or says how.
 
-# [dev] -> $missing: what lacks, in words; $packages: Debian's names for it; $found_python: the interpreter to use.
+# [dev] -> $missing: what is missing, in words; $packages: Debian's packages for it; $found_python: the interpreter.
 find_missing() {
     missing=()
     packages=()
@@ -8,7 +8,7 @@ find_missing() {
     suse=()
     found_python=$(find_python) || lack "Python 3.11 or newer with venv" "$(debian_python)" python3.12 python312
     has_compiler || lack "a C++20 compiler" g++ gcc-c++ gcc13-c++
-    # Not needed: taken where it can be installed without asking anybody.
+    # Optional: installed only where that needs nobody's permission.
     has_header liburing.h || ! may_install || lack "the header liburing.h" liburing-dev liburing-devel liburing-devel
     has_header nlohmann/json.hpp || lack "the header nlohmann/json.hpp" nlohmann-json3-dev json-devel nlohmann_json-devel
     command -v flock >/dev/null || lack "flock" util-linux util-linux util-linux
@@ -17,7 +17,7 @@ find_missing() {
     has_header doctest/doctest.h || lack "the header doctest/doctest.h" doctest-dev doctest-devel doctest-devel
     command -v mkfs.xfs >/dev/null || [[ -x /usr/sbin/mkfs.xfs ]] || lack "mkfs.xfs" xfsprogs xfsprogs xfsprogs
     command -v chromium >/dev/null || command -v chromium-browser >/dev/null || lack "chromium" chromium chromium chromium
-    # Without these their tests are skipped, so nobody is refused for them.
+    # Without these, their tests are skipped, so a machine that lacks them is not refused.
     may_install || return 0
     command -v ceph-fuse >/dev/null || lack "CephFS" "ceph-mon ceph-osd ceph-mds ceph-mgr ceph-fuse ceph-common fuse3" ceph ceph
     command -v ccache >/dev/null || lack "ccache" ccache ccache ccache
@@ -43,7 +43,7 @@ find_missing() {
         "corosync pacemaker pacemaker-cli-utils resource-agents fence-agents openipmi ipmitool drbd-utils pcs" pacemaker pacemaker
 }
 
-# Apt has lists, and no such package in them: what cannot be had is not asked for.
+# Whether apt's lists are there and do not have the package: then it is not asked for.
 is_unknown() { # PACKAGE
     apt-cache show g++ >/dev/null 2>&1 && ! apt-cache show "$1" >/dev/null 2>&1
 }
@@ -77,7 +77,7 @@ find_python() {
     return 1
 }
 
-# Debian's own python3, or the newest version beside it where that one is too old.
+# Debian's default python3, or the newest other version if the default is too old.
 debian_python() {
     local version
     version=$(apt-cache policy python3 2>/dev/null | sed -n 's/^  Candidate: 3\.\([0-9]*\).*/\1/p')
@@ -106,7 +106,7 @@ has_compiler() {
     printf '#include <span>\n#include <bit>\nint main() { return std::bit_width(0u); }\n' | "$compiler" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null
 }
 
-has_header() { # NAME: for the compiler, or below a prefix that CMake is told of
+has_header() { # NAME: found by the compiler, or below a prefix in CMAKE_PREFIX_PATH
     local compiler prefix prefixes=${CMAKE_PREFIX_PATH:-}
     prefixes=${prefixes//[:;]/ }
     for prefix in /usr /usr/local $prefixes; do
@@ -121,12 +121,12 @@ may_install() {
 }
 
 install_system() {
-    # Without lists, or with old ones, the first attempt fails quickly.
+    # If apt has no package lists, or old ones, the first attempt fails quickly.
     apt_install || { apt-get update && find_missing "$extras" && apt_install; }
 }
 
 apt_install() {
-    # Their services are not for us: nothing starts them while they are unpacked.
+    # The services of these packages are not needed: these settings keep them from being started.
     DEBIAN_FRONTEND=noninteractive SYSTEMD_OFFLINE=1 RUNLEVEL=1 apt-get -o DPkg::Lock::Timeout=120 install --yes --no-install-recommends "${packages[@]}"
 }
 
@@ -135,9 +135,9 @@ refuse_missing() {
     ((EUID == 0)) || who="ask the administrator for"
     printf -v text '%s, ' "${missing[@]}"
     fail "this machine lacks ${text%, }" \
-        "next: $who one of" \
+        "next: $who one of these commands" \
         "  Debian, Ubuntu:    apt-get update && apt-get install -y ${packages[*]}" \
         "  RHEL, Rocky, Alma: dnf install -y epel-release && dnf install -y ${fedora[*]}" \
         "  SUSE:              zypper install -y ${suse[*]}" \
-        "and then call the same command again"
+        "and then run the same command again"
 }

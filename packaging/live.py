@@ -45,7 +45,7 @@ _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
 class LiveError(Exception):
-    """A comment that says nothing known, or a command that did not end as it should."""
+    """A comment that is not understood, or a command that did not end as expected."""
 
 
 @dataclass
@@ -114,7 +114,7 @@ def _take(page: Page, block: Block, word: str, rest: str) -> None:
     elif word == "not" and rest:
         block.not_run = rest
     else:
-        raise ValueError(f"one of {', '.join((*_PAGE_WORDS, *_BLOCK_WORDS))} is wanted")
+        raise ValueError(f"write one of {', '.join((*_PAGE_WORDS, *_BLOCK_WORDS))}")
 
 
 def _commands(language: str, body: Sequence[str]) -> list[str]:
@@ -204,7 +204,7 @@ def run(name: str, page: Page) -> dict[int, str]:
             try:
                 subprocess.run(command, env=environment, cwd=work, timeout=_PAGE_LIMIT_S, check=False)
             except subprocess.TimeoutExpired as error:
-                raise LiveError(f"{name}: not done after {_PAGE_LIMIT_S} s") from error
+                raise LiveError(f"{name}: its commands did not end within {_PAGE_LIMIT_S} s") from error
             finally:
                 for path, _ in mounts:
                     if Path(path).is_dir() and not any(Path(path).iterdir()):
@@ -224,7 +224,7 @@ def _said(name: str, page: Page, place: Path) -> dict[int, str]:
         parts = []
         for number, command in enumerate(block.commands):
             key = f"{block.line}.{number}"
-            output = (place / f"{key}.out").read_text(errors="replace") if key in ended else "it was not reached"
+            output = (place / f"{key}.out").read_text(errors="replace") if key in ended else "it did not run"
             expected = block.status if number == len(block.commands) - 1 else 0
             if ended.get(key) != str(expected):
                 raise LiveError(
@@ -256,7 +256,7 @@ def main() -> int:
     """0; 1 where a command did not end as it should."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pages", nargs="*", type=Path, help="documents (default: the guide)")
-    parser.add_argument("--list", action="store_true", help="only tell which commands are run, and which not and why")
+    parser.add_argument("--list", action="store_true", help="only list the commands that run, and why others do not")
     chosen = parser.parse_args()
     failed = False
     for path in chosen.pages or sorted((ROOT / "docs" / "guide").glob("*.md")):

@@ -6,11 +6,13 @@ Also which tests run, and which of them beside others.
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import gc
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -67,6 +69,9 @@ APART = {
     ),
 }
 
+# Their tests share what takes seconds to make, so that one process runs them all.
+_TOGETHER = {"tests/advise/test_source.py", "tests/report/test_browser.py"}
+
 # Their tests start the pair of servers.
 _OF_THE_PAIR = {"tests/drill/test_schedules.py", "tests/failover/test_lab_ha.py", "tests/failover/test_runbook.py"}
 
@@ -106,9 +111,30 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
     class Chains(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
-            return chain_of(nodeid) or nodeid
+            file = nodeid.partition("::")[0]
+            return chain_of(nodeid) or (file if file in _TOGETHER else nodeid)
 
     return Chains(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Let one of several processes collect before the others: what it compiles they find.
+
+    What is collected stays, so no garbage is looked for meanwhile, nor later among the tests.
+    """
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build" / "collecting.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            gc.freeze()
+            gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
@@ -17,6 +17,8 @@ from strakes.predict.scale import MeasuredLevel, Part, Scale
 
 # How many pairs the common exponent is worth beside a phase's own.
 _SHRINK = 40
+# Intervals are judged at these shares, too.
+OTHER_SHARES = (0.5, 0.9)
 _PARTS: Mapping[made_up.Part, Part] = {
     "clients": "clients",
     "links": "links",
@@ -57,7 +59,7 @@ def learn_io500(pairs: Sequence[io500.Pair]) -> io500.Forecaster:
         for phase in phases:
             level = MeasuredLevel(Scale(clients=small.nodes, ranks=small.tasks), math.log(small.rates[phase]), 0.03)
             said = Model([level], typical_of(pairs, phase)).forecast(Scale(clients=nodes, ranks=tasks))
-            forecasts[phase] = io500.Forecast(said.median, said.low, said.high)
+            forecasts[phase] = io500.Forecast(said.median, *_ends(said))
         return forecasts
 
     return forecast
@@ -65,12 +67,16 @@ def learn_io500(pairs: Sequence[io500.Pair]) -> io500.Forecaster:
 
 @dataclass(frozen=True)
 class Judged:
-    """A forecast beside the truth. ``named``: what saturates first, right (True), wrong, or not at all (None)."""
+    """A forecast beside the truth. ``named``: what saturates first, right (True), wrong, or not at all (None).
+
+    ``inside``: whether intervals made for other shares than 80 % hold the truth, by that share.
+    """
 
     name: str
     forecast: Forecast
     truth: float
     named: bool | None = None
+    inside: Mapping[float, bool] = field(default_factory=dict)
 
     @property
     def factor(self) -> float:
@@ -83,11 +89,15 @@ class Judged:
         return self.forecast.low <= self.truth <= self.forecast.high
 
 
-def judge_made_up(task: made_up.Task) -> Judged:
-    """Forecast a made-up system from what was measured of it."""
-    forecast = Model(_levels(task.levels)).forecast(_scale(task.asked))
+def judge_made_up(task: made_up.Task, sheet: Mapping[made_up.Part, float] | None = None) -> Judged:
+    """Forecast a made-up system from what was measured of it, and what a data sheet states beside."""
+    stated = {_PARTS[part]: capacity for part, capacity in (sheet or {}).items()}
+    model, scale = Model(_levels(task.levels), stated=stated), _scale(task.asked)
+    forecast, truth = model.forecast(scale), task.system.rate(task.asked)
     named = None if forecast.saturates is None else forecast.saturates in parts_of(task.scarce)
-    return Judged(task.system.shape, forecast, task.system.rate(task.asked), named)
+    others = {share: model.forecast(scale, share) for share in OTHER_SHARES}
+    inside = {share: other.low <= truth <= other.high for share, other in others.items()}
+    return Judged(task.system.shape, forecast, truth, named, inside)
 
 
 def parts_of(parts: Iterable[made_up.Part]) -> set[Part]:
@@ -112,10 +122,19 @@ def judge_series(one: series.Series) -> Judged:
     inverse = is_time and one.scale == "mds"
     sign = -1 if inverse else 1
     levels = [MeasuredLevel(_along(one.scale, x), sign * math.log(value), 0.03) for x, value in one.shown]
-    forecast = Model(levels, is_time=is_time and not inverse).forecast(_along(one.scale, one.left_out[0]))
+    said = Model(levels, is_time=is_time and not inverse).forecast(_along(one.scale, one.left_out[0]))
+    low, high = _ends(said)
     if inverse:
-        forecast = Forecast(1 / forecast.median, 1 / forecast.high, 1 / forecast.low, forecast.scarce)
+        forecast = Forecast(1 / said.median, 1 / high, 1 / low, {})
+    else:
+        forecast = Forecast(said.median, low, high, {})
     return Judged(one.name, forecast, one.left_out[1])
+
+
+def _ends(forecast: Forecast) -> tuple[float, float]:
+    """Return the interval for a measurement: what is published was measured."""
+    assert forecast.measurement is not None
+    return forecast.measurement
 
 
 def _along(scale: str, x: float) -> Scale:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench.prediction import bounds, io500, made_up, real, recovery, series, small
+from bench.prediction import bounds, io500, made_up, real, recovery, series, small, speed
 from bench.prediction.ideal import find_bound, probable_parts
-from bench.prediction.model import Judged, judge_made_up, judge_series, judge_small, learn_io500, parts_of
+from bench.prediction.model import (
+    OTHER_SHARES,
+    Judged,
+    judge_made_up,
+    judge_series,
+    judge_small,
+    learn_io500,
+    parts_of,
+)
 from bench.prediction.parts import Parts
 from bench.prediction.simple import RULES
 from strakes import predict
@@ -21,123 +28,156 @@ from strakes.predict.model import SURE, Forecast
 
 _INTRODUCTION = """# How good forecasts are
 
-Made by `python -m bench.prediction DATA --page docs/prediction.md`; do not edit. [The guide](guide/predict.md) says
-how to make forecasts. Each yardstick was fixed before the model was tried on it (`bench/prediction`). The model's
-constants were chosen on made-up systems of other seeds; that of the 300 below was named before this model was tried on
-it. What IO500 is forecast by was chosen among some thirty rules by their results on these
-same pairs, and the series were seen before the constants were final: both look better than new data will. A *factor
-of error* of 1.25 means 25 % too high or 20 % too low.
+This page is made by `python -m bench.prediction DATA --page docs/prediction.md`; do not edit it. [The
+guide](guide/predict.md) explains how to make forecasts. Each yardstick was fixed before the model was tried on it
+(`bench/prediction`). The model's constants were chosen on made-up systems with other seeds (for model 5: 101 to 104,
+201 and 202). The seeds of the systems below, 61127 and 5331, were written here before this model was tried on them, and
+it was tried on them once. But the rule that forecasts IO500 was chosen from about thirty by the results on these same
+pairs, and the published series were known before the constants were final: so the results of both are better than those
+on new data will be. A *factor of error* of 1.25 means 25 % too high or 20 % too low.
+
+A forecast has two intervals. The first, which is shown, is made for the true value: the one that many runs on many days
+would settle on. Made-up systems are judged by it, because their true values are known. The second is made for a
+measurement like those that the forecast is made from. It is wider, because a measurement has an error.
+`strakes predict score` and this page compare measurements and published values with it. Up to model 4 there was only
+the second interval, and it held too many true values: those of 89 % of the made-up systems with seed 52018, and of 97 %
+of those with few measurements (seed 5119).
 """
 
 _IO500 = """## IO500: from the smallest to the largest number of nodes
 
-{pairs} systems of the IO500 list (IO500/submission-data), {phases} phases of ior and mdtest. Each is forecast from
-its small
-submission by what all other institutions' systems taught: of one size, only what is typical of a phase is known.
+There are {pairs} systems of the IO500 list (IO500/submission-data) with {phases} phases of ior and mdtest. Each is
+forecast from its smallest submission, with what was learnt from the systems of all other institutions. From a single
+size, the growth of the system itself cannot be known, only the growth that is typical of a phase.
 
 | rule | median factor of error | inside the 80 % interval |
 |---|---|---|"""
 
 _BOUNDS = """
-The aim was 1.25. The best that can be reached on these phases, and what one would have to know for it
-(`bench/prediction/bounds.py`; all but the first and the last row are chosen or known in hindsight):
+The aim was 1.25. The next table shows the best that can be reached on these phases, and what would have to be known for
+it (`bench/prediction/bounds.py`). All rows but the first and the last need knowledge of the results:
 
-| the rate grows with a power of the size | by nodes | by ranks |
+| assuming that the rate grows with a power of the size | by nodes | by ranks |
 |---|---|---|
-| by the rule that is best on all other institutions' pairs, of some thirty | {chosen:.2f} | |
-| with the one power that is best for all | {all[0]:.2f} | {all[1]:.2f} |
-| with the power that is best for each phase | {phase[0]:.2f} | {phase[1]:.2f} |
-| with that of the system's *other* phases, and what is typical of the phase | {others[0]:.2f} | {others[1]:.2f} |
-| with the power that is best for each system | {system[0]:.2f} | {system[1]:.2f} |
-| with that of the system and what is typical of the phase | {both[0]:.2f} | {both[1]:.2f} |
-| the same system submitted twice with as many nodes and ranks | {repeated:.2f} | |
+| chosen by the rule, of about thirty, that is best for the pairs of all other institutions | {chosen:.2f} | |
+| the single power that is best for all | {all[0]:.2f} | {all[1]:.2f} |
+| the power that is best for each phase | {phase[0]:.2f} | {phase[1]:.2f} |
+| that of the system's *other* phases, adjusted to what is typical of the phase | {others[0]:.2f} | {others[1]:.2f} |
+| the power that is best for each system | {system[0]:.2f} | {system[1]:.2f} |
+| the power of the system, adjusted to what is typical of the phase | {both[0]:.2f} | {both[1]:.2f} |
+| for comparison: the same system submitted twice with the same nodes and ranks | {repeated:.2f} | |
 
-So 1.25 can be had only by who knows how this one system grew: no power that is the same for all systems comes below
-{least:.2f}, even when it is chosen in hindsight. That two submissions of one size differ ({count} phases of {systems}
-systems) is not the reason. How a system grows is a matter of how many of its servers were there to begin with, and of
-what the submitter chose; neither is told.
+So 1.25 can be reached only if it is known how this one system grew: a power that is the same for all systems does not
+come below {least:.2f}, even when it is chosen in hindsight. Differences between submissions of the same size ({count}
+phases of {systems} systems) are not the reason. The growth of a system depends on how many of its servers already
+took part in the small submission, and on the choices of the submitter; the data contain neither.
 """
 
 _SERIES = """## Published series, the outermost value left out
 
-The last two columns say with what power of the scale the value went in the last step that was shown, and in the one
-that was left out.
+The last two columns are the power of the scale with which the value grew: in the last step that the model saw, and in
+the step that was left out.
 
 | series | unit | values shown | forecast | 80 % interval | published | factor of error | power shown | left out |
 |---|---|---|---|---|---|---|---|---|"""
 
 _SEVERAL = """
-Of the {number} series with two values or more to learn from: median error {error:.0%}, {inside} inside their
-intervals. One value
-tells nothing of a shape: there the forecast is what is typical. What lies outside went on otherwise than what was
-shown, and two or three values without repetitions do not tell that they scatter or how.
+For the {number} series with two values or more to learn from, the median error is {error:.0%}, and {inside} are inside
+their intervals. One value shows nothing of the shape of a curve: there the forecast is what is typical. The values
+outside their intervals continue differently from those shown, and two or three values without repetitions show
+neither that they scatter nor how much.
 """
 
-_MADE_UP = """## {number} made-up systems of known truth
+_MADE_UP = """## {number} made-up systems whose truth is known
 
-Measured with up to 8 or 16 clients, forecast for 4 to 32 times as many; `bench/prediction/made_up.py` says how they
-are made. Counters tell the busy share of each part with a probability of 0.8 only, so that what saturates cannot
-always be known. Of the first {bounded} somebody who knows how the systems were drawn, and chooses the threshold in
-hindsight, could name {right:.0%} rightly with {wrong:.1%} wrong (`bench/prediction/ideal.py`); strakes names {own:.0%}
-of these rightly, {own_wrong:.1%} wrong, and with a threshold chosen like that {own_best:.0%}. The aims were
-80 % and 5 %, and 74 to 86 % inside.
+The systems are measured with up to 8 or 16 clients, and forecast for 4 to 32 times as many;
+`bench/prediction/made_up.py` defines them. The model also has to name the part that saturates. Each part has a counter
+of its busy share only with a probability of 0.8, so that this part cannot always be known. An observer who knows how
+the systems were drawn, and who chooses the threshold in hindsight, could name the right part in {right:.0%} of the
+first {bounded} systems and a wrong one in {wrong:.1%} (`bench/prediction/ideal.py`). Of the same systems strakes names
+the right part in {own:.0%} and a wrong one in {own_wrong:.1%}; with a threshold chosen in hindsight, the right one in
+{own_best:.0%}. The aims were 80 % right, 5 % wrong, and 74 to 86 % of the values inside their intervals.
 
-| shape | systems | inside the 80 % interval | median factor of error | named right | named wrong | not known |
-|---|---|---|---|---|---|---|"""
+| shape | systems | inside the 80 % interval | 50 % | 90 % | factor of error | named right | named wrong | not known |
+|---|---|---|---|---|---|---|---|---|"""
+
+_MISFIT = """
+The 50 % and 90 % intervals of the same forecasts show whether the whole distribution is right. All allow for a misfit
+of the model of about 1.5 %, which is meant for real systems: these have none. The measurements often do not show yet
+that a lock will make the rate fall: so fewer of the retrograde systems are inside, and more of the others."""
+
+_SHEETS = """
+The same systems, when data sheets state the capacity of each part without a counter, with an error of 10 %. A lock does
+not have a data sheet in practice. So it is left out in the second row; the third is for a buyer who knows its capacity
+with a single rank.
+
+| known besides the measurements | inside the 80 % interval | named right | named wrong | not known |
+|---|---|---|---|---|"""
+
+# Whether data sheets are given, and whether they state the capacity of locks.
+_BESIDE = (
+    (None, "nothing"),
+    (False, "data sheets of all parts without a counter, except locks"),
+    (True, "data sheets of all parts without a counter"),
+)
 
 _WHY = """
-Why not more: the scarce part is found where a counter tells of it and it had begun to be busy when the largest size was
-measured. Where its counter tells nothing, it can only be inferred from what the others do not explain.
+Why not more: the part that will saturate is found if it has a counter and was already busy at the largest measured
+size. Without a counter, it can only be inferred from what the other parts do not explain.
 
-| what was known of the scarce part | systems | named right | named wrong | not known |
+| what was known of the part that saturates | systems | named right | named wrong | not known |
 |---|---|---|---|---|"""
 
 # By the counter of the scarce part: whether it told, and the busy share at the largest size measured.
 _KNOWN_OF_IT = (
-    (True, 0.3, 2.0, "a counter told, and it was busy for 30 % or more"),
-    (True, 0.0, 0.3, "a counter told, and it was busy for less"),
-    (False, 0.0, 2.0, "no counter told"),
+    (True, 0.3, 2.0, "it has a counter and was busy for 30 % or more"),
+    (True, 0.0, 0.3, "it has a counter and was busy for less"),
+    (False, 0.0, 2.0, "it has no counter"),
 )
 
 _SURE = f"""
-How sure the model was of the likeliest part, and how often that was it (a name is given from {SURE:.0%} on):
+The probability that the model gave to the likeliest part, and how often it was that part (a part is named from
+{SURE:.0%} on):
 
-| said | systems | said, mean | it was |
+| probability given | systems | mean of these | it was that part |
 |---|---|---|---|"""
 
 _SURENESS = (0.0, 0.5, SURE, 0.8, 0.9, 0.97, 1.01)
 
-_SMALL = """## {number} made-up systems of which little was measured
+_SMALL = """## {number} made-up systems with few measurements
 
-Measured with 1 and 2 clients on 1 and 2 metadata targets, forecast for 4 and 8 clients on 3; directories are not
-divided, and all clients have as much to do (`bench/prediction/small.py`). The aims were 75 % within 20 %, and 74 to
-86 % inside.
+These systems are measured with 1 and 2 clients on 1 and 2 metadata targets, and forecast for 4 and 8 clients on 3.
+Directories are not divided between targets, and all clients do the same amount of work (`bench/prediction/small.py`).
+The aims were 75 % of the forecasts within 20 %, and 74 to 86 % of the values inside their intervals.
 
-| clients | figures | within 20 % | truth inside the 80 % interval | a measurement inside it | median factor of error |
+| clients | figures | within 20 % | truth inside | a measurement inside its interval | median factor of error |
 |---|---|---|---|---|---|"""
 
-# More than this of the 80 % intervals should not hold the truth.
-_MOST_COVERED = 0.86
-_TOO_WIDE = """
-The aim is not met: the truth of these systems has no error, and the interval is made for a measurement, which has one
-(with so few levels a large part of all that is not known). "A measurement" is the median of seven runs with the noise
-of those that the forecast is made from.
+_JUDGED_BY = """
+The interval of a forecast is judged by the true value, the interval for a measurement by a measurement: the median of
+seven runs with the same noise as the runs that the forecast is made from.
 """
+
+# So many of the 80 % intervals should hold what they are for.
+_COVERED = (0.74, 0.86)
 
 _MODEL = """## The model
 
-The ranks are customers of a closed queueing network whose stations are the clients' processors, their links, the
-metadata targets, the data targets and what all share, solved by approximate mean value analysis; beside it parts that
-carry so much and no more, and a power law in clients, ranks, targets and files. Each family's parameters start from
-what is plausible, and the runs' medians, the busy shares that counters tell and stated limits narrow them down
-(sequential Monte Carlo). Families, those with parts once with and once without a lock that grows dearer, count by how
-probable they make all that was measured. Times of recovery or of a walk are a fixed part and one that grows with what
-there is to do.
+The model has several families of curves. The first is a closed queueing network, solved by approximate mean value
+analysis: the ranks are its customers, and its stations are the clients' processors, their links, the metadata targets,
+the data targets and what all clients share. The second has parts with a fixed capacity. The third is a power law in
+clients, ranks, targets and files. Each family's parameters start from plausible values and are narrowed down by the
+medians of the runs, the busy shares from counters, and stated limits (sequential Monte Carlo). Families with parts
+exist with and without a lock that costs more the more clients wait for it. Each family is weighted by how probable it
+makes all the measurements. The time of a recovery or of a directory walk has a fixed part and a part that grows with
+the amount of work.
 
-Levels are left out whose operations did not reach servers as those of the largest did: by the servers' own count of
-requests for an operation. Where directories are on one metadata target each and all ranks have as much to do, the
-busiest target ends the phase. What no family may exceed is what servers did by the share of the time in which they were
-busy. The interval is that of a measurement like those that it is made from.
+Levels are left out if their operations did not reach the servers like those of the largest level; this is judged by
+the number of requests for each operation that the servers counted. If each directory is on one metadata target, and all
+ranks have the same amount of work, the busiest target determines the end of the phase. No family may exceed what the
+servers did divided by the share of the time in which they were busy. The interval for a measurement adds the usual
+error of the measurements that the forecast is made from. Model 5 separated it from that for the true value, and names
+the part that saturates from a probability of {sure:.0%} on instead of 70 %; in all else it is model 4.
 """
 
 
@@ -164,7 +204,8 @@ def make_page(data: Path, systems: int, bounded: int, parts: Parts) -> str:
             *little,
             real.render(real.read_results()),
             recovery.render(recovery.read_results()),
-            _MODEL,
+            speed.render(speed.read_results()),
+            _MODEL.format(sure=SURE),
         ]
     )
 
@@ -221,13 +262,13 @@ def _power(points: Sequence[tuple[float, float]]) -> str:
 
 def _made_up(number: int, bounded: int, parts: Parts) -> Iterator[str]:
     tasks = made_up.make_tasks(number)
-    rows: list[dict[str, Any]] = []
-    probabilities, seconds = [], 0.0
-    for first in range(0, number, _AT_ONCE):
+    by_sheets: dict[bool | None, list[dict[str, Any]]] = {of_locks: [] for of_locks, _ in _BESIDE}
+    probabilities = []
+    for of_locks, first in product(by_sheets, range(0, number, _AT_ONCE)):
         some = tasks[first : first + _AT_ONCE]
-        made = parts.get(f"made up, {number} from {first}", _OF_MODEL, partial(_judge_made_up, some))
-        rows += made["judged"]
-        seconds += made["seconds"]
+        name = f"made up, {number} from {first}, {of_locks}"
+        by_sheets[of_locks] += parts.get(name, _OF_MODEL, partial(_judge_made_up, some, first, of_locks))
+    rows = by_sheets[None]
     for first in range(0, bounded, _AT_ONCE):
         some = tasks[first : min(first + _AT_ONCE, bounded)]
         name = f"ideal, {number} from {first}, {len(some)}"
@@ -249,13 +290,17 @@ def _made_up(number: int, bounded: int, parts: Parts) -> Iterator[str]:
             shape,
             str(len(some_judged)),
             _share([each.covered for each in some_judged]),
+            *(_share([row["inside"][at] for row in rows if shape in (row["name"], "all")]) for at in (0, 1)),
             f"{median(each.factor for each in some_judged):.2f}",
             *_named(some_judged),
         ]
         yield f"| {' | '.join(columns)} |"
-    if sum(each.covered for each in judged) > _MOST_COVERED * number:
-        yield "\nMore are inside than was aimed at: the intervals are too wide."
-    yield f"\nA forecast took {seconds / number:.1f} s of one processor."
+    yield from _say_if_missed([each.covered for each in judged])
+    yield _MISFIT
+    yield _SHEETS
+    for of_locks, words in _BESIDE:
+        beside = [_of_row(row) for row in by_sheets[of_locks]]
+        yield f"| {' | '.join([words, _share([each.covered for each in beside]), *_named(beside)])} |"
     yield _WHY
     for told, low, high, words in _KNOWN_OF_IT:
         some_rows = [row for row in rows if row["told"] is told and low <= row["busy"] < high]
@@ -279,10 +324,19 @@ def _in_hindsight(rows: Sequence[Mapping[str, Any]], most_wrong: float = 0.05) -
     return max(shares)
 
 
-def _judge_made_up(tasks: Sequence[made_up.Task]) -> dict[str, Any]:
-    began = time.process_time()
-    judged = [judge_made_up(task) for task in tasks]
-    seconds = time.process_time() - began
+def _say_if_missed(covered: Sequence[bool]) -> Iterator[str]:
+    share = sum(covered) / len(covered)
+    if not _COVERED[0] <= share <= _COVERED[1]:
+        what, width = ("Fewer", "narrow") if share < _COVERED[0] else ("More", "wide")
+        yield f"\n{what} values are inside than intended: the intervals are too {width}."
+
+
+def _judge_made_up(tasks: Sequence[made_up.Task], first: int, of_locks: bool | None) -> list[dict[str, Any]]:
+    sheets = [
+        made_up.read_sheet(task, first + number, of_locks=of_locks) if of_locks is not None else {}
+        for number, task in enumerate(tasks)
+    ]
+    judged = [judge_made_up(task, sheet) for task, sheet in zip(tasks, sheets, strict=True)]
     rows = []
     for task, each in zip(tasks, judged, strict=True):
         scarce, busy = each.forecast.scarce, task.levels[-1].busy
@@ -291,8 +345,9 @@ def _judge_made_up(tasks: Sequence[made_up.Task]) -> dict[str, Any]:
         sure = scarce[likeliest] if len(likeliest) == 1 else -1.0
         counted = [busy[part] for part in task.scarce if part in busy]
         known = {"told": bool(counted), "busy": max(counted, default=0.0), "sure": sure}
-        rows.append({**_row(each), **known, "is_it": likeliest[0] in parts_of(task.scarce)})
-    return {"judged": rows, "seconds": seconds}
+        inside = [each.inside[share] for share in OTHER_SHARES]
+        rows.append({**_row(each), **known, "is_it": likeliest[0] in parts_of(task.scarce), "inside": inside})
+    return rows
 
 
 def _judge_ideally(tasks: Sequence[made_up.Task], first: int) -> list[Mapping[made_up.Part, float]]:
@@ -312,8 +367,8 @@ def _small(number: int, parts: Parts) -> Iterator[str]:
         covered, inside = _share([each.covered for each, _ in columns]), _share([inside for _, inside in columns])
         factor = median(each.factor for each, _ in columns)
         yield f"| {clients} | {len(columns)} | {within} | {covered} | {inside} | {factor:.2f} |"
-    if sum(_of_row(row).covered for row in judged) > _MOST_COVERED * len(judged):
-        yield _TOO_WIDE
+    yield from _say_if_missed([_of_row(row).covered for row in judged])
+    yield _JUDGED_BY
 
 
 def _judge_small(tasks: Sequence[small.SmallTask], first: int) -> list[dict[str, Any]]:
@@ -321,7 +376,8 @@ def _judge_small(tasks: Sequence[small.SmallTask], first: int) -> list[dict[str,
     for number, task in enumerate(tasks):
         every = zip(task.asked, judge_small(task), task.measured(first + number), strict=True)
         for (size, _), each, measured in every:
-            inside = each.forecast.low <= measured <= each.forecast.high
+            low, high = each.forecast.measurement or (math.nan, math.nan)
+            inside = low <= measured <= high
             rows.append({**_row(each), "clients": size.clients, "inside": inside})
     return rows
 

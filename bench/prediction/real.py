@@ -159,19 +159,19 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
         return ""
     lines = [
         "## A real CephFS with limited metadata servers\n",
-        "Measured with 1 and 2 clients on 1 and 2 metadata servers; forecasts for 4 and 8 clients on 3 servers were",
-        "sealed, then these were measured (`bench/prediction/real.py`). All ran on one machine of two processors.",
-        "A *limit* of 15 lets each metadata server use 15 % of a processor.",
-        f"Of each size {_OPERATIONS} figures count; one without forecast or measurement is missed. Model 1 knew",
-        "nothing of caches of clients and of how busy servers were; model 2 was made with the results of model 1 in",
-        "view.\n",
+        "It was measured with 1 and 2 clients on 1 and 2 metadata servers. Forecasts for 4 and 8 clients on 3 were",
+        "sealed before these were measured (`bench/prediction/real.py`). All ran on one machine with two processors.",
+        "A *limit* of 15 means that each metadata server may use 15 % of a processor.",
+        f"{_OPERATIONS} figures count for each size; one without a forecast or a measurement counts as missed. Model 1",
+        "did not know about caches of clients or how busy the servers were; model 2 was made when the results of model",
+        "1 were known.\n",
     ]
     blind = [result for result in results if "afterwards" not in result]
     for model in sorted({result["model"] for result in blind}):
         lines += _render_model(model, [result for result in blind if result["model"] == model])
     lines += [
-        "Model {model}, which was made later, has of the same {figures} figures {within} within 20 % and {inside} "
-        "inside its\nintervals. That is no blind result.\n".format(**result, **result["afterwards"])
+        "Model {model}, which was made later, has {within} of the same {figures} figures within 20 % and {inside} "
+        "inside its\nintervals. It was not tested blind.\n".format(**result, **result["afterwards"])
         for result in results
         if "afterwards" in result
     ]
@@ -204,8 +204,8 @@ def _render_model(model: int, results: Sequence[Mapping[str, Any]]) -> list[str]
             for each in scores
         )
         lines.append(
-            "What 2 clients did on one server, as often as servers would share evenly what the busiest has to do, is "
-            f"within 20 % in {same / number:.0%}.\n"
+            "For comparison: the rate of 2 clients on one server, multiplied by the ratio of all work to that of the "
+            f"busiest server, is within 20 % in {same / number:.0%}.\n"
         )
     lines += [f"Limit {result['limit']}: {result['remark']}\n" for result in results if result.get("remark")]
     for result in results:

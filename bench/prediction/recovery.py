@@ -57,9 +57,9 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
     """Return the section of the page; empty before anything was measured."""
     lines = [
         "## Recovery time of a real CephFS\n",
-        f"Measured with 1, 10 and {SMALL} clients, whose metadata server failed; forecasts for {LARGE[0]} and",
-        f"{LARGE[1]} clients were sealed, then these were measured on the same lab (`bench/prediction/recovery.py`).",
-        f"{_FIGURES} figures count; one without forecast or measurement is missed.\n",
+        f"The metadata server failed while 1, 10 and {SMALL} clients used it. Forecasts for {LARGE[0]} and {LARGE[1]}",
+        "clients were sealed before these were measured on the same lab (`bench/prediction/recovery.py`).",
+        f"{_FIGURES} figures count; one without a forecast or a measurement counts as missed.\n",
     ]
     for result in results:
         every = [score for scores in result["scores"].values() for score in scores]
@@ -70,7 +70,9 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
         )
         if every and "constant" in result:
             same = sum(abs(result["constant"][each["figure"]] / each["measured"] - 1) <= CLOSE for each in every)
-            lines.append(f"What {SMALL} clients waited is within 20 % of what more of them did in {same}.\n")
+            lines.append(
+                f"For comparison: in {same} figures the wait of {SMALL} clients is within 20 % of that of more.\n"
+            )
         lines += [result["remark"] + "\n"] if result.get("remark") else []
         for clients, scores in result["scores"].items():
             lines += [f"{clients} clients:\n", *render_figures(scores)] if scores else []

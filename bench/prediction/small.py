@@ -10,6 +10,9 @@ Systems are those of `bench.prediction.made_up`, with a metadata target that car
 as one with a limited processor does.
 
 Aims: 74 to 86 % of the 80 % intervals hold the truth, and three quarters of the medians are within 20 % of it.
+
+The interval of a forecast is judged by the truth, that for a measurement by a measurement. Seed 5119 judged the models
+before the fifth; 5331 was named before the fifth was tried on it, with 201 and 202 to develop on.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from bench.prediction.made_up import COUNTER_ERROR, SHAPES, TOLD, Level, MadeUpS
 MEASURED = ((1, 1), (2, 1), (2, 2))
 ASKED = ((4, 3), (8, 3))
 RUNS = 7
+SEED = 5331
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class SmallTask:
         return [rate * math.exp(float(np.median(generator.normal(0, self.noise, RUNS)))) for _, rate in self.asked]
 
 
-def make_small_tasks(number: int = 300, seed: int = 5119) -> list[SmallTask]:
+def make_small_tasks(number: int = 300, seed: int = SEED) -> list[SmallTask]:
     """Draw as many, of every shape alike."""
     generator = np.random.default_rng(seed)
     return [_task(index, generator) for index in range(number)]

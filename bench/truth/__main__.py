@@ -15,11 +15,13 @@ from bench.truth.hard import hard
 from bench.truth.judge import Verdict, judge
 from bench.truth.newest import every_truth, newest_truths, truth_named
 from bench.truth.noise import Noise, five, later_noises, log_normal, more_noises, noise_named
+from bench.truth.parts import parts
 from bench.truth.planted import Truth, truths
 from bench.truth.results import Case, Results
 from bench.truth.second import second
 from bench.truth.simulated import portrait_of, survey
 from bench.truth.unforeseen import unforeseen
+from bench.truth.unsteady import unsteady
 from strakes.studies.registry import SURVEY
 
 EQUAL = "all cells equal"
@@ -45,7 +47,7 @@ def judge_survey(case: Case, seed: int) -> Verdict:
 
 def cases() -> tuple[list[Case], list[Case]]:
     """Return all cells equal under every noise, and every planted truth with 5 % of noise."""
-    equal = [Case(EQUAL, noise.name) for noise in (*five(), *more_noises(), *later_noises())]
+    equal = [Case(EQUAL, noise.name) for noise in (*five(), *more_noises(), *later_noises(), *unsteady())]
     planted = [Case(truth.name, USUAL) for truth in every_truth() if truth.name != EQUAL]
     return equal, planted
 
@@ -76,6 +78,11 @@ def second_cases() -> tuple[list[Case], list[Case]]:
 def _cases_of(pairs: Sequence[tuple[Truth, Noise]]) -> tuple[list[Case], list[Case]]:
     every = [Case(truth.name, noise.name) for truth, noise in pairs]
     return [case for case in every if case.truth == EQUAL], [case for case in every if case.truth != EQUAL]
+
+
+def parts_cases() -> tuple[list[Case], list[Case]]:
+    """Return nothing equal, and the truths of :mod:`bench.truth.parts` under two noises."""
+    return [], [Case(truth.name, noise) for truth in parts() for noise in (USUAL, log_normal(0.1).name)]
 
 
 def hard_cases() -> tuple[list[Case], list[Case]]:
@@ -114,12 +121,14 @@ def main() -> None:
     parser.add_argument("--unforeseen", action="store_true", help="make the table of what was once unseen")
     parser.add_argument("--second", action="store_true", help="make the table of the second set of unseen truths")
     parser.add_argument("--hard", action="store_true", help="make the table of what was made with the rules in view")
+    parser.add_argument("--parts", action="store_true", help="make the table of changes of a part of the work")
     parser.add_argument("--core", action="store_true", help="make the table of five noises and of ten truths")
     parser.add_argument("--tell", action="store_true", help="name the false sentences")
     arguments = parser.parse_args()
     table = partial(_table, arguments)
     block = next(
-        (name for name in ("core", "unforeseen", "second", "hard", "newest") if getattr(arguments, name)), "truth"
+        (name for name in ("core", "unforeseen", "second", "hard", "parts", "newest") if getattr(arguments, name)),
+        "truth",
     )
     if arguments.document is None:
         sys.stdout.write(f"{table()}\n")
@@ -135,6 +144,7 @@ def _table(arguments: argparse.Namespace) -> str:
         "unforeseen": unforeseen_cases,
         "second": second_cases,
         "hard": hard_cases,
+        "parts": parts_cases,
         "newest": newest_cases,
     }
     equal, planted = next((made for name, made in sets.items() if getattr(arguments, name)), cases)()

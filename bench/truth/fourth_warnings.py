@@ -24,6 +24,7 @@ from bench.truth.fourth_world import (
 )
 from strakes.findings.portrait import CellEstimate, RunWarning
 from strakes.plan import Phase, TransferPhase
+from strakes.units import format_bytes
 
 _SILENT = (
     "short-phases",
@@ -109,8 +110,15 @@ def _not_there(values: Sequence[float], one: float, other: float, share: float) 
 
 
 def _of_kind(kind: str, phase: Phase) -> bool:
-    """Whether a phase is what a warning names so."""
+    """Whether a phase is what a warning names so: a kind of work, or with calls of some sizes only."""
     moves = isinstance(phase, TransferPhase)
+    if found := re.match(r"(\w+) \((.+)\)$", kind):
+        calls = (
+            f"{format_bytes(phase.transfer_bytes)}{' direct' if phase.direct else ''}"
+            if isinstance(phase, TransferPhase)
+            else ""
+        )
+        return _of_kind(found[1], phase) and (not moves or calls in found[2].split("; "))
     kind = re.sub(r"s$", "", kind.strip().split(" of ")[0])
     if kind in ("all that was measured", "everything"):
         return True
@@ -125,7 +133,7 @@ def _of_kind(kind: str, phase: Phase) -> bool:
 
 def _kinds(text: str) -> list[str]:
     return (
-        [kind for part in text.split(", ") for kind in part.split(" and ") if part]
+        [kind for part in text.split(", ") for kind in re.split(r" and (?![^(]*\))", part) if part]
         if " reads and " not in text
         else [text]
     )

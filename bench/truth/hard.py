@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from bench.truth.noise import Factors, Noise, dependent, log_normal
+from bench.truth.parts import hardly_met
 from bench.truth.planted import State, Truth, equal
 from strakes.plan import Phase, TransferPhase
 
@@ -31,6 +32,7 @@ def hard() -> tuple[tuple[Truth, Noise], ...]:
             Truth("writes at 40 % for 3 s of each 23", _sleeping, (State(), State(now_s=21.0)), CHANGED, passing=True),
             log_normal(0.05),
         ),
+        (hardly_met(), log_normal(0.05)),
         (nothing, wandering_cells(0.9, 0.1, 0.5)),
         (nothing, wandering_cells(0.9, 0.05, 1 / 3)),
         (nothing, dependent(0.97)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.truth.named import amounts_in_its_place, named_falsely
 from bench.truth.newest import truth_named
 from bench.truth.noise import Noise
 from bench.truth.planted import Truth
@@ -56,7 +57,12 @@ def judge(run: Run, portrait: Portrait, truth: Truth, noise: Noise) -> Verdict:
     false += _warnings(measures, flagged, truth, noise)
     in_levels = {cell.id for cell in portrait.cells if cell.levels}
     false += _figures(portrait, measures, flagged[CHANGED] | in_levels, truth)
-    false += [] if noise.changes else _same_throughout(portrait, measures, truth)
+    if not noise.changes:
+        whole = truth_named(truth.name)
+        false += _same_throughout(portrait, measures, whole)
+        if len(whole.states) > 1:
+            phases = {name: (measure.phase, measure.ranks) for name, measure in measures.items()}
+            false += named_falsely(portrait, phases, whole)
     false += _absolutes(portrait, measures, truth)
     intervals = list(_intervals(portrait, measures, flagged[CHANGED], truth, noise))
     texts = [*(one.statement for one in portrait.findings if one.verdict != "inconclusive")]
@@ -82,7 +88,11 @@ def _claims(portrait: Portrait, measures: dict[str, _Measure], truth: Truth, cac
     stated = [
         (one.statement, claim) for one in portrait.findings if one.verdict != "inconclusive" for claim in one.claims
     ]
-    stated += [(f"{one.setting} = {one.value}", claim) for one in portrait.recommendations for claim in one.claims]
+    stated += [
+        (f"{one.setting} = {one.value}: {one.reason}", claim)
+        for one in portrait.recommendations
+        for claim in one.claims
+    ]
     for text, claim in stated:
         of, to = measures[claim.of], measures[claim.to]
         for state in truth.states:
@@ -91,6 +101,10 @@ def _claims(portrait: Portrait, measures: dict[str, _Measure], truth: Truth, cac
                 ratio = 1 / ratio
             if not _holds(claim, ratio):
                 yield f"{text} [{claim}], in truth {ratio:.3f}"
+                break
+            alike = amounts_in_its_place(text, (of.phase, of.ranks), (to.phase, to.ranks), state, truth)
+            if alike is not None and not _holds(claim, alike):
+                yield f"{text} [{claim}], with as much for each rank {alike:.3f}"
                 break
         for measure, cell in ((of, claim.of), (to, claim.to)):
             if not isinstance(measure.phase, MixedPhase) and truth.from_cache(measure.phase) > 0 and cell not in cached:
@@ -138,9 +152,9 @@ def _same_throughout(portrait: Portrait, measures: dict[str, _Measure], truth: T
     cells = {cell.id: cell for cell in portrait.cells}
     for line in portrait.headlines:
         measure, cell = measures[line.cell], cells[line.cell]
-        states = truth_named(truth.name).states
-        values = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in states]
-        if cell.levels and not cell.by_turns and max(values) <= min(values) * (1 + SLACK):
+        values = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in truth.states]
+        by_noise = cell.by_turns and len(truth.states) == 1
+        if cell.levels and not by_noise and max(values) <= min(values) * (1 + SLACK):
             yield f"{line.label} is said to have changed, and did not"
 
 

@@ -6,6 +6,7 @@ import math
 from functools import partial
 
 from bench.truth.hard import hard
+from bench.truth.parts import parts
 from bench.truth.planted import REFILL, State, Truth, equal, known_truths
 from bench.truth.second import second
 from bench.truth.unforeseen import unforeseen
@@ -85,7 +86,7 @@ def neighbour(period_s: float, busy: float, left: float) -> Truth:
 
 def every_truth() -> tuple[Truth, ...]:
     """All planted truths."""
-    return (*known_truths(), *newest_truths())
+    return (*known_truths(), *newest_truths(), *parts())
 
 
 def truth_named(name: str) -> Truth:

@@ -278,7 +278,17 @@ def noise_named(name: str) -> Noise:
     from bench.truth.hard import hard
     from bench.truth.second import second
     from bench.truth.unforeseen import unforeseen
+    from bench.truth.unsteady import unsteady
 
     later = (noise for _, noise in (*unforeseen(), *second(), *hard()))
-    every = (*later, *five(), *more_noises(), *later_noises(), log_normal(0.05), stalls(0.3), drifting(0.1))
+    every = (
+        *later,
+        *five(),
+        *more_noises(),
+        *later_noises(),
+        *unsteady(),
+        log_normal(0.05),
+        stalls(0.3),
+        drifting(0.1),
+    )
     return next(noise for noise in every if noise.name == name)

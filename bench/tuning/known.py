@@ -54,9 +54,9 @@ _ROWS = (
     ("gp", "Gaussian process, expected improvement"),
     ("random", "random search"),
     ("free", "prior from the portrait, short confirmation"),
-    ("wrong", "the same prior with its sign turned round"),
+    ("wrong", "the same prior with its sign reversed"),
     ("counted", "prior from a portrait of 30 s, short confirmation"),
-    ("fewer", "no prior, as many evaluations fewer"),
+    ("fewer", "no prior, and fewer evaluations by the cost of that portrait"),
 )
 
 
@@ -162,7 +162,8 @@ def section(kept: Mapping[str, Mapping[str, Any]]) -> str:
     places = [grid.name for grid in GRIDS if grid.name in kept]
     every = [*places, *(["made up"] if "made up" in kept else [])]
     facts = [_fact(name, kept[name]) for name in places]
-    heads = ["landscape", "seconds of one evaluation", "5%", "portrait of 120 s", "of 30 s", "rank correlation"]
+    costs = [f"{name}, in evaluations" for name in (f"{SHARE:.0%}", "portrait of 120 s", "portrait of 30 s")]
+    heads = ["landscape", "seconds for one evaluation", *costs, "rank correlation"]
 
     def cell(place: str, row: str) -> str:
         if row in kept[place]:
@@ -176,7 +177,7 @@ def section(kept: Mapping[str, Mapping[str, Any]]) -> str:
     rows = [[words, *(cell(place, name) for place in every)] for name, words in _ROWS]
     ideal = []
     for error in _ERRORS:
-        row = ["nothing" if math.isinf(error) else f"{error:.0%}"]
+        row = ["no guesses" if math.isinf(error) else f"{error:.0%}"]
         for place in places:
             reached = kept[place].get(f"ideal {error}")
             row += ["not measured"] if reached is None else [_ideal(reached)]
@@ -187,7 +188,7 @@ def section(kept: Mapping[str, Mapping[str, Any]]) -> str:
             "",
             _INTRODUCTION,
             "",
-            _table([*heads[:2], "5% in evaluations", *heads[3:]], facts),
+            _table(heads, facts),
             "",
             _arithmetic(kept, places),
             "",
@@ -198,7 +199,7 @@ def section(kept: Mapping[str, Mapping[str, Any]]) -> str:
             _verdict(kept, every),
             *_unfinished(),
             "",
-            "### How many an ideal observer would find",
+            "### How many searches of an ideal observer would succeed",
             "",
             _IDEAL,
             "",
@@ -231,14 +232,13 @@ def _arithmetic(kept: Mapping[str, Mapping[str, Any]], places: Sequence[str]) ->
         return ""
     sums = [
         f"{PORTRAIT_S:.0f} s / {kept[name]['evaluation_s']:.2f} s = {PORTRAIT_S / kept[name]['evaluation_s']:.0f} "
-        f"evaluations of {kept[name]['budget']:.0f}"
+        f"evaluations, and the budget is {kept[name]['budget']:.0f}"
         for name in dear
     ]
     return (
-        f"On {', '.join(dear)} a portrait of two minutes ({'; '.join(sums)}) takes longer than all evaluations of "
-        f"{SHARE:.0%}: with its "
-        f"cost counted nothing is left to search with. It can only pay where trying everything takes more than "
-        f"{PORTRAIT_S / SHARE / 60:.0f} minutes."
+        f"On {' and '.join(dear)} a portrait of two minutes ({'; '.join(sums)}) takes longer than all evaluations of "
+        f"the {SHARE:.0%}: if its cost is counted, nothing is left for the search. A portrait can only pay off where "
+        f"trying everything takes more than {PORTRAIT_S / SHARE / 60:.0f} minutes."
     )
 
 
@@ -247,7 +247,7 @@ def _verdict(kept: Mapping[str, Mapping[str, Any]], every: Sequence[str]) -> str
     met = [place for place in known if kept[place]["counted"] >= AIM * _of(place)]
     better = [place for place in known if kept[place]["counted"] > kept[place]["today"]]
     if not known:
-        return "No search with the cost of the portrait counted has been made yet."
+        return "No search has been made yet in which the cost of the portrait is counted."
     harmless = all(
         kept[place]["short"] - kept[place]["wrong"] <= _MOST_LOST for place in known if "wrong" in kept[place]
     )
@@ -257,17 +257,19 @@ def _verdict(kept: Mapping[str, Mapping[str, Any]], every: Sequence[str]) -> str
         for place in known
         if {"wrong", "short"} <= kept[place].keys()
     ]
-    lost = f"A prior that is wrong leads astray: {', '.join(wrongs)} (at most {_MOST_LOST} were to be lost)."
+    lost = f"A wrong prior misleads the search: {', '.join(wrongs)} (it was allowed to lose at most {_MOST_LOST})."
     return " ".join(
         (
-            f"With the cost of a portrait of 30 s counted, the aim ({AIM:.0%} of the searches) is reached on",
-            f"{_list(met)} of {_list(known)}, and more searches reach it than today on {_list(better)}.",
+            f"With the cost of a portrait of 30 s counted, the aim ({AIM:.0%} of the searches) is reached on:",
+            f"{_list(met)} (of {_list(known)}). More searches than today reach {GOOD:.0%} of the best on:",
+            f"{_list(better)}.",
             *([lost] if wrongs and not harmless else []),
-            "By the rule that was fixed beforehand it is worth building in."
+            "By the rule that was fixed beforehand, such a prior is worth building in."
             if built
-            else "It is not built in: for that it had to be better on all, a third too, and harmless if wrong.",
-            "Optuna's GP sampler needs PyTorch, which these benchmarks do not install: the Gaussian process is of the",
-            "same kind (`bench/tuning/gaussian.py`).",
+            else "So `strakes tune` has no such prior. By the rule fixed beforehand it had to be better on all file "
+            "systems, on a third one as well, and harmless if wrong.",
+            "The Gaussian process is our own (`bench/tuning/gaussian.py`), because Optuna's GP sampler needs PyTorch,",
+            "which these benchmarks do not install.",
         )
     )
 
@@ -285,8 +287,8 @@ def _unfinished() -> list[str]:
     lines = []
     for grid in grids:
         measured, blocks = len(load(grid.name).facts["block_s"]), len(grid.searched) + len(grid.held_out)
-        begun = f"A further landscape, {grid.what}, was begun: {measured} of {blocks} blocks are measured."
-        lines += ["", f"{begun} No search of it is told before it is whole."]
+        begun = f"A further landscape, {grid.what}, was begun: {measured} of {blocks} blocks have been measured."
+        lines += ["", f"{begun} Searches of it will be reported when it is complete."]
     return lines
 
 
@@ -301,13 +303,14 @@ def _reachable(kept: Mapping[str, Mapping[str, Any]], places: Sequence[str]) -> 
         ]
         told = f"{place} ({here['good']} settings reach {GOOD:.0%}, repetitions scatter by {here['scatter']:.0%})"
         if not enough:
-            sentences.append(f"On {told} no guess of these brings it to {AIM:.0%} of the searches.")
+            sentences.append(f"On {told} it does not find one in {AIM:.0%} of the searches with any of these guesses.")
             continue
         error, reached = enough[-1]
         how = "even without guesses" if math.isinf(error) else f"with guesses that are wrong by {error:.0%}"
         sentences.append(
-            f"On {told} it finds one in {AIM:.0%} of the searches {how} (rank correlation "
-            f"{reached['correlation']:.2f}); what the portrait says has one of {here['correlation']:.2f}."
+            f"On {told} the observer finds one of these in {AIM:.0%} of the searches {how} (rank correlation "
+            f"{reached['correlation']:.2f}); the expectation from the portrait has a rank correlation of only "
+            f"{here['correlation']:.2f}."
         )
     return " ".join(sentences)
 
@@ -317,28 +320,29 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 _HEAD = f"""\
-Searches that reach {GOOD:.0%} of the best with {SHARE:.0%} of the evaluations. The last two rows have the cost of a
-portrait of 30 s counted, all others have a portrait for nothing or none."""
+Searches that reach {GOOD:.0%} of the best with {SHARE:.0%} of the evaluations. In the last two rows the cost of a
+portrait of 30 s is counted; the other searches use a portrait that costs nothing, or none."""
 
 _HEAD_MADE_UP = f"""
-On landscapes that are made up
-({len(_MADE_UP)}, `bench/tuning/made_up.py`), the survey is made up as well: it varies half of the factors, one at a
-time, and says what each level does with an error of {_WHOLE:.0%}, in 30 s of {_PART:.0%}. One of 30 s costs
-{_MADE_UP_COST} evaluations there."""
+On the {len(_MADE_UP)} made-up landscapes (`bench/tuning/made_up.py`), the survey is made up as well: it varies half of
+the factors, one at a time, and gives the effect of each level with an error of {_WHOLE:.0%}, or of {_PART:.0%} in a
+survey of 30 s, which costs {_MADE_UP_COST} evaluations there."""
 
 _INTRODUCTION = """\
-A search could begin with what a survey of two minutes (`strakes survey DIR --budget 2m`) says of the file system. The
-rule for that, and what is to be reached, were fixed before (`bench/tuning/yardstick.md`; the rule with the portrait of
-XFS in sight): the logarithm of a rate is a sum over the settings that the survey varies too, and what it does not
-measure is flat. Half of the settings of the screening are those that are expected to be best, and the surrogate learns
-what differs from the expectation. A short confirmation takes 5% of the budget instead of 15%. Of XFS and CephFS only
-medians of the whole portrait were kept; they stand in for the portrait of 30 s there, which flatters it. The rank
-correlation is that between what the portrait makes expect and what the settings turn out to be worth."""
+A search could begin with the results of a survey of two minutes on the same file system (`strakes survey DIR --budget
+2m`). The rule for using them and the aim were fixed beforehand (`bench/tuning/yardstick.md`; the portrait of XFS was
+already known when the rule was chosen). The expected logarithm of a rate is a sum over the factors that the survey also
+varies; factors that it does not vary are expected to have no effect. Half of the settings tried in the screening are
+those expected to be best, and the surrogate model learns the differences from the expectation. A short confirmation
+takes 5% of the budget instead of 15%. For XFS and CephFS only the medians of the whole portrait were kept. They are
+used in place of a portrait of 30 s, which makes it look better than it is. The rank correlation is that between the
+rates expected from the portrait and the measured ones."""
 
 _IDEAL = """\
-An ideal observer knows how much a repetition scatters, and all the values that the settings have, but not which
-setting has which. For each setting it has a guess with an error of known size. What it thinks after every repetition is
-exact; it measures by top-two Thompson sampling with 5% of the evaluations, none for a confirmation, and takes the
-setting most likely to be good enough. "At most" is how often one of the foremost guesses that can be measured at all is
-good enough, so what could be reached if no repetition scattered. It learns nothing of one setting from another; a
-search that does can do better with bad guesses or none. 60 searches each, told as of 30."""
+An ideal observer knows how much repetitions scatter, and the set of values that the settings have, but not which
+setting has which value. For each setting it has a guess with an error of known size. After every repetition it computes
+the exact probabilities. It chooses what to measure by top-two Thompson sampling, spends all 5% of the evaluations on
+the search and none on a confirmation, and takes the setting most likely to be good enough. "At most" is how often at
+least one of the settings that it has the budget to measure, best guesses first, is good enough: that would be reached
+if repetitions did not scatter. The observer learns nothing about one setting from another; a search that does can do
+better with bad guesses or none. Each figure is from 60 searches, scaled to 30."""

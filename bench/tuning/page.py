@@ -34,39 +34,40 @@ _CLASSES = (0.99, 0.95, 0.9, 0.85, 0.0)
 _PREAMBLE = """\
 # How good the tuner is
 
-Made by `python -m bench.tuning page`; do not edit. `strakes tune` ([guide](guide/tune.md)) searches by experiment for
-the best settings of an application. Here it searches landscapes that were measured before: grids of settings on real
-file systems of the lab, with every repetition kept (`bench/landscapes`). So it can be compared many times with trying
-everything and with other searches.
+This page is made by `python -m bench.tuning page`; do not edit it. `strakes tune` ([guide](guide/tune.md)) searches by
+experiment for the best settings of an application. Here it searches recorded landscapes: grids of settings that were
+measured on real file systems of the lab, with every repetition kept (`bench/landscapes`). So the search can be repeated
+many times, and compared with an exhaustive search and with other methods.
 
-- An **evaluation** is one repetition with all data. One with a quarter of the data counts as a quarter.
+- An **evaluation** is one repetition with all data. A repetition with a quarter of the data counts as a quarter.
 - A search **draws** its repetitions, with replacement, from those measured in the first blocks. The **exhaustive
   search** uses all of these.
-- Which setting is **best**, and how close a search came to it, is decided on repetitions that were **held out**, which
-  no search could draw. The best of many medians looks better than it is. So one half of the held-out repetitions says
-  which setting is best, the other half says how good it and all others are, and then the halves change places. A search
-  can therefore reach a little more than 100 %.
+- Which setting is **best**, and how close a search came to it, is decided on **held-out** repetitions, which no search
+  could draw. The best of many medians looks better than it is. So one half of the held-out repetitions decides which
+  setting is best, and the other half how good it and all others are; then the halves swap roles. A search can therefore
+  reach a little more than 100 %.
 - **What the exhaustive search finds** is the setting with the best median of everything that could be drawn. This
-  scatters too, and need not be the best setting; the held-out repetitions show how good it really is.
-- The evaluations of strakes include those of its confirmation, which no longer chooses anything. TPE and random search
-  take the setting with the best single repetition. One factor at a time (the method of S1) takes the factors in random
-  order.
-- **A grid has** the levels that `strakes tune` itself would vary there; on CephFS some were left out, so that the grid
-  can be measured.
-- **The most repeatable conditions** were looked for before anything was searched. On XFS without a limit on the device,
+  median scatters, too, so it need not be the best setting; the held-out repetitions show how good it really is.
+- The evaluations of strakes include those of its confirmation, which does not choose between settings any more. TPE and
+  random search take the setting with the best single repetition. One factor at a time (the method of S1) takes the
+  factors in random order.
+- **A grid has** the levels that `strakes tune` itself would vary on that file system. On CephFS some levels were left
+  out, because the whole grid would take too long to measure.
+- **The most repeatable conditions** were looked for before any search. On XFS without a limit on the device,
   repetitions differed by 40% and more (20 settings, five times each); with 60 operations a second (trials of 0.45 s) by
-  10% (20 settings, four times); with 30 (1 s) by 6 to 15% (five settings, five times), because a limited device works
-  in portions of 0.1 s. The file of the loop device is in memory, so that no other disk takes part. On CephFS, objects
-  of 256 KiB and 150 operations a second on each data target gave 11%.
-- **Fixed before the first block was measured**: the grids, how many blocks are drawn from and how many decide, how the
-  best setting is determined, and the aim. The aim: of 30 searches (seeds 0 to 29), each with 15% of the repetitions of
-  the exhaustive search, 27 find at least 95% of what the exhaustive search finds. The other columns and the smaller
-  budget are shown in addition. Both file systems were measured at the same time.
-- **What was seen before**: earlier landscapes of the same two file systems, which are no longer used. By the same rule
+  10% (20 settings, four times each); with 30 a second (trials of 1 s) by 6 to 15% (five settings, five times each),
+  because a limited device works in time slices of 0.1 s. The file behind the loop device is in memory, so that no other
+  disk is involved. On CephFS with objects of 256 KiB and 150 operations a second on each data target, repetitions
+  differed by 11%.
+- **Fixed before the first block was measured**: the grids, how many blocks searches draw from and how many decide, how
+  the best setting is determined, and the aim. The aim is that of 30 searches (seeds 0 to 29), each with 15% of the
+  repetitions of the exhaustive search, 27 find at least 95% of what the exhaustive search finds. The other columns and
+  the smaller budget are additional. Both file systems were measured at the same time.
+- **Known before that**: earlier landscapes of the same two file systems, which are no longer used. By the same rule
   (on XFS with two blocks to draw from), 24 of 30 searches reached the aim on XFS, and 9 of 30 on a CephFS whose
-  repetitions differed by 23%. The reasons were looked into: bad settings reach a hundredth of the best, and among the
-  good ones, runs with a quarter of the data rank by chance. Since then, made-up landscapes have both properties. The
-  search was changed on those, with the two earlier landscapes as a check.
+  repetitions differed by 23%. There were two reasons: bad settings reach only a hundredth of the best, and the order of
+  the good settings in runs with a quarter of the data is random. Since then, made-up landscapes have both properties.
+  The search was changed on those, with the two earlier landscapes as a check.
 """
 
 
@@ -90,8 +91,8 @@ def _landscape(grid: Grid, landscape: Landscape, times: int, say: Callable[[str]
     # The exhaustive search draws every repetition; it takes the setting with the best median.
     taken = Worth(landscape).share(foremost(landscape, 1)[0])
     budgets = {
-        f"{SHARE:.0%} of all {repetitions:,} repetitions": SHARE * repetitions,
-        f"{SHARE:.0%} of one repetition of each setting": SHARE * settings,
+        f"Budget of {SHARE:.0%} of all {repetitions:,} repetitions": SHARE * repetitions,
+        f"Budget of {SHARE:.0%} of one repetition of each setting": SHARE * settings,
     }
     for words, budget in budgets.items():
         rows, classes, reached = [], [], {}
@@ -106,21 +107,16 @@ def _landscape(grid: Grid, landscape: Landscape, times: int, say: Callable[[str]
             "search",
             "evaluations",
             "median share of the best",
-            "a quarter of the searches below",
-            "worst",
+            "lower quartile",
+            "worst search",
             *goods,
         ]
         parts += [f"**{words}**, {times} searches each:", "", _table(heads, rows), ""]
-        aim = f"The aim for strakes, {GOOD:.0%} of what the exhaustive search finds in {AIM:.0%} of the searches, is"
+        aim = f"The aim for strakes (in {AIM:.0%} of the searches {GOOD:.0%} of what the exhaustive search finds) is"
         parts += [f"{aim} {'reached' if reached['strakes tune'] >= AIM * times else 'not reached'}.", ""]
-        ends = [f"{share:.0%} and more" for share in _CLASSES[:-1]]
-        parts += [
-            _table(
-                ["how many found", ends[0], *(f"to {end}" for end in ends[1:]), f"less than {_CLASSES[-2]:.0%}"],
-                classes,
-            ),
-            "",
-        ]
+        between = [f"{low:.0%} to {high:.0%}" for high, low in pairwise(_CLASSES[:-1])]
+        ends = [f"{_CLASSES[0]:.0%} or more", *between, f"less than {_CLASSES[-2]:.0%}"]
+        parts += [_table(["searches that reached, of the best,", *ends], classes), ""]
     return "\n".join(parts)
 
 
@@ -149,26 +145,27 @@ def _facts(grid: Grid, landscape: Landscape, repetitions: int) -> str:
     shares = [worth.share(number) for number in range(len(grid.space.points))]
     default, near = shares[grid.space.numbers[grid.space.default]], sum(share >= GOOD for share in shares)
     turns = ", ".join(map(str, grid.searched))
+    fewer = "; a smaller block has the best settings so far" if len(set(grid.searched)) > 1 else ""
     exhaustive = shares[foremost(landscape, 1)[0]]
     return " ".join(
         (
             f"{len(shares)} settings of an application of {grid.app.ranks} ranks that writes a checkpoint: {factors};",
-            f"{repetitions:,} repetitions with all data ({turns} settings in turn; where not all, those that were best",
-            f"before), measured on {landscape.facts.get('measured', '')}. Repetitions of one setting differ by",
-            f"{scatter(landscape):.0%} (standard deviation of logarithms, median over the settings, including what",
-            f"whole blocks differ by). The best is {typed(grid.space.settings(grid.space.points[worth.best]))}.",
-            f"The default reaches {default:.0%} of it; the exhaustive search, by the medians of what it measured,",
-            f"{exhaustive:.0%}; {near} settings reach {GOOD:.0%}.",
+            f"{repetitions:,} repetitions with all data (blocks of {turns} settings, in this order{fewer}), measured",
+            f"on {landscape.facts.get('measured', '')}. Repetitions of one setting differ by {scatter(landscape):.0%}",
+            "(standard deviation of logarithms, median over the settings,",
+            "differences between whole blocks included). The best setting is",
+            f"{typed(grid.space.settings(grid.space.points[worth.best]))}. The default setting reaches {default:.0%}",
+            f"of it; the setting with the best median in the exhaustive search reaches {exhaustive:.0%}; {near}",
+            f"settings reach {GOOD:.0%} or more.",
         )
     )
 
 
 def _made_up(times: int, say: Callable[[str], None]) -> str:
     text = (
-        f"{times} landscapes of 300 to 420 settings, each unlike the others (`bench/tuning/made_up.py`): here the best "
-        "is known. "
-        "Repetitions scatter by 3 to 20 %, up to a tenth of them are held up. The search was chosen on others of the "
-        "same kind."
+        f"{times} simulated landscapes of 300 to 420 settings, each different (`bench/tuning/made_up.py`). Here the "
+        "best setting is known exactly. Repetitions scatter by 3 to 20 %, and up to a tenth of them are delayed. The "
+        "search was developed on other landscapes of the same kind."
     )
     rows = []
     for name, method in METHODS.items():
@@ -191,7 +188,7 @@ def _made_up(times: int, say: Callable[[str], None]) -> str:
             for what in ("median share of the best", f"at least {GOOD:.0%} of it")
         ),
     ]
-    return "\n".join(["## Landscapes that are made up", "", text, "", _table(heads, rows), ""])
+    return "\n".join(["## Made-up landscapes", "", text, "", _table(heads, rows), ""])
 
 
 def _no_effect(tries: int) -> str:
@@ -205,8 +202,9 @@ def _no_effect(tries: int) -> str:
         share = reported / tries
         rows.append([name, f"{tries:,}", f"{share:.2%} ± {math.sqrt(max(share, 1 / tries) * (1 - share) / tries):.2%}"])
     text = (
-        "All settings are alike but for noise, and blocks drift by half of it. A gain is reported where the 90 % "
-        "interval of the fresh runs begins above 1, so in at most 5 % of the tries:"
+        "Here all settings are equally good except for noise, and blocks drift by half of the noise. A gain is "
+        "reported when the 90 % interval of the fresh runs begins above 1. That should happen in at most 5 % of the "
+        "searches:"
     )
     return "\n".join(
         [
@@ -214,7 +212,7 @@ def _no_effect(tries: int) -> str:
             "",
             text,
             "",
-            _table(["noise of one repetition", "tries", "gain reported"], rows),
+            _table(["noise of one repetition", "searches", "gain reported"], rows),
             "",
         ]
     )
@@ -222,16 +220,16 @@ def _no_effect(tries: int) -> str:
 
 def _live(rows: Sequence[dict[str, Any]]) -> str:
     text = (
-        "The same search on the file system itself, with as many evaluations as on its landscape. Then the setting "
-        "found and the best of the grid were measured in turn, ten times each. The gain is that over the default, from "
-        "the search's own confirmation. Both file systems were searched at the same time, beside other work on the two "
-        "processors."
+        "The same search was run on the real file system, with as many evaluations as on its landscape. Then the "
+        "setting that it found and the best of the grid were measured alternately, ten times each. The last column is "
+        "the gain over the default setting, from the search's own confirmation. Both file systems were searched at the "
+        "same time, with other work on the two processors."
     )
     heads = [
         "file system",
         "seed",
         "evaluations",
-        "found",
+        "setting found",
         "share of the grid's best, 90 % interval",
         "gain over the default, 90 % interval",
     ]

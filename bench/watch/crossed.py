@@ -8,7 +8,7 @@ bench.watch.yardstick, except where this says otherwise.
   levels inverted (each rate reflected about its series' median on a log scale, so that falls are rises; columns stay as
   they are); both.
 - *Plants*: level -10, -20, -40 % and a week of -40 %, 6 of each in each series as recorded and 2 in each of its other
-  variants, from days between 35 % and 80 % of it, by seed 90417. So 216 of each kind in the year as it was recorded and
+  variants, from days between 35 % and 80 % of it, by seed 52963. So 216 of each kind in the year as it was recorded and
   432 in all. The found share of a series is the mean of those of its variants.
 - *Rivals* are tuned by crossing over: the settings that are judged on one half are those that find most (shares of the
   four kinds, summed) of the other half's plants (2 of each in each variant of each series, seed 4401) among all that
@@ -32,6 +32,16 @@ bench.watch.yardstick, except where this says otherwise.
   as before (275 and 274, sum of four shares) at fewer alarms (0.87 and 0.95 a month), and chance has less of them. The
   year as it was recorded has 0.91 alarms a month, as before. Longer and shorter times of learning, other evidence for
   the end of a change and a larger least change made no difference. This is written before the first run.
+- That run (seed 90417) had a precision of 0.86. On plants of seed 602 in variants of the even half (the only ones that
+  were looked at) about 40 of 103 false alarms told a planted change again: one high value had ended it, and it was back
+  a few days later. 22 were told in time and dated more than 14 days before the plant. So, since then, a change is not
+  over before as many values speak for the old level as the shortest window has (4); one that is as large (90 %
+  intervals) and is back before the old level has lasted a regime (10 values) is the same event, reported again and not
+  counted again; and a change is dated where two levels fit best, the level before being that of the values just before.
+  On the same plants precision went from 0.84 to 0.91 and the sum of the four shares from 267 to 267, at 0.91 alarms a
+  month. With chance left 8 % of the alarms, or with no bound to how long ago a change may have begun, both were lower.
+  Judged anew for that reason, once, with seed 52963, which is written down before it is used; rivals have the same
+  plants. Tuning was run again and gave the same settings.
 """
 
 from __future__ import annotations
@@ -52,7 +62,7 @@ KINDS = (("level", 0.9), ("level", 0.8), ("level", 0.6), ("week", 0.6))
 VARIANTS = ("as recorded", "reversed", "inverted", "reversed and inverted")
 TUNING_SEED, TUNING_PLANTS = 4401, 2
 # Of the series as recorded and of its other variants.
-JUDGING_SEED, JUDGING_PLANTS = 90417, (6, 2, 2, 2)
+JUDGING_SEED, JUDGING_PLANTS = 52963, (6, 2, 2, 2)
 BEST, OURS = "best rival", "strakes"
 _FIRST, _LAST = 0.35, 0.80
 

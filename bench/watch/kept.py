@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +61,8 @@ def read_kept(path: Path) -> Kept:
 
 
 def _rows(scores: Mapping[Any, Score]) -> list[Any]:
-    return [[key, each.planted, each.delays_s, each.false, each.own, each.late] for key, each in scores.items()]
+    return [[key, *astuple(each)] for key, each in scores.items()]
 
 
 def _scores(rows: list[Any]) -> list[tuple[Any, Score]]:
-    return [
-        (tuple(key), Score(planted, tuple(after), false, own, late)) for key, planted, after, false, own, late in rows
-    ]
+    return [(tuple(key), Score(planted, tuple(after), *counts)) for key, planted, after, *counts in rows]

@@ -86,8 +86,8 @@ class MadeUpCounters:
             self.name,
             time_s,
             work={DATA_TARGETS: data, DISKS: disks, METADATA_TARGETS: metadata},
-            jobs={f"job{name}": count for name, count in busy.items()},
-            job_bytes={f"job{name}": 4096 * count for name, count in busy.items()},
+            jobs={"MDT0000": {f"job{name}": count for name, count in busy.items()}},
+            job_bytes={"OST0000": {f"job{name}": 4096 * count for name, count in busy.items()}},
             clients={f"client{name}": count for name, count in busy.items()},
             full=dict.fromkeys(data, 0.5),
             figures={
@@ -146,10 +146,10 @@ def main() -> None:
                     f"| {passed_s / DAY_S:.1f} | {used_s:.0f} | {memory_mib:.0f} | {kept_mib(Path(directory)):.1f} |"
                 )
                 print(rows[-1], flush=True)
-    text = f"""A watch of {_DIRECTORIES} directories, {_TARGETS + 2} targets, {_JOBS} jobs and {_JOBS} clients at a time
-({_JOBS // 10} of each are replaced each hour) and {_FIGURES} further figures, simulated in steps of a minute. At the steps of a
-second and the readings every {_EVERY_S:.0f} s that it really has, strakes itself takes {took_s / live_s:.2%} of a processor (half an hour,
-simulated; probes and reading real counters come on top). Made by `python -m bench.watch.long_run --page`.
+    text = f"""The simulated watch has {_DIRECTORIES} directories, {_TARGETS + 2} targets, {_JOBS} jobs and {_JOBS} clients at a time
+({_JOBS // 10} of each are replaced each hour) and {_FIGURES} further figures. The table is from a simulation in steps of a minute. With the real
+steps of a second and readings every {_EVERY_S:.0f} s, strakes itself takes {took_s / live_s:.2%} of a processor (half an hour,
+simulated; probes and the reading of real counters add to that). This table is made by `python -m bench.watch.long_run --page`.
 
 """ + "\n".join(rows)
     print(text)

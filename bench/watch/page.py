@@ -53,28 +53,30 @@ def render(series: Sequence[WatchedSeries], kept: Kept) -> str:
     parts = [
         f"""Verdict: {verdict}
 
-Written by `python -m bench.watch YEAR.csv.gz --keep FILE --page`; `bench/watch/crossed.py` is the yardstick, written
-before the first run. The year is Cori's (TOKIO, NERSC, 2017): {len(series)} series, about one run of each benchmark a
-day, in four variants: as recorded, reversed in time, levels inverted, both. Rivals are tuned on one half of the series
-and judged on the other; the best rival of a half is the one detector that finds most on the other half at no more than
-one alarm a month. Strakes has its defaults.
+This section is written by `python -m bench.watch YEAR.csv.gz --keep FILE --page`. The yardstick is
+`bench/watch/crossed.py`, written before the first run. The data are a year of benchmarks on Cori (TOKIO, NERSC, 2017):
+{len(series)} series, about one run of each benchmark a day, in four variants: as recorded, reversed in time, levels
+inverted, and both. Artificial changes are planted into these series. The rivals are other detectors; each is tuned on
+one half of the series and judged on the other. The best rival of a half is the one that finds most on the other half at
+no more than one alarm a month. Strakes has its default settings.
 
 | judged on | {" | ".join(dict.fromkeys((*GRIDS, BEST)))} |
 {_rule(1 + len(GRIDS) + 1)}
 {_settings(contest)}
 
 ## Found changes
-Found share, median delay in days; alarms a month: those that no column explains, as they came out.
+Each cell has the share of the planted changes that was found, and the median delay in days. Alarms a month are the
+measured number of alarms that no column of the recorded data explains. The sum adds up the four shares.
 """,
         _found(contest, series, None),
-        "\nDifference of strakes to the best rival, points of 100, with 90 % intervals by series:",
+        "\nStrakes minus the best rival, in percentage points, with 90 % intervals (series drawn at random):",
         *lines,
-        "\nThe year as it was recorded, alone:\n",
+        "\nOnly the year as it was recorded:\n",
         _found(contest, series, 0),
-        "\n## By noise\nShares of all variants found in thirds of the series, by their spread: strakes / best rival.\n",
+        "\n## By noise\nThe series are divided into thirds by their spread. Shares found in all variants: strakes / best rival.\n",
         *_by_noise(contest, series),
         "\n## Precision",
-        "found / (found + false); in brackets: alarms that the series without the plant gives count as false, too.\n",
+        "Precision is found / (found + false). In brackets, alarms that the series also gives without the planted change count as false, too.\n",
         *_precision(contest),
     ]
     parts += _targets(kept.targets) if kept.targets else []
@@ -108,7 +110,7 @@ def _found(contest: Contest, series: Sequence[WatchedSeries], only: int | None) 
         total = 100 * sum(found)
         lines.append(f"| {name} | {contest.a_month(name, only):.2f} | {' | '.join(cells)} | {total:.0f} |")
     planted = contest.score(OURS, KINDS[0], only).planted
-    return "\n".join([*lines, f"\n{planted} plants of each kind in {len(series)} series."])
+    return "\n".join([*lines, f"\n{planted} planted changes of each kind in {len(series)} series."])
 
 
 def _days(days: float) -> str:
@@ -127,8 +129,8 @@ def _verdict(contest: Contest, series: int) -> tuple[str, list[str]]:
     total = 100 * sum(each.mean for each in differences)
     why = []
     if not seldom:
-        why.append(f"it alarms {contest.a_month(OURS):.2f} times a month")
-    why += [f"it finds less of {name}" for name in failed]
+        why.append(f"it gives {contest.a_month(OURS):.2f} alarms a month")
+    why += [f"it finds fewer changes of the kind {name}" for name in failed]
     if total < 0:
         why.append(f"the sum of the found shares is {-total:.0f} points lower")
     said = (
@@ -143,7 +145,7 @@ def _apart(contest: Contest, kind: tuple[str, float], variant: int | None) -> tu
 
 def _differences(contest: Contest, series: int, groups: Iterable[tuple[str, int | None, int | None]]) -> list[str]:
     """``groups``: name, variant, half."""
-    lines = [f"\n| of | alarms a month | {' | '.join(_kinds())} | sum |", _rule(3 + len(KINDS))]
+    lines = [f"\n| series | alarms a month | {' | '.join(_kinds())} | sum |", _rule(3 + len(KINDS))]
     drawn = draws(series)
     even = (series + 1) // 2
     for name, variant, half in groups:
@@ -195,8 +197,17 @@ def _precision(contest: Contest) -> list[str]:
             cells = [f"{each.precision:.2f} ({each.strict_precision:.2f})" for each in (*scores, _together(scores))]
             lines.append(f"| {name} | {' | '.join(cells)} |")
         ours = _together(contest.score(OURS, kind, only) for kind in KINDS)
-        counts = f"{len(ours.delays_s)} found, {ours.false} false, {ours.late} late, {ours.own} that the series gives"
-        lines.append(f"\nOf {ours.planted} plants strakes has {counts} without the plant, too.\n")
+        counts = (
+            f"found {len(ours.delays_s)}; it gave {ours.false} false and {ours.late} late alarms, and {ours.own} that"
+        )
+        rest = ours.false - ours.again - ours.early
+        lines += [
+            f"\nOf {ours.planted} planted changes strakes {counts} the series also gives without them.",
+            f"Of the false alarms {ours.again} come after the planted change was found, {ours.early} come after the change but are",
+            f"dated more than 14 days before it, and {rest} are others. At {ours.moved} of all of these, the series without the",
+            "planted change falls, too, by at least half as much as reported: a real change, which the planted one made large",
+            "enough for an alarm.\n",
+        ]
     return lines
 
 
@@ -215,8 +226,9 @@ def _targets(scores: Mapping[tuple[str, int, float], Score]) -> list[str]:
     planted = " + ".join(str(each.planted) for each in of_name[names[0]])
     lines = [
         "\n## Slow targets",
-        f"One of 16 equals becomes slow: {planted} plants in {len(done)} series as recorded. Found share, median delay,",
-        "precision. Strakes as `strakes watch replay --equals` has it by default; rivals with the settings above.\n",
+        f"One of 16 equal targets becomes slow: {planted} planted changes in {len(done)} series as recorded. Each cell has the",
+        "share found, the median delay and the precision. Strakes has the defaults of `strakes watch replay --equals`, the",
+        "rivals have the settings above.\n",
         f"| detector | {' | '.join(f'{ratio - 1:+.0%}' for ratio in ratios)} | precision of all |",
         _rule(2 + len(ratios)),
     ]
@@ -232,13 +244,17 @@ def _year(kept: Kept, by_chance: float) -> list[str]:
     also = sum(bool(row[5]) for row in unexplained)
     return [
         "\n## The year as it was recorded",
-        "All series as one watch, strakes with its defaults. Alarms of one file system that begin within three days are one.",
-        f"{kept.year_a_month:.2f} alarms a month have no cause in the columns.",
-        f"Of moments chosen at random the same rules explain {by_chance:.1%}.",
-        f"Of {len(unexplained)} falls without a cause {also} are told by rivals, too (with the settings above).",
-        "*Afterwards*: the median of the 30 runs from the change on over that of the 30 before.\n",
-        "| began | series | as told | afterwards | cause | also told by |",
-        _rule(6),
+        "All series are watched together, by strakes with its defaults. Alarms of one file system that begin within three",
+        "days count as one.",
+        f"{kept.year_a_month:.2f} alarms a month have no cause in the recorded columns.",
+        f"Of moments chosen at random, the same rules explain {by_chance:.1%}.",
+        f"Of {len(unexplained)} falls without a cause, rivals (with the settings above) report {also}, too.",
+        "*Afterwards* is the median of the 30 runs after the change, compared with that of the 30 runs before it. *Nearest",
+        "column* is the column whose median since the change is highest among its values in the 60 days before, and the share",
+        "of those values that are lower; a cause needs 95 %. It also says how many columns have values there (for burst buffers",
+        "only the number of jobs has).\n",
+        "| began | series | reported change | afterwards | cause | also reported by | nearest column |",
+        _rule(7),
         *(f"| {' | '.join(row)} |" for row in kept.year),
     ]
 

@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write it into docs/watch.md")
     chosen = parser.parse_args()
     detectors: dict[str, Detector] = {
-        f"strakes, {asked:g} asked": lambda one, each=FOR_CHANCE * asked / _SERIES: find_changes(one, each)  # type: ignore[misc]
+        f"strakes, {asked:g} allowed": lambda one, each=FOR_CHANCE * asked / _SERIES: find_changes(one, each)  # type: ignore[misc]
         for asked in _ASKED
     }
     detectors |= {f"{name}, {settings}": GRIDS[name][settings] for name, settings in _RIVALS}
@@ -82,9 +82,9 @@ def main() -> None:
         columns[shape] = falls_a_month(detectors, make, chosen.years, chosen.seed)
         print(shape, {name: round(falls, 2) for name, falls in columns[shape].items()}, flush=True)
     rows = [f"| {name} | {' | '.join(f'{falls[name]:.2f}' for falls in columns.values())} |" for name in detectors]
-    text = f"""Falls a month of {_SERIES} made-up series of one value a day in which nothing changes; of each kind {chosen.years} years, seed
-{chosen.seed}. Rivals have settings that find most on the recorded year at no more than one alarm a month there. Made by
-`python -m bench.watch.quiet --page`.
+    text = f"""Alarms a month in {_SERIES} made-up series of one value a day in which nothing changes, so that every alarm is false:
+{chosen.years} years of each kind, seed {chosen.seed}. Rivals have the settings that find most on the recorded year at no more than
+one alarm a month there. This table is made by `python -m bench.watch.quiet --page`.
 
 | alarms a month | {" | ".join(_SHAPES)} |
 | --- |{" --- |" * len(_SHAPES)}

@@ -1,7 +1,7 @@
-"""A ReFrame check whose references are learned: it fails where the watch says SLOWER since the last maintenance.
+"""A ReFrame check with learned references: it fails if strakes watch says SLOWER since the last maintenance.
 
-Run it after an upgrade: ``reframe -c strakes_watch.py -S maintenance=2026-11-22T06:00 -r``. It types no reference: what
-the file system did in the four weeks before is the reference, and the interval decides.
+Run it after an upgrade: ``reframe -c strakes_watch.py -S maintenance=2026-11-22T06:00 -r``. No reference values are
+written down: the reference is what the file system did in the four weeks before, and the interval decides.
 """
 
 import reframe as rfm
@@ -11,10 +11,10 @@ from reframe.core.builtins import performance_function, run_before, sanity_funct
 
 @rfm.simple_test
 class StrakesWatchCheck(rfm.RunOnlyRegressionTest):
-    """``maintenance``: the moment of the upgrade; ``store``: where the watch keeps what it saw."""
+    """``maintenance``: the time of the upgrade; ``store``: the store of strakes watch."""
 
     descr = "What an upgrade cost, by strakes watch compare"
-    valid_systems = ["*"]  # noqa: RUF012 - as ReFrame wants it
+    valid_systems = ["*"]  # noqa: RUF012 - ReFrame needs it like this
     valid_prog_environs = ["*"]  # noqa: RUF012 - as ReFrame wants it
     executable = "strakes"
     maintenance = variable(str)
@@ -29,7 +29,7 @@ class StrakesWatchCheck(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def is_not_slower(self):
-        """Fail where a figure is SLOWER, or where none could be compared."""
+        """Fail if a figure is SLOWER, or if none could be compared."""
         return sn.all(
             [
                 sn.assert_not_found(r": SLOWER,", self.stdout),
@@ -39,5 +39,5 @@ class StrakesWatchCheck(rfm.RunOnlyRegressionTest):
 
     @performance_function("%")
     def largest_cost(self):
-        """Tell by how much the slowest figure changed."""
+        """Return by how many percent the slowest figure changed."""
         return sn.max(sn.extractall(r"latency ([+-][\d.]+)%", self.stdout, 1, float))

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from strakes.analysis import evidence
+from strakes.analysis.beside import Shift
 from strakes.analysis.first_work import since_pilot
-from strakes.analysis.levels import Levels, Shift
+from strakes.analysis.levels import Levels
 from strakes.analysis.medians import medians_of
 from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results

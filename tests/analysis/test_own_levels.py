@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from strakes.analysis.levels import Levels, Shift
+from strakes.analysis.beside import Shift
+from strakes.analysis.levels import Levels
 from strakes.analysis.own_levels import own_shifts
 from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
-from bench.prediction import recovery
+from bench.prediction import recovery, speed
 from bench.prediction.bounds import growths, one_for_each, repeated
 from bench.prediction.ideal import find_bound, probable_parts
 from bench.prediction.io500 import find_pairs, judge, read_submissions, summarise
-from bench.prediction.made_up import Size, make_tasks
+from bench.prediction.made_up import PARTS, Size, make_tasks, read_sheet
 from bench.prediction.parts import Parts
 from bench.prediction.real import read_results, render
 from bench.prediction.simple import RULES
 from bench.prediction.small import as_shared, make_small_tasks
+
+from strakes.predict.gather import figures_of
+from strakes.store.run import Run
+
+RUNS = Path(__file__).parent.parent / "store" / "runs"
 
 
 def entry(inst: str, nodes: object, rate: float, year: object = 2023, **more: float) -> dict[str, object]:
@@ -70,9 +76,7 @@ def test_what_has_no_forecast_or_was_not_measured_counts_as_missed() -> None:
     assert "| 15 | 4 | 6 | 1 | 0 | 1.11 |" in page and "| 15 | 8 | 6 | 0 | 0 | - |" in page
     assert "Of 12 figures 8% are within 20 %, 0% inside" in page
     afterwards = {"model": 4, "afterwards": {"figures": 36, "within": 32, "inside": 30}}
-    assert "of the same 36 figures 32 within 20 % and 30 inside its\nintervals. That is no blind" in render(
-        [afterwards]
-    )
+    assert "has 32 of the same 36 figures within 20 % and 30 inside its\nintervals. It was not" in render([afterwards])
     assert not render([])
 
 
@@ -124,3 +128,21 @@ def test_no_power_of_the_size_is_better_than_the_one_that_is_best_for_each_syste
 def test_a_submission_that_is_listed_twice_is_not_one_that_was_measured_twice(tmp_path: Path) -> None:
     twice = [entry("A", 10, rate) for rate in (1.0, 1.1)] + [entry("B", 10, 1.0), entry("B", 10, 1.0)]
     assert repeated(read_submissions(write(tmp_path, *twice))) == [[pytest.approx(1.1)]]
+
+
+def test_a_sheet_states_what_no_counter_tells_within_some_ten_percent_and_of_locks_only_where_asked() -> None:
+    for seed, task in enumerate(make_tasks(12, seed=3)):
+        sheet, without = (read_sheet(task, seed, of_locks=of_locks) for of_locks in (True, False))
+        assert set(sheet) == set(PARTS) - set(task.levels[0].busy)
+        assert without == {part: stated for part, stated in sheet.items() if part != "lock"}
+        assert all(0.6 < stated * task.system.demand_s[part] < 1.6 for part, stated in sheet.items())
+
+
+def test_a_run_that_is_timed_has_figures_of_its_own_for_every_repetition(tmp_path: Path) -> None:
+    with gzip.open(RUNS / "small-files.json.gz", "rt") as file:
+        stored = json.load(file)
+    run = speed.make_run(stored, tmp_path, cells=6)
+    figures = figures_of([Run(tmp_path / "runs" / run)])
+    assert len(Run(tmp_path / "runs" / run).cells) == 6
+    assert len({figure.settings["copy"] for figure in figures}) == 3
+    assert speed.render([{"run": "x", "figures": len(figures), "seconds": 1.04}]).endswith("| x | 9 | 1.0 |\n")

@@ -179,7 +179,7 @@ def test_the_first_screen_has_instructions_ratios_and_what_is_not_met() -> None:
 
 def test_the_page_says_how_it_was_looked_and_which_bar_was_asked() -> None:
     text = render(page_of(rates(1.3, 0.01, 36, 5)))
-    assert "After 9, 18, 36 blocks is looked; each look spends a\nthird of the error of 10%" in text
+    assert "looked at after 9, 18, 36 blocks.\nEach look uses a third of the allowed error of 10%" in text
     assert re.search(
         r"\| empty files, tmpfs, 1 rank \| file-create \| mdtest \| 1 \| 1\.\d\d \(.*\) \| 9 \| met \|", text
     )

@@ -97,7 +97,7 @@ def kept_with(ours: int, alarms: float = 0.5) -> Kept:
     [
         (2, 0.5, "**strakes is no worse than the best rival**"),
         (3, 0.5, "(sum of the four differences: +100 points)"),
-        (1, 0.5, "**strakes is worse than the best rival: it finds less of level -10%; "),
+        (1, 0.5, "**strakes is worse than the best rival: it finds fewer changes of the kind level -10%; "),
         (1, 0.5, "the sum of the found shares is 100 points lower**"),
     ],
 )
@@ -110,7 +110,7 @@ def test_whoever_alarms_more_often_than_the_best_rival_and_once_a_month_is_worse
     for half in (0, 1):
         one = kept.judged[OURS, half]
         kept.judged[OURS, half] = Judged(OURS, half, "", (1.2,) * 4, (0,) * 4, one.scores)
-    assert "worse than the best rival: it alarms 1.20 times a month**" in render([noise_of(1), noise_of(2)], kept)
+    assert "worse than the best rival: it gives 1.20 alarms a month**" in render([noise_of(1), noise_of(2)], kept)
 
 
 def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
     assert read_kept(tmp_path / "none.json") == Kept()
     page = render([noise_of(1), noise_of(2)], kept)
     assert "| strakes | 33%, 2 d, 0.50 | 0.50 (1 false) |" in page
-    assert "Of 1 falls without a cause 1 are told by rivals, too" in page
+    assert "Of 1 falls without a cause, rivals (with the settings above) report 1, too" in page
 
 
 def test_alarms_of_a_plant_that_come_too_late_are_neither_found_nor_false() -> None:

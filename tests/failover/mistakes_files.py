@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from failover.mistakes import CIB, HOME, Row, planted, set_to
 
-_MISSPELT, _NOT_TAKEN, _HARMFUL = "node-option-misspelt", "node-value-not-taken", "node-setting-harmful"
+_MISSPELT, _NOT_TAKEN, _HARMFUL = "node-option-misspelt", "node-option-value-invalid", "node-setting-harmful"
 _ALMOST, _VOLUME = "named-almost-like-another", "Red Hat: NFS on a volume group"
 _ROWS: Mapping[str, Row] = {
     "a key of nfs.conf": (_MISSPELT, "pcs", "etc/nfs.conf", ("", "[nfsd]\ngrase-time=90\n")),
@@ -66,7 +66,7 @@ _ROWS: Mapping[str, Row] = {
         ),
     ),
     "an alias of another disk": (
-        "alias-of-no-disk",
+        "multipath-alias-unknown",
         "Lustre on a SAN",
         "etc/multipath.conf",
         ("", "multipaths {\n  multipath {\n    wwid 1\n    alias mdt1\n  }\n}\n"),
@@ -85,7 +85,7 @@ _ROWS: Mapping[str, Row] = {
     ),
     "two masks of one network": ("masks-differ", HOME, CIB, set_to("cidr_netmask", "16")),
     "a card that nobody uses": (
-        "card-watched-beside-the-one-used",
+        "watched-card-not-the-one-used",
         "a monitor of the network",
         CIB,
         ('name="cidr_netmask"', 'name="nic" value="bond7"/><nvpair id="p" name="cidr_netmask"'),

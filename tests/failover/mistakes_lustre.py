@@ -10,13 +10,13 @@ _ROWS: Mapping[str, Row] = {
     "NIDs of strangers": ("lustre-differs-from-the-description", PAIR, TARGETS, (r"10\.1\.0\.2@tcp", "10.7.0.2@tcp")),
     "another kind of network": ("lustre-differs-from-the-description", PAIR, TARGETS, ("@tcp", "@o2ib")),
     "kinds of networks mixed": (
-        "network-of-lustre-mixed",
+        "lustre-networks-of-different-kinds",
         BUSY,
         TARGETS,
         (r"--servicenode=10\.30\.0\.2@o2ib", "--servicenode=10.30.0.2@tcp"),
     ),
     "an MGS where it never is": (
-        "network-of-lustre-mixed",
+        "lustre-networks-of-different-kinds",
         BUSY,
         TARGETS,
         (r"--mgsnode=10\.30\.0\.2@o2ib", "--mgsnode=10.30.0.3@o2ib"),
@@ -46,7 +46,7 @@ _ROWS: Mapping[str, Row] = {
     ),
     "failout": ("clients-not-waited-for", PAIR, TARGETS, ("--mgs", "--param=failover.mode=failout --mgs")),
     "recovery given up": (
-        "recovery-given-up",
+        "recovery-aborted",
         "Lustre by Filesystem",
         CIB,
         ('value="lustre"', 'value="lustre"/><nvpair id="p" name="options" value="abort_recov"'),

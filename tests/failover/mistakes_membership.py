@@ -93,7 +93,12 @@ _ROWS: Mapping[str, Row] = {
         ("token: 3000", "token: 3000\n  consensus: 3000"),
     ),
     "token of 300 ms": ("token-too-short", "Corosync 2", COROSYNC, ("token: 10000", "token: 300")),
-    "wait_for_all off": ("wait-for-all-off", "pcs", COROSYNC, ("two_node: 1", "two_node: 1\n wait_for_all: 0")),
+    "wait_for_all off": (
+        "wait-for-all-switched-off",
+        "pcs",
+        COROSYNC,
+        ("two_node: 1", "two_node: 1\n wait_for_all: 0"),
+    ),
     "two_node with three": (
         "two-node-with-more-nodes",
         "a third node for the quorum",
@@ -112,15 +117,15 @@ _ROWS: Mapping[str, Row] = {
         COROSYNC,
         ("rrp_mode: passive", "rrp_mode: none"),
     ),
-    "version 1": ("totem-version", "pcs", COROSYNC, ("version: 2", "version: 1")),
-    "nodeid 0": ("node-ids", "pcs", COROSYNC, ("nodeid: 1", "nodeid: 0")),
+    "version 1": ("totem-version-unknown", "pcs", COROSYNC, ("version: 2", "version: 1")),
+    "nodeid 0": ("node-ids-missing-or-repeated", "pcs", COROSYNC, ("nodeid: 1", "nodeid: 0")),
     "a node that Corosync calls otherwise": (
         "names-differ-from-corosync",
         "pcs",
         COROSYNC,
         ("name: beta", "name: beta2"),
     ),
-    "quorum ignored": ("quorum-ignored", "pcs", CIB, property_of_cluster("no-quorum-policy", "ignore")),
+    "quorum ignored": ("loss-of-quorum-ignored", "pcs", CIB, property_of_cluster("no-quorum-policy", "ignore")),
     "a policy that is none": ("quorum-policy-unknown", "pcs", CIB, property_of_cluster("no-quorum-policy", "stopp")),
     "a cluster of another name": (
         "nodes-differ-from-the-description",
@@ -141,6 +146,6 @@ _ROWS: Mapping[str, Row] = {
         "etc/ha.d/ha.cf",
         ("", "bcast eth0\nnode alpha beta\nauto_failback on\n"),
     ),
-    "authkeys with crc": ("heartbeat-key-open", "pcs", "etc/ha.d/authkeys", ("", "auth 1\n1 crc\n")),
+    "authkeys with crc": ("heartbeat-key-not-secret", "pcs", "etc/ha.d/authkeys", ("", "auth 1\n1 crc\n")),
 }
 PLANTED = planted(_ROWS)

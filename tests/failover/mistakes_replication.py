@@ -51,12 +51,12 @@ _ROWS: Mapping[str, Row] = {
     "no fence-peer": ("no-fence-peer-handler", "DRBD 9 with volumes", _RES, (r"fence-peer .*", "")),
     "no unfence-peer": ("no-fence-peer-handler", "DRBD 9 with volumes", _RES, (r"unfence-peer .*", "")),
     "fence-peer gives up after 5 s": (
-        "fence-peer-gives-up-before-the-power-off",
+        "fence-peer-timeout-below-stonith-timeout",
         "pcs",
         _RES,
         (r'crm-fence-peer\.sh"', 'crm-fence-peer.sh --timeout 5"'),
     ),
-    "fence-peer waits its default": ("fence-peer-waits-for-its-default", PAIR, _PAIR_RES, (" --timeout 180", "")),
+    "fence-peer waits its default": ("fence-peer-timeout-not-set", PAIR, _PAIR_RES, (" --timeout 180", "")),
     "handler of 8.4 with 9": (
         "handler-of-the-other-version",
         "DRBD 9 with volumes",
@@ -163,7 +163,7 @@ _ROWS: Mapping[str, Row] = {
         ("protocol C;", 'protocol C; shared-secret "hunter2";'),
     ),
     "errors of the disk passed on": (
-        "disk-error-passed-on",
+        "disk-error-passed-to-the-file-system",
         "pcs",
         _RES,
         ("on-io-error detach", "on-io-error pass_on"),

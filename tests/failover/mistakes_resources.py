@@ -22,16 +22,16 @@ from failover.mistakes import (
 
 _NOT_ALPHA = '<expression id="p2" attribute="#uname" operation="ne" value="alpha"/>'
 _ROWS: Mapping[str, Row] = {
-    "a failed stop ignored": ("failure-passed-over", PAIR, CIB, operation("mount-mdt0", "stop", 'on-fail="ignore"')),
-    "a failed stop blocks": ("failure-passed-over", PAIR, CIB, operation("mount-mdt0", "stop", 'on-fail="block"')),
+    "a failed stop ignored": ("failure-ignored", PAIR, CIB, operation("mount-mdt0", "stop", 'on-fail="ignore"')),
+    "a failed stop blocks": ("failure-ignored", PAIR, CIB, operation("mount-mdt0", "stop", 'on-fail="block"')),
     "a failed monitor ignored": (
-        "failure-passed-over",
+        "failure-ignored",
         HOME,
         CIB,
         operation("export-home", "monitor", 'on-fail="ignore"'),
     ),
     "all failures ignored": (
-        "failure-passed-over",
+        "failure-ignored",
         "op_defaults",
         CIB,
         ('name="timeout" value="300s"', 'name="on-fail" value="ignore"'),
@@ -99,10 +99,15 @@ _ROWS: Mapping[str, Row] = {
         CIB,
         ('value="/dev/drbd0"', 'value="/dev/vg0/data"'),
     ),
-    "a device that nobody makes": ("device-not-managed", "pcs", CIB, ('value="/dev/drbd0"', 'value="/dev/drbd5"')),
-    "a resource that DRBD does not have": ("resource-of-drbd-unknown", "pcs", CIB, set_to("drbd_resource", "r5")),
-    "one directory twice": ("one-place-mounted-twice", "active/active", CIB, ("/srv/more", "/srv/data")),
-    "one device twice": ("one-place-mounted-twice", "active/active", CIB, ('value="/dev/drbd1"', 'value="/dev/drbd0"')),
+    "a device that nobody makes": ("drbd-device-not-managed", "pcs", CIB, ('value="/dev/drbd0"', 'value="/dev/drbd5"')),
+    "a resource that DRBD does not have": ("drbd-resource-unknown", "pcs", CIB, set_to("drbd_resource", "r5")),
+    "one directory twice": ("directory-or-device-mounted-twice", "active/active", CIB, ("/srv/more", "/srv/data")),
+    "one device twice": (
+        "directory-or-device-mounted-twice",
+        "active/active",
+        CIB,
+        ('value="/dev/drbd1"', 'value="/dev/drbd0"'),
+    ),
     "ext4 mounted on both nodes": ("mounted-on-both-nodes", "GFS2 on two primaries", CIB, set_to("fstype", "ext4")),
     "a mount that is not the described one": (
         "service-differs-from-the-description",
@@ -122,8 +127,18 @@ _ROWS: Mapping[str, Row] = {
         CIB,
         set_to("ip", "192.168.10.11", r"192\.168\.10\.10"),
     ),
-    "a node's own address": ("address-wrong", HOME, CIB, set_to("ip", "192.168.10.1", r"192\.168\.10\.10")),
-    "one address for two services": ("address-wrong", "active/active", CIB, (r"192\.168\.10\.51", "192.168.10.50")),
+    "a node's own address": (
+        "service-address-already-used",
+        HOME,
+        CIB,
+        set_to("ip", "192.168.10.1", r"192\.168\.10\.10"),
+    ),
+    "one address for two services": (
+        "service-address-already-used",
+        "active/active",
+        CIB,
+        (r"192\.168\.10\.51", "192.168.10.50"),
+    ),
     "an address tied to nothing": (
         "service-not-with-its-mount",
         "a chain without a group",
@@ -217,19 +232,19 @@ _ROWS: Mapping[str, Row] = {
         constraint('<rsc_location id="p" rsc="drbd-clone" node="beta" score="-INFINITY"/>'),
     ),
     "a ban left over": (
-        "left-over-move",
+        "leftover-move-constraint",
         "pcs",
         CIB,
         constraint('<rsc_location id="cli-ban-grp-on-beta" rsc="grp" node="beta" score="-INFINITY" role="Started"/>'),
     ),
     "a move left over": (
-        "left-over-move",
+        "leftover-move-constraint",
         "pcs",
         CIB,
         constraint('<rsc_location id="cli-prefer-grp" rsc="grp" node="beta" score="INFINITY" role="Started"/>'),
     ),
     "a copy locked out": (
-        "copy-locked-out",
+        "outdated-copy-locked-out",
         "pcs",
         CIB,
         constraint(

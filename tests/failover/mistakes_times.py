@@ -30,7 +30,7 @@ def _drop_in(text: str) -> tuple[str, str]:
     return "", f"[Service]\n{text}\n"
 
 
-_WAITS, _QUORUM = "heartbeat-waits-contradict", "quorum-device-times-contradict"
+_WAITS, _QUORUM = "heartbeat-times-contradict", "quorum-device-times-contradict"
 _DOUBTFUL, _HARMFUL = "cluster-time-doubtful", "cluster-time-harmful"
 _REPLICATION, _RECOVERY = "replication-times-contradict", "recovery-times-contradict"
 _MODULES = "etc/modprobe.d/planted.conf"
@@ -61,19 +61,19 @@ _ROWS: Mapping[str, Row] = {
         ),
     ),
     "a device that may answer for minutes": (
-        "quorum-device-answers-late",
+        "quorum-device-timeout-too-long",
         BUSY,
         COROSYNC,
         _device("timeout: 100000\n    sync_timeout: 200000"),
     ),
     "fencing given up after ten seconds": (
-        "power-off-given-up-too-early",
+        "stonith-timeout-too-short",
         "pcs",
         CIB,
         property_of_cluster("stonith-timeout", "10"),
     ),
     "a priority delay of almost the limit": (
-        "power-off-given-up-too-early",
+        "stonith-timeout-too-short",
         "pcs",
         CIB,
         property_of_cluster("priority-fencing-delay", "55s"),
@@ -86,49 +86,49 @@ _ROWS: Mapping[str, Row] = {
     ),
     "a shell of two seconds": ("fencing-device-times-contradict", "pcs", CIB, device_value(_BMC, "shell_timeout", "2")),
     "a state asked for in five seconds": (
-        "power-off-cut-short",
+        "fencing-action-timeout-too-short",
         "pcs",
         CIB,
         device_value(_BMC, "pcmk_status_timeout", "5s"),
     ),
     "a power-off that may take an hour": (
-        "power-off-waited-for-too-long",
+        "fencing-timeout-too-long",
         "pcs",
         CIB,
         device_value(_BMC, "pcmk_off_timeout", "1h"),
     ),
     "an agent that sleeps between looks": (
-        "power-off-waited-for-too-long",
+        "fencing-timeout-too-long",
         "pcs",
         CIB,
         device_value(_BMC, "stonith_status_sleep", "50"),
     ),
     "priorities below the random delay": (
-        "priority-below-the-random-delay",
+        "priority-delay-below-random-delay",
         "priorities",
         CIB,
         device_value(_BMC, "pcmk_delay_max", "40s"),
     ),
     "a message that nobody waits for": (
-        "fencing-by-disk-given-up-too-early",
+        "stonith-timeout-below-msgwait",
         "crmsh with sbd",
         _SBD,
         ("TIMEOUT=5", "TIMEOUT=90"),
     ),
     "a watchdog of a second": (
-        "watchdog-bites-at-once",
+        "watchdog-timeout-too-short",
         "crmsh with sbd",
         _SBD,
         ("TIMEOUT=5", "TIMEOUT=1"),
     ),
     "a watchdog that bites before the device answers": (
-        "watchdog-bites-before-the-device-answers",
+        "watchdog-timeout-below-quorum-device-timeout",
         "diskless sbd with a quorum device",
         _SBD,
         ("", "SBD_WATCHDOG_DEV=/dev/watchdog\nSBD_WATCHDOG_TIMEOUT=10\n"),
     ),
     "a watchdog of five minutes": (
-        "watchdog-bites-late",
+        "watchdog-timeout-too-long",
         "crmsh with sbd",
         _SBD,
         ("TIMEOUT=5", "TIMEOUT=300"),
@@ -146,54 +146,64 @@ _ROWS: Mapping[str, Row] = {
         set_to("failure-timeout", "40s"),
     ),
     "a unit that stops longer than it may": (
-        "agent-waits-longer-than-it-may",
+        "agent-timeout-above-operation-timeout",
         "a service of systemd",
         "etc/systemd/system/postgresql.service.d/stop.conf",
         _drop_in("TimeoutStopSec=10min"),
     ),
-    "a watch that is dampened for no time": ("watched-too-nervously", HOME, CIB, set_to("dampen", "0")),
-    "a grace shorter than the lease": ("locks-not-given-back", "pcs", "etc/nfs.conf", ("", "[nfsd]\ngrace-time=30\n")),
-    "a lease longer than the grace": ("locks-not-given-back", "pcs", "etc/nfs.conf", ("", "[nfsd]\nlease-time=300\n")),
+    "a watch that is dampened for no time": ("ping-dampening-too-short", HOME, CIB, set_to("dampen", "0")),
+    "a grace shorter than the lease": (
+        "nfs-grace-time-below-lease-time",
+        "pcs",
+        "etc/nfs.conf",
+        ("", "[nfsd]\ngrace-time=30\n"),
+    ),
+    "a lease longer than the grace": (
+        "nfs-grace-time-below-lease-time",
+        "pcs",
+        "etc/nfs.conf",
+        ("", "[nfsd]\nlease-time=300\n"),
+    ),
     "a pool watched for minutes": (
-        "pool-watched-longer-than-its-start",
+        "pool-start-timeout-too-short",
         "ZFS pools of OSTs",
         _MODULES,
         ("", "options zfs zfs_multihost_interval=30000\n"),
     ),
     "a pool given up after a second": (
-        "pool-given-up-at-once",
+        "pool-suspended-too-early",
         "ZFS pools of OSTs",
         _MODULES,
         ("", "options zfs zfs_multihost_fail_intervals=1\n"),
     ),
     "paths that are waited for without end": (
-        "disk-waits-longer-than-the-stop",
+        "disk-retries-longer-than-stop-timeout",
         "Lustre on a SAN",
         "etc/multipath.conf",
         ("", "defaults {\n  no_path_retry queue\n}\n"),
     ),
     "a session that is waited for for hours": (
-        "disk-waits-longer-than-the-stop",
+        "disk-retries-longer-than-stop-timeout",
         "Lustre on a SAN",
         "etc/iscsi/iscsid.conf",
         ("", "node.session.timeo.replacement_timeout = 86400\n"),
     ),
     "a device lost before its path": (
-        "device-gone-before-its-paths",
+        "disk-removed-before-path-failover",
         "Lustre on a SAN",
         "etc/multipath.conf",
         ("", "defaults {\n  fast_io_fail_tmo 30\n  dev_loss_tmo 10\n}\n"),
     ),
     "Pacemaker is killed after half a minute": (
-        "cluster-program-stopped-too-early",
+        "cluster-unit-stop-timeout-too-short",
         "pcs",
         "etc/systemd/system/pacemaker.service.d/stop.conf",
         _drop_in("TimeoutStopSec=30"),
     ),
     "a ping that is waited for longer than its interval": (_REPLICATION, "pcs", _RES, _net("ping-timeout 110;")),
     "a time-out above the interval of connecting": (_REPLICATION, "pcs", _RES, _net("timeout 80; connect-int 5;")),
-    "a time-out of half a second": ("replication-waits-doubtful", "pcs", _RES, _net("timeout 5;")),
-    "a peer that is knocked at for 20 minutes": ("replication-waits-doubtful", "pcs", _RES, _net("ko-count 200;")),
+    "a time-out of half a second": ("replication-timeouts-doubtful", "pcs", _RES, _net("timeout 5;")),
+    "a peer that is knocked at for 20 minutes": ("replication-timeouts-doubtful", "pcs", _RES, _net("ko-count 200;")),
     "the least time above the greatest": (_RECOVERY, "Lustre on a SAN", _MODULES, ("", "options ptlrpc at_min=700\n")),
     "locks that outlast requests": (
         _RECOVERY,
@@ -202,7 +212,7 @@ _ROWS: Mapping[str, Row] = {
         ("", "options ptlrpc obd_timeout=30 ldlm_timeout=60\n"),
     ),
     "a ticket that nobody waits for": (
-        "other-site-does-not-wait",
+        "ticket-acquire-after-too-short",
         "two sites and tickets",
         "etc/booth/booth.conf",
         (r"acquire-after = \d+", "acquire-after = 5"),

@@ -8,7 +8,7 @@ PAIR, BUSY, HOME, ZFS = "tianhe2", "lustre-active-active", "nfs", "oss-pair-zfs"
 DRBD = "etc/drbd.d/mdt0.res"
 METHOD = r'name="method"'
 DESCRIBED = "service-differs-from-the-description"
-TIMES = "heartbeat-waits-contradict"
+TIMES = "heartbeat-times-contradict"
 DANGEROUS = "replication-option-dangerous"
 
 
@@ -41,7 +41,7 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
     "no hash": ("heartbeat-not-authenticated", PAIR, COROSYNC, ("crypto_hash: sha256", "crypto_hash: none")),
     "join longer than consensus": (TIMES, PAIR, COROSYNC, totem("join: 50000")),
     "no retransmits": (TIMES, PAIR, COROSYNC, totem("token_retransmits_before_loss_const: 0")),
-    "packets that no network carries": ("heartbeat-value-not-taken", PAIR, COROSYNC, totem("netmtu: 100000")),
+    "packets that no network carries": ("heartbeat-value-invalid", PAIR, COROSYNC, totem("netmtu: 100000")),
     "another family of addresses": ("heartbeat-links-contradict", PAIR, COROSYNC, totem("ip_version: ipv6")),
     "a ping shorter than its interval": (
         TIMES,
@@ -62,10 +62,10 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
     "a power-off given a second": ("fencing-device-times-contradict", PAIR, CIB, device("power_timeout", "1")),
     "a power-off waited for too long": ("fencing-device-times-contradict", PAIR, CIB, device("power_wait", "600")),
     "one attempt": ("cluster-time-doubtful", PAIR, CIB, property_of_cluster("stonith-max-attempts", "1")),
-    "a check of nothing": ("fencing-monitor-looks-at-nothing", PAIR, CIB, device("pcmk_monitor_action", "metadata")),
-    "two that are left": ("second-copy-of-a-service-stays", PAIR, CIB, of_group("multiple-active", "block")),
+    "a check of nothing": ("fencing-monitor-ineffective", PAIR, CIB, device("pcmk_monitor_action", "metadata")),
+    "two that are left": ("service-on-two-nodes-not-resolved", PAIR, CIB, of_group("multiple-active", "block")),
     "locked to a node": (
-        "stays-with-a-node-that-was-shut-down",
+        "service-waits-for-shut-down-node",
         PAIR,
         CIB,
         property_of_cluster("shutdown-lock", "true"),
@@ -89,20 +89,20 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
         (r'path="/etc/strakes/alert-mail"', 'path="alert-mail"'),
     ),
     "a mount that cannot be written": (
-        "served-as-nobody-can-use-it",
+        "service-unusable-for-clients",
         HOME,
         CIB,
         (r'name="fstype" value="xfs"', 'name="fstype" value="xfs"/><nvpair id="planted" name="options" value="ro"'),
     ),
     "an address on lo": (
-        "served-as-nobody-can-use-it",
+        "service-unusable-for-clients",
         HOME,
         CIB,
         (r'name="cidr_netmask"', 'name="nic" value="lo"/><nvpair id="planted" name="cidr_netmask"'),
     ),
-    "three copies of two": ("copies-not-counted-right", PAIR, CIB, set_to("clone-max", "3")),
+    "three copies of two": ("drbd-clone-max-wrong", PAIR, CIB, set_to("clone-max", "3")),
     "numbered copies": (
-        "copies-not-counted-right",
+        "drbd-clone-max-wrong",
         PAIR,
         CIB,
         (r'name="interleave" value="true"', 'name="globally-unique" value="true"'),
@@ -113,10 +113,10 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
     "checksums for tests": (DANGEROUS, PAIR, DRBD, ("protocol C;", "protocol C; data-integrity-alg md5;")),
     "a handler that is not there": (DANGEROUS, PAIR, DRBD, ("on-io-error detach", "on-io-error call-local-io-error")),
     "up to date in months": (DANGEROUS, PAIR, DRBD, ("c-max-rate 200M", "c-max-rate 100K")),
-    "a BMC without a user": ("nothing-given-to-do-it-with", PAIR, CIB, set_to("username", "")),
-    "a watch of nothing": ("nothing-given-to-do-it-with", PAIR, CIB, set_to("host_list", "")),
+    "a BMC without a user": ("required-value-empty", PAIR, CIB, set_to("username", "")),
+    "a watch of nothing": ("required-value-empty", PAIR, CIB, set_to("host_list", "")),
     "another winner of ties": ("another-node-survives", BUSY, COROSYNC, ("tie_breaker: 1", "tie_breaker: 2")),
-    "a pool that is not forced": ("pool-cannot-move", ZFS, CIB, set_to("importforce", "false")),
+    "a pool that is not forced": ("pool-import-not-forced", ZFS, CIB, set_to("importforce", "false")),
     "a pool in a cache file": (
         "pool-imported-at-boot",
         ZFS,

@@ -54,7 +54,7 @@ MISTAKES = {
     "heartbeat-on-loopback": Mistake(COROSYNC, r"ring0_addr: 10\.1\.0\.1\b", "ring0_addr: 127.0.1.1"),
     "links-differ-between-nodes": Mistake(COROSYNC, r"ring1_addr: 10\.2\.0\.2", ""),
     "transport-without-redundancy": Mistake(COROSYNC, "transport: knet", "transport: udpu"),
-    "node-ids": Mistake(COROSYNC, "nodeid: 2", "nodeid: 1"),
+    "node-ids-missing-or-repeated": Mistake(COROSYNC, "nodeid: 2", "nodeid: 1"),
     "heartbeat-not-encrypted": Mistake(COROSYNC, "crypto_cipher: aes256", "crypto_cipher: none"),
     "names-differ-from-corosync": Mistake(CIB, 'uname="mds-b"', 'uname="mds-b.example.org"'),
     "no-quorum-provider": Mistake(COROSYNC, "provider: corosync_votequorum", ""),
@@ -67,17 +67,17 @@ MISTAKES = {
         r"nodelist \{",
         "nodelist {\n  node {\n    name: mds-c\n    nodeid: 3\n    ring0_addr: 10.1.0.3\n    ring1_addr: 10.2.0.3\n  }",
     ),
-    "wait-for-all-off": Mistake(COROSYNC, "wait_for_all: 1", "wait_for_all: 0"),
+    "wait-for-all-switched-off": Mistake(COROSYNC, "wait_for_all: 1", "wait_for_all: 0"),
     "cluster-has-two-names": Mistake(
         CIB, r"(<cluster_property_set [^>]*>)", r'\1<nvpair id="planted" name="cluster-name" value="another"/>'
     ),
     "deprecated": Mistake(
         CIB, r"(<cluster_property_set [^>]*>)", r'\1<nvpair id="planted" name="crmd-transition-delay" value="1s"/>'
     ),
-    "quorum-ignored": value("no-quorum-policy", "ignore"),
+    "loss-of-quorum-ignored": value("no-quorum-policy", "ignore"),
     "fencing-switched-off": value("stonith-enabled", "false"),
     "node-without-fencing-device": value("pcmk_host_list", "mds-a", old="mds-b"),
-    "fencing-device-for-nobody": value("pcmk_host_list", "mds-2", old="mds-b"),
+    "fencing-device-for-unknown-node": value("pcmk_host_list", "mds-2", old="mds-b"),
     "fencing-that-pretends": Mistake(CIB, 'type="fence_ipmilan"', 'type="external/ssh"'),
     "one-bmc-for-two-nodes": value("ip", "10.9.0.1", old=r"10\.9\.0\.2"),
     "fencing-race": value("pcmk_delay_base", "0s"),
@@ -87,12 +87,12 @@ MISTAKES = {
     "split-brain-discards-the-secondary": Mistake(RES, "after-sb-1pri consensus", "after-sb-1pri discard-secondary"),
     "fencing-shares-the-heartbeat-network": Mistake(TOML, "management-switch", "service-switch"),
     "bmc-dies-with-its-node": Mistake(TOML, r'"feed-1", "feed-2"', '"feed-1"'),
-    "fencing-level-names-nothing": Mistake(
+    "fencing-level-with-unusable-device": Mistake(
         CIB, 'devices="outlet-mds1-1,', 'devices="outlet-mds1,', "lustre-active-active"
     ),
     "token-too-short": Mistake(COROSYNC, "token: 3000", "token: 1000"),
     "token-too-long": Mistake(COROSYNC, "token: 3000", "token: 60000"),
-    "power-off-given-up-too-early": value("stonith-timeout", "20s"),
+    "stonith-timeout-too-short": value("stonith-timeout", "20s"),
     "no-monitor": Mistake(
         CIB, 'name="monitor" interval="60s" timeout="300s"', 'name="monitor" interval="0s" timeout="300s"'
     ),
@@ -108,17 +108,17 @@ MISTAKES = {
     "handler-of-the-other-version": Mistake(RES, r"crm-fence-peer\.sh", "crm-fence-peer.9.sh"),
     "two-primaries": Mistake(RES, "protocol C;", "protocol C; allow-two-primaries;"),
     "split-brain-solved-by-discarding": Mistake(RES, "discard-zero-changes", "discard-younger-primary"),
-    "split-brain-unheard": Mistake(RES, "split-brain .*", ""),
+    "split-brain-not-reported": Mistake(RES, "split-brain .*", ""),
     "flushes-off": Mistake(RES, "on-io-error detach;", "on-io-error detach; disk-flushes no;"),
-    "disk-error-passed-on": Mistake(RES, "on-io-error detach;", "on-io-error pass_on;"),
+    "disk-error-passed-to-the-file-system": Mistake(RES, "on-io-error detach;", "on-io-error pass_on;"),
     "copies-never-compared": Mistake(RES, "verify-alg .*", ""),
     "devices-collide": Mistake("etc/drbd.d/mdt1.res", "/dev/md/mdt1", "/dev/md/mdt0", "lustre-active-active"),
     "secret-readable-by-all": Mistake(RES, "protocol C;", "protocol C; shared-secret hunter2;"),
-    "device-not-managed": value("target", "/dev/drbd7"),
+    "drbd-device-not-managed": value("target", "/dev/drbd7"),
     "mount-not-with-the-primary": Mistake(CIB, 'with-rsc-role="Promoted"', 'with-rsc-role="Started"'),
     "mount-before-promotion": Mistake(CIB, "<rsc_order [^>]*>", ""),
     "drbd-clone-wrong": value("notify", "false"),
-    "left-over-move": Mistake(
+    "leftover-move-constraint": Mistake(
         CIB,
         "<constraints>",
         '<constraints><rsc_location id="cli-ban-serve-mdt0-on-mds-b" rsc="serve-mdt0" node="mds-b" score="-INFINITY"/>',
@@ -126,7 +126,7 @@ MISTAKES = {
     "pinned-to-one-node": Mistake(
         CIB, 'rsc="serve-mdt0" node="mds-a" score="50"', 'rsc="serve-mdt0" node="mds-b" score="-INFINITY"'
     ),
-    "stickiness-not-said": Mistake(
+    "stickiness-not-set": Mistake(
         CIB, r'<nvpair [^>]*name="resource-stickiness"[^>]*>|<rsc_location id="serve[^>]*/>', ""
     ),
     "fencing-device-not-monitored": Mistake(CIB, r'<op id="fence-mds-a-monitor[^>]*>', ""),
@@ -135,7 +135,7 @@ MISTAKES = {
         CIB, 'name="concurrent-fencing" value="true"', 'name="maintenance-mode" value="true"'
     ),
     "failure-never-forgotten": Mistake(CIB, '<nvpair [^>]*name="failure-timeout"[^>]*>', ""),
-    "nobody-is-told": Mistake(CIB, r"(?s)<alerts>.*</alerts>", ""),
+    "nobody-is-alerted": Mistake(CIB, r"(?s)<alerts>.*</alerts>", ""),
     "multiple-mount-protection-off": Mistake(LUSTRE, "--mgs ", '--mgs --mkfsoptions="-O ^mmp" '),
     "clients-know-one-server": Mistake(LUSTRE, r"--servicenode=10\.1\.0\.2@tcp \\\n", ""),
     "mgs-known-on-one-node": Mistake(LUSTRE, r"--mgsnode=10\.30\.0\.2@o2ib \\\n", "", "lustre-active-active"),
@@ -146,7 +146,7 @@ MISTAKES = {
 # What can only be looked for on a node has a test of its own.
 LIVE_ONLY = {
     "mounted-beside-pacemaker",
-    "node-not-there",
+    "node-not-available",
     "service-not-running",
     "fencing-device-does-not-answer",
     "failures-not-cleaned-up",
@@ -217,10 +217,10 @@ def test_a_device_that_promotes_itself_as_drbd_9_can_needs_no_resource_of_pacema
     cib, resource = plan / CIB, plan / RES
     cib.write_text(cib.read_text().replace('name="drbd_resource" value="mdt0"', 'name="drbd_resource" value="other"'))
     rules = {one.rule for one in findings(read_plan(plan))[0]}
-    assert "device-not-managed" in rules
+    assert "drbd-device-not-managed" in rules
     resource.write_text(resource.read_text().replace("auto-promote no;", "auto-promote yes;"))
     rules = {one.rule for one in findings(read_plan(plan))[0]}
-    assert "device-not-managed" not in rules
+    assert "drbd-device-not-managed" not in rules
 
 
 def test_the_writes_of_one_that_served_are_never_thrown_away_unasked(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_errors_decide_the_exit_status_and_warnings_do_not(strakes: StrakesRunne
     assert warned.returncode == 0 and "token-too-long" in warned.stdout, warned.stdout
     corosync.write_text(good.replace("wait_for_all: 1", "wait_for_all: 0"))
     failed = strakes("failover", "check", plan)
-    assert failed.returncode == 1 and "wait-for-all-off" in failed.stdout and "https://" in failed.stdout
+    assert failed.returncode == 1 and "wait-for-all-switched-off" in failed.stdout and "https://" in failed.stdout
 
 
 def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
@@ -319,9 +319,9 @@ _DRBD9 = "mdt0 role:Primary\n  disk:UpToDate\n  mds-b role:Secondary\n    peer-d
 @pytest.mark.parametrize(
     ("command", "old", "new", "rule"),
     [
-        ("crm_mon", 'name="mds-b" online="true"', 'name="mds-b" online="false" unclean="true"', "node-not-there"),
-        ("crm_mon", 'name="mds-b" online="true"', 'name="mds-b" online="true" standby="true"', "node-not-there"),
-        ("crm_mon", 'with_quorum="true"', 'with_quorum="false"', "node-not-there"),
+        ("crm_mon", 'name="mds-b" online="true"', 'name="mds-b" online="false" unclean="true"', "node-not-available"),
+        ("crm_mon", 'name="mds-b" online="true"', 'name="mds-b" online="true" standby="true"', "node-not-available"),
+        ("crm_mon", 'with_quorum="true"', 'with_quorum="false"', "node-not-available"),
         ("crm_mon", 'role="Started"', 'role="Stopped"', "service-not-running"),
         ("crm_mon", 'managed="true"', 'managed="false"', "service-not-running"),
         ("crm_mon", 'blocked="false"', 'blocked="true"', "service-not-running"),
@@ -402,7 +402,7 @@ def test_a_ban_that_has_ended_and_a_voter_in_standby_are_no_mistakes(tmp_path: P
     (plan / CIB).write_text(good.replace("</constraints>", ban.format("2024-01-01 12:00:00 +01:00")))
     assert not findings(read_plan(plan))[0]
     (plan / CIB).write_text(good.replace("</constraints>", ban.format("2999-01-01 12:00:00 +01:00")))
-    assert "left-over-move" in {one.rule for one in findings(read_plan(plan))[0]}
+    assert "leftover-move-constraint" in {one.rule for one in findings(read_plan(plan))[0]}
     plan = planned("three-nodes", tmp_path / "three")
     text = re.sub(r'<rsc_location id="serve-mdt0-not-login1"[^>]*>', "", (plan / CIB).read_text())
     standby = '<instance_attributes id="n1"><nvpair id="n2" name="standby" value="on"/></instance_attributes></node>'

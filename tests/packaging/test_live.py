@@ -68,7 +68,7 @@ def test_every_command_of_the_guide_is_one_that_the_command_line_knows(page: Pat
 
 
 def test_a_comment_that_says_nothing_known_is_refused_with_its_line() -> None:
-    with pytest.raises(live.LiveError, match="line 2: <!-- live: instead x -->: one of at, "):
+    with pytest.raises(live.LiveError, match="line 2: <!-- live: instead x -->: write one of at, "):
         live.read("text\n<!-- live: instead x -->\n")
     with pytest.raises(live.LiveError, match="line 1"):
         live.read("<!-- live: not -->\n")

@@ -36,6 +36,15 @@ def test_an_interval_is_wider_the_further_out_it_is() -> None:
     assert widths == sorted(widths) and widths[0] < widths[2]
 
 
+def test_what_will_be_measured_scatters_more_than_the_truth_by_the_error_of_a_measurement() -> None:
+    model = Model([MeasuredLevel(at(number), math.log(100.0 * min(number, 4)), 0.2) for number in (1, 2, 4, 8, 16)])
+    forecast, half = model.forecast(at(64)), model.forecast(at(64), 0.5)
+    assert forecast.measurement is not None and forecast.low < half.low < half.high < forecast.high
+    low, high = forecast.measurement
+    assert low < forecast.low < forecast.high < high
+    assert math.log(high / low) > 0.9 * 2 * 1.28 * 0.2
+
+
 def test_the_same_levels_give_the_same_forecast() -> None:
     told = levels({1: 100.0, 2: 190.0, 4: 350.0})
     assert Model(told).forecast(at(32)) == Model(told).forecast(at(32))

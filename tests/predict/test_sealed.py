@@ -24,7 +24,7 @@ from strakes.predict.forecast_text import render
 from strakes.predict.forecasts import forecast_figures
 from strakes.predict.gather import FigureLevels, figures_of, level_in, scale_of
 from strakes.predict.scale import MeasuredLevel, Scale
-from strakes.predict.sealed import open_sealed, record_so_far
+from strakes.predict.sealed import open_sealed, record_so_far, score
 from strakes.store import Run, Store
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.recovery import RecoveryStudy
@@ -144,6 +144,18 @@ def test_a_sealed_forecast_is_scored_by_a_run_of_that_size(small_files: Run, tmp
     record = record_so_far(tmp_path)
     assert record is not None and record[0] >= 1 and record[1] < 1.2
     assert "Sealed forecasts so far" in call(small_files.id, "--at", "ranks=64")
+
+
+def test_a_run_is_compared_with_the_interval_for_a_measurement_where_a_forecast_has_one() -> None:
+    figure = levels_of((1, None, False), (2, None, False))
+    scale = {"clients": 2, "ranks": 2, "mdts": 1, "osts": 1, "files": 0, "link": 1.0, "undivided": False}
+    ends = {"median": 400.0, "low": 390.0, "high": 402.0}
+
+    def covered(forecast: dict[str, object]) -> bool:
+        entry = {"figure": figure.name, "unit": figure.unit, "scale": scale, "forecast": forecast}
+        return score({"figures": [entry]}, [figure])[0].covered
+
+    assert not covered({**ends}) and covered({**ends, "measurement": [380.0, 410.0]})
 
 
 def test_a_forecast_that_was_changed_is_not_scored(small_files: Run, tmp_path: Path) -> None:

@@ -110,6 +110,10 @@ def test_colours_come_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
     assert "\x1b[" in render_summary(portrait, REPORT, width=100, colour=True)
     assert "\x1b[" not in render_summary(portrait, REPORT, width=100)  # standard output is no terminal in tests
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b[" not in render_summary(portrait, REPORT, width=100)
+    monkeypatch.setenv("TERM", "xterm")
+    assert "\x1b[" in render_summary(portrait, REPORT, width=100)
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[" not in render_summary(portrait, REPORT, width=100)
 

@@ -77,3 +77,26 @@ def test_levels_are_never_shorter_than_five_runs() -> None:
 def test_nothing_to_look_at_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one value"):
         change_points([])
+
+
+CELLS = ["a", "b", "c", "d"] * 30
+
+
+@pytest.mark.parametrize("rough", [5, 15, 40])
+@pytest.mark.parametrize("first", [True, False])
+def test_of_several_groups_scatter_that_begins_or_ends_is_no_change_of_level(rough: int, first: bool) -> None:
+    generator = np.random.default_rng(rough)
+    series = generator.standard_normal((TRIES, len(CELLS)))
+    series[:, slice(rough) if first else slice(-rough, None)] *= 8
+    found = sum(bool(change_points(values, error=0.002, shortest=3, groups=CELLS)) for values in series.tolist())
+    assert found / TRIES <= 0.002 + tolerance(0.002)
+
+
+@pytest.mark.parametrize("runs", [3, 5, 20])
+def test_of_several_groups_few_runs_far_away_are_a_level(runs: int) -> None:
+    generator = np.random.default_rng(runs)
+    series = 0.05 * generator.standard_normal((20, len(CELLS)))
+    series[:, :runs] += math.log(3)
+    for values in series.tolist():
+        (change,) = change_points(values, error=0.002, shortest=3, groups=CELLS)
+        assert abs(change.index - runs) <= 2

@@ -39,9 +39,14 @@ def unpack(path: Path, runs: Path, name: str = "") -> Path:
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
 def test_a_stored_run_gives_the_findings_it_gave(path: Path, tmp_path: Path) -> None:
-    findings = json.loads(gzip.decompress(path.read_bytes()))["findings"]
-    assert document_of(PublishedRun(path)) == findings
-    assert document_of(Run(unpack(path, tmp_path))) == findings
+    findings = rounded(json.loads(gzip.decompress(path.read_bytes()))["findings"])
+    assert rounded(document_of(PublishedRun(path))) == findings
+    assert rounded(document_of(Run(unpack(path, tmp_path)))) == findings
+
+
+def rounded(document: object) -> object:
+    """Return a document with 9 digits of each number: the order in which numpy adds depends on where memory lies."""
+    return json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.9g}")
 
 
 def test_all_kinds_of_runs_are_among_them() -> None:

@@ -75,6 +75,16 @@ def test_processes_per_node_finds_the_saturating_number() -> None:
     assert "4 ranks" in finding(study, results, "processes-per-node-write").statement
 
 
+def test_of_numbers_of_processes_it_is_said_that_each_has_another_amount_of_data() -> None:
+    """All share one amount: where large files are slow, more processes look better."""
+    study = ProcessesPerNode()
+    results = measured(study, lambda phase, ranks: 300.0 * MIB * min(ranks, 4))
+    text = finding(study, results, "processes-per-node-write").statement
+    assert "Each rank then has 2 times as much data as with 8 ranks, which may be the reason." in text
+    advice = next(one for one in study.advice(results) if one.setting == "processes per node, writes")
+    assert advice.reason.endswith("each rank then has 0.5 times as much data as with 2 ranks, which may be the reason")
+
+
 def test_open_close_states_how_the_cost_grows() -> None:
     study = OpenClose()
     results = measured(study, lambda phase, ranks: 10_000.0)  # one queue for everybody: 16 ranks take 16 times as long

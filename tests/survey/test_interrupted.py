@@ -47,6 +47,7 @@ class FailingOver(LocalTarget):
 
 def survey(target: LocalTarget, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr("strakes.survey.runner.detect", lambda *_: target)
+    monkeypatch.setattr("strakes.survey.session._SETTLED_S", 0.1)
     request = Request("study", "open-close", target.path, (study_named("open-close"),), 2.0, 0.9, 0.1, 1, "strakes")
     store = Store()
     return store.open(perform(request, store, Silent()).id)

@@ -30,9 +30,8 @@ def test_whoever_has_more_than_a_share_is_counted_and_never_too_low(stream: list
 def test_ten_thousand_jobs_need_no_more_memory_than_few() -> None:
     heavy = HeavyJobs("operations")
     for window in range(10):
-        heavy.add(
-            20.0 * window, {f"job{number}": float(window * (1 + (number == 77) * 1e6)) for number in range(10_000)}
-        )
+        counts = {f"job{number}": float(window * (1 + (number == 77) * 1e6)) for number in range(10_000)}
+        heavy.add("server", 20.0 * window, {"MDT0000": counts})
     assert len(heavy.top) == 20 and heavy.top[0][0] == "job77"
     assert len(heavy._counted) <= COUNTERS
 
@@ -44,6 +43,42 @@ def test_an_everyday_job_is_not_named_and_a_new_one_is() -> None:
         counts = {"daily": 1000.0 * window}
         if window >= 15:
             counts["new"] = 3000.0 * (min(window, 22) - 14)
-        events += heavy.add(20.0 * window, counts)
+        events += heavy.add("server", 20.0 * window, {"MDT0000": counts})
     assert [event.subject for event in events] == ["new", "new"]
     assert events[0].ended_s is None and events[1].ended_s is not None
+
+
+def heavy_jobs(*readings: tuple[str, dict[str, dict[str, float]]]) -> list[str]:
+    heavy = HeavyJobs("operations")
+    events = [event for at, (source, counts) in enumerate(readings) for event in heavy.add(source, 10.0 * at, counts)]
+    return [event.subject for event in events if event.ended_s is None]
+
+
+def test_counts_of_two_servers_are_not_taken_for_those_of_one() -> None:
+    one = [("one", {"MDT0000": {"daily": 1000.0 * at}}) for at in range(40)]
+    other = [("other", {"OST0000": {"daily": 900_000 + 10.0 * at, "writer": 700_000 + 10.0 * at}}) for at in range(40)]
+    assert heavy_jobs(*(each for pair in zip(one, other, strict=True) for each in pair)) == []
+
+
+def test_a_target_that_begins_anew_makes_no_job_heavy() -> None:
+    def counts(at: int) -> dict[str, dict[str, float]]:
+        return {"MDT0000": {"daily": 500_000 + 100.0 * at}, "MDT0001": {"daily": 100.0 * (at if at < 20 else at - 20)}}
+
+    assert heavy_jobs(*(("server", counts(at)) for at in range(40))) == []
+
+
+def test_a_job_that_is_noisy_again_is_named_again() -> None:
+    noisy, readings = 0.0, []
+    for at in range(80):
+        noisy += 6000.0 if at % 20 >= 14 else 0.0
+        readings.append(("server", {"MDT0000": {"daily": 1000.0 * at, "noisy": noisy}}))
+    assert heavy_jobs(*readings) == ["noisy"] * 4
+
+
+def test_a_load_that_nobody_causes_alone_is_usual_after_half_an_hour() -> None:
+    def counts(at: int) -> dict[str, dict[str, float]]:
+        jobs = {f"job{number}": 100.0 * max(0, at if number < 4 else at - 60) for number in range(12)}
+        return {"MDT0000": jobs | {"new": 1000.0 * max(0, at - 600)}}
+
+    # The new job doubles the load of now; of the load of the first ten minutes it would be five times as much.
+    assert heavy_jobs(*(("server", counts(at)) for at in range(640))) == []

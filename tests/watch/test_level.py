@@ -7,7 +7,7 @@ import pytest
 from bench.watch.changes import find_changes
 from numpy.typing import NDArray
 
-from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
+from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelNews, LevelReturns
 from strakes.watch.values import WatchedSeries
 
 DAY_S = 86400.0
@@ -74,6 +74,50 @@ def test_a_slow_week_ends_by_itself() -> None:
     ended = [one for one in told if isinstance(one, LevelEnd)]
     assert len(begun) == 1 and abs(begun[0].began_s - days(200)[120]) <= DAY_S
     assert len(ended) == 1 and abs(ended[0].ended_s - days(200)[127]) <= 2 * DAY_S
+
+
+def fallen(**factors: float) -> list[LevelNews]:
+    """Return what is said of 220 values that are 40 % lower from the 120th on; ``factors``: of some, by v and index."""
+    values = correlated(np.random.default_rng(8), 220, 0.0, 0.05)
+    values[120:] *= 0.6
+    for name, factor in factors.items():
+        values[int(name[1:])] *= factor
+    detector = LevelDetector(0.1)
+    told = (detector.add(time, value) for time, value in zip(days(220).tolist(), values.tolist(), strict=True))
+    return [news for news in told if news is not None]
+
+
+def test_three_values_at_the_old_level_are_no_end_of_a_change() -> None:
+    news = fallen(**{f"v{index}": 1 / 0.6 for index in range(128, 131)})
+    assert [type(one) for one in news].count(LevelChange) == 1 and not any(isinstance(one, LevelEnd) for one in news)
+
+
+def test_a_change_that_is_back_soon_after_its_end_is_the_same_one() -> None:
+    news = fallen(**{f"v{index}": 1 / 0.6 for index in range(128, 134)})
+    assert [type(one) for one in news if isinstance(one, LevelChange | LevelEnd | LevelReturns)] == [
+        LevelChange,
+        LevelEnd,
+        LevelReturns,
+    ]
+    returned = next(one for one in news if isinstance(one, LevelReturns))
+    assert abs(returned.began_s - days(220)[134]) <= 2 * DAY_S
+
+
+def test_one_that_goes_further_or_comes_later_is_another() -> None:
+    back = {f"v{index}": 1 / 0.6 for index in range(128, 134)}
+    deeper = fallen(**back, **{f"v{index}": 0.7 for index in range(134, 220)})
+    later = fallen(**back, **{f"v{index}": 1 / 0.6 for index in range(134, 150)})
+    for news in (deeper, later):
+        assert [type(one) for one in news].count(LevelChange) == 2
+
+
+def test_a_change_is_dated_where_values_fall_and_not_where_the_level_was_learned_too_high() -> None:
+    values = correlated(np.random.default_rng(9), 260, 0.0, 0.05)
+    # Half of the change came slowly before.
+    values[150:200] *= np.exp(-0.06 * np.arange(50) / 50)
+    values[200:] *= np.exp(-0.06) * 0.85
+    changes = [change for change in find_changes(WatchedSeries("", days(260), values), 0.1) if change.told >= 200]
+    assert changes and abs(changes[0].since - 200) <= 3
 
 
 def test_values_that_say_nothing_are_passed_over() -> None:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from strakes.targets.command import Completed
+from strakes.targets.description import Interruption
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, read_text
+from strakes.watch.reading import CounterReading
 from strakes.watch.recorded import open_lines, readings
 from strakes.watch.sources import LustreSource, reading_of_counters
 from strakes.watch.values import WatchEvent
@@ -60,6 +62,17 @@ def test_the_only_target_of_a_server_that_is_away_is_told() -> None:
         events += watch.add(read_text("server", second, text))
     (event,) = events
     assert event.subject == "fs-MDT0000" and event.size is not None and 15 <= event.size <= 25
+
+
+def test_a_target_that_a_client_misses_before_its_server_tells_is_told_once() -> None:
+    watch, events = Watch(), list[WatchEvent]()
+    for second in range(1000, 1200, 5):
+        serving = {} if 1050 <= second < 1080 else {"fs-MDT0000": 900.0 if second < 1050 else 1078.0}
+        waits = () if second < 1048 else (Interruption("fs-MDT0000", 1046, None if second < 1085 else 1083),)
+        events += watch.add(CounterReading("client", second - 1, waits=waits))
+        events += watch.add(CounterReading("server", second, serving=serving))
+    (event,) = events
+    assert event.evidence["client_connected_unix_s"] == 1083
 
 
 def test_another_server_for_a_rank_is_another_beginning() -> None:

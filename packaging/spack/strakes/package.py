@@ -1,4 +1,4 @@
-# The recipe of strakes for Spack. In a checkout, without any server:
+# The Spack recipe of strakes. Use it in a checkout, without any server:
 #   spack repo add packaging/spack        (once)
 #   spack dev-build -d . strakes@0.1.0
 from spack.package import *
@@ -36,7 +36,7 @@ class Strakes(PythonPackage):
     depends_on("py-duckdb@1:2", type="run", when="+parquet")
 
     def test_version(self):
-        """The installed command answers."""
+        """The installed command prints its version."""
         strakes = which(self.prefix.bin.strakes)
         out = strakes("--version", output=str.split, error=str.split)
         assert "strakes" in out

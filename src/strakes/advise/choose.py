@@ -14,7 +14,15 @@ from strakes.advise.app import App, AppPhase, Operation
 from strakes.findings.portrait import IntervalOf
 from strakes.findings.results import Measured, Results
 from strakes.statistics.contrast import bonferroni
-from strakes.studies.compose import SATURATED, better_ratio, describe, find_saturation, interval_of, level_text
+from strakes.studies.compose import (
+    SATURATED,
+    better_ratio,
+    data_of_rank,
+    describe,
+    find_saturation,
+    interval_of,
+    level_text,
+)
 from strakes.units import counted, format_bytes
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
@@ -131,6 +139,9 @@ def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
 def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
     cells = results.of_study("processes-per-node").where(operation=phase.operation)
     outcome = _level(phase, "processes per node", cells, "ranks", app.ranks_per_node, results, "processes-per-node")
+    if isinstance(outcome, Choice) and len({round(data_of_rank(cell)) for cell in cells}) > 1:
+        reason = f"{outcome.reason}; all ranks share one amount of data, so that its part for each may be the reason"
+        outcome = replace(outcome, reason=reason)
     if isinstance(outcome, Choice) and app.nodes > 1:
         more = (
             f"measured on one node: run client-scaling on several nodes to see how {app.nodes} nodes share the servers"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.analysis.levels import Levels, Shift, kind_of
+from strakes.analysis.beside import Shift
+from strakes.analysis.levels import Levels, kind_of
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample
 from strakes.statistics.interval import median

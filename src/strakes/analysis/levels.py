@@ -9,70 +9,38 @@ in which a change shows that no cell of a dozen runs could show by itself: one t
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from strakes.analysis.beside import Shift, by_visit, difference, jump
+from strakes.analysis.naming import ALL_DATA, DATA, KINDS, METADATA, SEVERAL, Naming, next_to
 from strakes.analysis.turns import (
     ALL,
-    ENOUGH,
     SHORTEST_LEVEL,
     Run,
     Turns,
     Visit,
-    below_fast,
     comes_back,
     dip_in,
     dips_in,
     groups_of,
     turns_of,
-    was_slow,
 )
 from strakes.findings.results import Measured, Observation, Results
 from strakes.statistics.change_points import change_points, correlation_of
 from strakes.statistics.dependence import pooled_correlation
 from strakes.statistics.gradual import rest_of_lines
-from strakes.statistics.interval import in_order, median
+from strakes.statistics.interval import median
 from strakes.studies.registry import study_named
-from strakes.units import counted
 
 # Of the error that a run may make in all; the rest is that of findings and advice.
 LEVELS_SHARE = 0.2
 # Levels closer than this are not worth a word.
 LEAST_CHANGE = 1.1
 _MOST_ALIKE = 0.95
-# So many runs of each measure next to a change tell its size where all others make it this much smaller.
-_NEXT = 2
-_DILUTED = 1.15
-# Beyond so many standard errors of its ranks a kind of work surely did not change with all others.
-_SURELY = 3.0
 # The middle of fewer cells is mostly one of them.
 CELLS_TO_PART = 3
-# Kinds of work that a file system may do at speeds of their own, by what their operation is called.
-_KINDS = ("create", "remove", "rename", "stat", "open", "write", "read")
-_DATA = {"write", "read"}
-_NAMES = set(_KINDS) - _DATA
-_METADATA, _ALL_DATA = "all metadata operations", "all reads and writes"
-
-
-@dataclass(frozen=True)
-class Shift:
-    """At ``after_s`` into the run ``what`` became ``factor`` times as fast, up to the next change of it.
-
-    ``cells`` are the measures it shows in, or that were not run often enough to tell. ``fresh``: the rate of the pilot,
-    where it is that which was faster; ``later``: how many later runs were far slower, of how many. ``like_pilot`` are
-    the measures of work like its own.
-    """
-
-    what: str
-    after_s: float
-    factor: float
-    p_value: float
-    cells: tuple[str, ...]
-    fresh: float | None = None
-    like_pilot: tuple[str, ...] = ()
-    later: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -90,9 +58,13 @@ class Levels:
 
     @property
     def changed(self) -> Mapping[str, str]:
-        """Return for each measure with several levels in which kind of work."""
+        """Return for each measure with several levels in which kind of work, and for those that may have such."""
         changes: list[Shift | Turns] = [*self.shifts, *self.turns]
-        return {cell: change.what for change in changes for cell in change.cells}
+        return {
+            cell: f"{change.what}?" if cell in change.unsure else change.what
+            for change in changes
+            for cell in change.cells
+        }
 
 
 def levels_error(confidence: float) -> float:
@@ -101,7 +73,7 @@ def levels_error(confidence: float) -> float:
     >>> round(levels_error(0.9), 5)
     0.00222
     """
-    return (1 - confidence) * LEVELS_SHARE / (len(_KINDS) + 2)
+    return (1 - confidence) * LEVELS_SHARE / (len(KINDS) + 2)
 
 
 def levels_of(results: Results) -> Levels:
@@ -113,19 +85,20 @@ def levels_of(results: Results) -> Levels:
         if measured.estimate is not None and not measured.is_side and not study_named(measured.study).visits_in_sequence
     ]
     runs = sorted((run for measured in measures for run in runs_of(measured)), key=lambda run: (run.at_s, run.phase))
-    visits = _by_visit(runs)
+    visits = by_visit(runs)
     if len(visits) < 2 * SHORTEST_LEVEL:
         return Levels((), 0.0)
     correlation = correlation_of([visit.better for visit in visits])
     kinds = {measured.id: kind_of(measured) for measured in measures}
-    groups = {ALL: runs, **{kind: [run for run in runs if kinds[run.measure] == kind] for kind in _KINDS}}
+    groups = {ALL: runs, **{kind: [run for run in runs if kinds[run.measure] == kind] for kind in KINDS}}
     error = levels_error(results.confidence)
     shifts: list[Shift] = []
     turns: list[Turns] = []
     wandering = _wandering(runs, kinds)
+    asked = Naming(kinds, {measured.id: measured.settings for measured in measures}, error * len(KINDS))
     settled: set[str] = set()
     for what, group in groups.items():
-        series = _by_visit(group)
+        series = by_visit(group)
         if len(series) < 2 * SHORTEST_LEVEL or what in settled:
             continue
         own = max(wandering, _correlation_within(series, visits, correlation))
@@ -137,18 +110,20 @@ def levels_of(results: Results) -> Levels:
         taking_turns = (dips and (taking_turns or dips)) or _for_a_time(changes, series) or taking_turns
         if not taking_turns and not changes:
             taking_turns = dip_in(what, group, series)
-        if what == ALL and not all(_of_all(found, runs, kinds) for found in taking_turns or changes):
-            # What all runs showed holds for those kinds of work that may have changed so; the others tell their own.
-            taking_turns = [told for found in taking_turns for told in _turns_narrowed(found, runs, kinds, error)]
+        if what == ALL and not all(
+            asked.of_all(found, next_to(found, changes, runs)) for found in taking_turns or changes
+        ):
+            # What all runs showed holds for those kinds of work that show it; the others tell their own.
+            taking_turns = [told for found in taking_turns for told in asked.turns_narrowed(found, runs)]
             changes = [
                 narrowed
                 for change in changes
-                if (narrowed := _narrowed(change, runs, kinds)).cells
+                if (narrowed := asked.narrowed(change, next_to(change, changes, runs))).cells
                 and not 1 / LEAST_CHANGE < narrowed.factor < LEAST_CHANGE
             ]
             named = dict.fromkeys(kind for change in changes for kind in change.what.split(", "))
             of_these = [run for run in runs if kinds[run.measure] in named]
-            dips = dips_in(", ".join(named), of_these, _by_visit(of_these), error)
+            dips = dips_in(", ".join(named), of_these, by_visit(of_these), error)
             taking_turns = taking_turns or dips or _for_a_time(changes, series)
             turns += taking_turns
             shifts += [] if taking_turns else changes
@@ -159,44 +134,45 @@ def levels_of(results: Results) -> Levels:
         if what == ALL and (taking_turns or changes):
             break
         if what == ALL:
-            of_several = [(_METADATA, _NAMES), (_ALL_DATA, _DATA)]
-            dips = [told for name, several in of_several for told in _dips(name, several, runs, kinds, error)]
+            dips = [told for name in (METADATA, ALL_DATA) for told in _dips(name, runs, asked)]
             turns += dips
             settled = {kinds[cell] for dip in dips for cell in dip.cells}
-    turns = _with_turns_of_phases(turns, runs, kinds, measures, {kinds[cell] for one in shifts for cell in one.cells})
+    settled = {kinds[cell] for one in shifts for cell in one.cells}
+    turns = [asked.in_parts(one, runs) for one in _with_turns_of_phases(turns, runs, asked, measures, settled)]
+    shifts = [asked.in_parts(shift, next_to(shift, shifts, runs)) for shift in shifts]
     start_s = runs[0].at_s
     return Levels(
         tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts),
         correlation,
         tuple(_since_start(one, start_s) for one in turns),
-        _grouped(measures, groups, kinds),
+        _grouped(measures, groups, asked),
     )
 
 
-def _grouped(
-    measures: Sequence[Measured], groups: Mapping[str, Sequence[Run]], kinds: Mapping[str, str]
-) -> dict[str, float]:
+def _grouped(measures: Sequence[Measured], groups: Mapping[str, Sequence[Run]], asked: Naming) -> dict[str, float]:
     """Return the measures of kinds of work whose runs fall into two groups, with the ratio of these."""
-    found = {
-        kind: groups_of(groups[kind], median([measured.step for measured in measures if kinds[measured.id] == kind]))
-        for kind in _KINDS
-        if groups[kind]
-    }
-    return {name: two.low / two.high for name, kind in kinds.items() if (two := found.get(kind)) is not None}
+    ratios: dict[str, float] = {}
+    for kind in KINDS:
+        of_kind = [measured for measured in measures if asked.kinds[measured.id] == kind]
+        two = groups_of(groups[kind], median([measured.step for measured in of_kind])) if of_kind else None
+        if two is not None:
+            ratio = two.low / two.high
+            found = Turns(kind, ratio, two.low_share, tuple(measured.id for measured in of_kind))
+            told = asked.in_parts(found, groups[kind])
+            ratios |= {cell: ratio for cell in told.cells if cell not in told.unsure}
+    return ratios
 
 
-def _dips(
-    what: str, names: Collection[str], runs: Sequence[Run], kinds: Mapping[str, str], error: float
-) -> list[Turns]:
+def _dips(what: str, runs: Sequence[Run], asked: Naming) -> list[Turns]:
     """Return the slow stretches of several kinds of work, each of which was hardly met in them."""
-    group = [run for run in runs if kinds[run.measure] in names]
-    if len({kinds[run.measure] for run in group}) < 2:
+    group = [run for run in runs if asked.kinds[run.measure] in SEVERAL[what]]
+    if len({asked.kinds[run.measure] for run in group}) < 2:
         return []
-    series = _by_visit(group)
-    found = dip_in(what, group, series) or dips_in(what, group, series, error)
-    if all(_of_all(dip, group, kinds) for dip in found):
+    series = by_visit(group)
+    found = dip_in(what, group, series) or dips_in(what, group, series, asked.error / len(KINDS))
+    if all(asked.of_all(dip, group) for dip in found):
         return found
-    return [told for dip in found for told in _turns_narrowed(dip, group, kinds, error)]
+    return [told for dip in found for told in asked.turns_narrowed(dip, group)]
 
 
 def _since_start(turns: Turns, start_s: float) -> Turns:
@@ -244,7 +220,7 @@ def _wandering(runs: Sequence[Run], kinds: Mapping[str, str]) -> float:
     rest: list[list[float]] = []
     for kind in dict.fromkeys(kinds.values()):
         cells: dict[str, list[float]] = {}
-        for visit in _by_visit([run for run in runs if kinds[run.measure] == kind]):
+        for visit in by_visit([run for run in runs if kinds[run.measure] == kind]):
             cells.setdefault(visit.cell, []).append(visit.better)
         if len(cells) < CELLS_TO_PART:
             continue
@@ -252,128 +228,6 @@ def _wandering(runs: Sequence[Run], kinds: Mapping[str, str]) -> float:
         common = [median([own[turn] for own in cells.values() if turn < len(own)]) for turn in range(longest)]
         rest += [[better - common[turn] for turn, better in enumerate(own)] for own in cells.values()]
     return pooled_correlation(rest)
-
-
-def _of_all(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> bool:
-    """Whether every kind of work was met on both sides, and none is surely less than half as far from staying."""
-    met = {kinds[run.measure] for run in runs}
-    groups = [[run for run in runs if kinds[run.measure] == kind] for kind in met]
-    return all(_on_both_sides(change, group) and not _surely_less(change, group) for group in groups)
-
-
-def _on_both_sides(change: Shift | Turns, runs: Sequence[Run]) -> bool:
-    """Whether work was met in both states; those of levels that come and go are met at any time."""
-    between = (change.after_s, math.inf) if isinstance(change, Shift) else change.between
-    if between is None:
-        return True
-    since_s, until_s = between
-    changed = sum(since_s <= run.at_s < until_s for run in runs)
-    return min(changed, len(runs) - changed) >= SHORTEST_LEVEL
-
-
-def _narrowed(change: Shift, runs: Sequence[Run], kinds: Mapping[str, str]) -> Shift:
-    """Return the change as one of the kinds of work that did change, with its size in these."""
-    what, cells, group = _named(change, runs, kinds)
-    difference = _jump(group, change.after_s)
-    return replace(change, what=what, factor=change.factor if difference is None else math.exp(difference), cells=cells)
-
-
-def _named(
-    change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]
-) -> tuple[str, tuple[str, ...], list[Run]]:
-    """Return the name of the kinds of work that changed, the measures that may have, and the runs of those kinds.
-
-    Kinds that were not met on both sides may have changed, too: their measures are marked, and not named.
-    """
-    shown = {kinds[cell] for cell in change.cells}
-    possible = [kind for kind in _changed_kinds(change, runs, kinds) if kind in shown]
-    changed = [kind for kind in possible if _on_both_sides(change, [run for run in runs if kinds[run.measure] == kind])]
-    cells = tuple(cell for cell in change.cells if kinds[cell] in possible)
-    some = change.what if len(cells) == len(kinds) else f"{len(cells)} of {counted(len(kinds), 'figure')}"
-    what = ", ".join(filter(None, changed)) or some
-    return what, cells, [run for run in runs if kinds[run.measure] in changed]
-
-
-def _turns_narrowed(turns: Turns, runs: Sequence[Run], kinds: Mapping[str, str], error: float) -> list[Turns]:
-    """Return the turns as those of the kinds of work that take them, with their size; all runs showed that there are.
-
-    None where the two levels of these cannot be told apart.
-    """
-    if turns.between is not None:
-        what, cells, group = _named(turns, runs, kinds)
-        within, outside = _within(group, turns.between)
-        factor = math.exp(median(within)) if min(len(within), len(outside)) >= ENOUGH else turns.factor
-        return [replace(turns, what=what, factor=factor, cells=cells)] if cells else []
-    changed = [
-        kind
-        for kind in _changed_kinds(turns, runs, kinds)
-        if was_slow(turns, [run for run in runs if kinds[run.measure] == kind])
-    ]
-    group = [run for run in runs if kinds[run.measure] in changed]
-    what, series = ", ".join(filter(None, changed)), _by_visit(group)
-    if not changed:
-        return []
-    return turns_of(what, group, series, (), 0.0, shown=True) or dips_in(what, group, series, error)
-
-
-def _changed_kinds(change: Shift | Turns, runs: Sequence[Run], kinds: Mapping[str, str]) -> list[str]:
-    return [
-        name
-        for name in dict.fromkeys(kinds.values())
-        if not _surely_less(change, [run for run in runs if kinds[run.measure] == name])
-    ]
-
-
-def _within(runs: Sequence[Run], between: tuple[float, float]) -> tuple[list[float], list[float]]:
-    """Return the runs within a stretch and the others, each held against those others of its measure."""
-    since_s, until_s = between
-    within: list[float] = []
-    outside: list[float] = []
-    for measure in dict.fromkeys(run.measure for run in runs):
-        own = [run for run in runs if run.measure == measure]
-        others = [run.better for run in own if not since_s <= run.at_s < until_s]
-        if others:
-            middle = median(others)
-            outside += [better - middle for better in others]
-            within += [run.better - middle for run in own if since_s <= run.at_s < until_s]
-    return within, outside
-
-
-def _surely_less(change: Shift | Turns, runs: Sequence[Run]) -> bool:
-    if isinstance(change, Shift):
-        parts = _beside(runs, change.after_s)
-    elif change.between is not None:
-        parts = _within(runs, change.between)[::-1]
-    else:
-        # The middle of a measure's runs may lie on either level.
-        below = below_fast(runs)
-        ordered = in_order(below) if below else []
-        slow = round(change.share * len(ordered))
-        parts = (ordered[slow:], ordered[:slow])
-    before, after = parts
-    half = math.log(change.factor) / 2
-    return _surely_below(before, [value - half for value in after], half < 0)
-
-
-def _surely_below(some: Sequence[float], others: Sequence[float], below: bool) -> bool:
-    """Whether values are surely below others, or above them, by their ranks."""
-    ordered = in_order([*some, *others]) if some and others else []
-    ranks = sum(bisect_left(ordered, value) + bisect_right(ordered, value) + 1 for value in some) / 2
-    middle = len(some) * (len(ordered) + 1) / 2
-    scatter = math.sqrt(middle * len(others) / 6)
-    return (middle - ranks if below else ranks - middle) > _SURELY * scatter if scatter else False
-
-
-def _beside(runs: Sequence[Run], at_s: float) -> tuple[list[float], list[float]]:
-    """Return the runs before and from ``at_s`` on, each held against the early runs of its measure."""
-    sides: dict[str, tuple[list[float], list[float]]] = {}
-    for run in runs:
-        sides.setdefault(run.measure, ([], []))[run.at_s >= at_s].append(run.better)
-    both = [(early, late, median(early)) for early, late in sides.values() if early and late]
-    return (
-        [value - middle for early, _, middle in both for value in early],
-        [value - middle for _, late, middle in both for value in late],
-    )
 
 
 def runs_of(measured: Measured) -> Iterator[Run]:
@@ -386,15 +240,6 @@ def runs_of(measured: Measured) -> Iterator[Run]:
     for seen in values:
         better = math.log(seen.value) - middle
         yield Run(seen.at_s, cell, measured.id, -better if measured.lower_is_better else better, seen.sample.phase)
-
-
-def _by_visit(runs: Sequence[Run]) -> list[Visit]:
-    visits: dict[float, list[Run]] = {}
-    for run in runs:
-        visits.setdefault(run.at_s, []).append(run)
-    return [
-        Visit(at_s, of_visit[0].cell, median([run.better for run in of_visit])) for at_s, of_visit in visits.items()
-    ]
 
 
 def _shifts(
@@ -410,7 +255,7 @@ def _shifts(
     moments = [-math.inf, *(series[change.index].at_s for change in changes), math.inf]
     for change, since_s, at_s, until_s in zip(changes, moments, moments[1:], moments[2:], strict=False):
         beside = [run for run in group if since_s <= run.at_s < until_s]
-        factor = math.exp(_jump(beside, at_s) or change.after - change.before)
+        factor = math.exp(jump(beside, at_s) or change.after - change.before)
         if 1 / LEAST_CHANGE < factor < LEAST_CHANGE:
             continue
         touched = tuple(
@@ -422,52 +267,19 @@ def _shifts(
             yield Shift(what, at_s, factor, change.p_value, touched)
 
 
-def _difference(runs: Sequence[Run], at_s: float) -> float | None:
-    """Return by how much better measures were from ``at_s`` on: of those that were run on both sides; None without any.
-
-    Each measure is held against itself, since how often it was run on which side decides where its middle is, and
-    counts as often as it was run on the side with fewer.
-    """
-    sides: dict[str, tuple[list[float], list[float]]] = {}
-    for run in runs:
-        sides.setdefault(run.measure, ([], []))[run.at_s >= at_s].append(run.better)
-    both = [(early, late) for early, late in sides.values() if early and late]
-    if any(sum(len(pair[side]) for pair in both) < ENOUGH for side in (0, 1)):
-        return None
-    return median([median(late) - median(early) for early, late in both for _ in range(min(len(early), len(late)))])
-
-
-def _jump(runs: Sequence[Run], at_s: float) -> float | None:
-    """Return by how much better measures were from ``at_s`` on; None without any run on both sides.
-
-    The runs next to that moment count alone where they differ by more: what went down before and came back unseen is
-    among the others.
-    """
-    whole = _difference(runs, at_s)
-    near: list[Run] = []
-    for measure in dict.fromkeys(run.measure for run in runs):
-        own = [run for run in runs if run.measure == measure]
-        early = [run for run in own if run.at_s < at_s]
-        near += [*early[-_NEXT:], *(run for run in own[len(early) : len(early) + _NEXT])]
-    if whole is None or sum(run.at_s < at_s for run in near) < _NEXT * ENOUGH:
-        return whole
-    jump = _difference(near, at_s)
-    return jump if jump is not None and jump * whole > 0 and abs(jump) > _DILUTED * abs(whole) else whole
-
-
 def _shows(measure: str, group: Sequence[Run], kinds: Mapping[str, str], at_s: float, factor: float) -> bool:
     """Whether a measure changed in that direction, by its own runs or those of its kind; true where neither tells."""
     own = [run for run in group if run.measure == measure]
-    difference = _difference(own, at_s)
-    if difference is None:
-        difference = _difference([run for run in group if kinds[run.measure] == kinds[measure]], at_s)
-    return difference is None or (difference * math.log(factor) > 0 and abs(difference) >= math.log(LEAST_CHANGE))
+    found = difference(own, at_s)
+    if found is None:
+        found = difference([run for run in group if kinds[run.measure] == kinds[measure]], at_s)
+    return found is None or (found * math.log(factor) > 0 and abs(found) >= math.log(LEAST_CHANGE))
 
 
 def _with_turns_of_phases(
     turns: Sequence[Turns],
     runs: Sequence[Run],
-    kinds: Mapping[str, str],
+    asked: Naming,
     measures: Sequence[Measured],
     settled: set[str],
 ) -> list[Turns]:
@@ -477,16 +289,17 @@ def _with_turns_of_phases(
     ``settled``: the kinds that changed for longer. What several kinds show together is told of them together.
     """
     told: list[Turns] = []
+    kinds = asked.kinds
     every, alone, together = set(kinds.values()), {kinds[cell] for one in turns for cell in one.cells}, set[str]()
-    groups = {ALL: every, _METADATA: every - _DATA, _ALL_DATA: every & _DATA}
-    for what, names in {**groups, **{kind: {kind} for kind in _KINDS if kind in every}}.items():
+    groups = {what: every & names for what, names in SEVERAL.items()}
+    for what, names in {**groups, **{kind: {kind} for kind in KINDS if kind in every}}.items():
         group = [run for run in runs if kinds[run.measure] in names]
         phases = [Visit(run.at_s, run.measure, run.better) for run in group]
         if names & (together | settled) or names <= alone or len(phases) < 2 * SHORTEST_LEVEL:
             continue
         step = median([measured.step for measured in measures if kinds[measured.id] in names])
         found = turns_of(what, group, phases, (), step)
-        if found and all(_of_all(one, group, kinds) for one in found):
+        if found and all(asked.of_all(one, group) for one in found):
             told += found
             together |= names
     return [*(one for one in turns if not {kinds[cell] for cell in one.cells} & together), *told]
@@ -498,8 +311,8 @@ def kind_of(measured: Measured) -> str:
     return next(
         (
             kind
-            for kind in _KINDS
-            if kind in operation and (kind not in _DATA or operation == kind or measured.unit == "B/s")
+            for kind in KINDS
+            if kind in operation and (kind not in DATA or operation == kind or measured.unit == "B/s")
         ),
         "",
     )

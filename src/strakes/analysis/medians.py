@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from strakes.analysis.levels import LEAST_CHANGE, Levels, Shift, kind_of, runs_of
-from strakes.analysis.turns import SHORTEST_LEVEL, Turns, fast_levels
+from strakes.analysis.beside import Shift
+from strakes.analysis.levels import LEAST_CHANGE, Levels, runs_of
+from strakes.analysis.turns import Turns, fast_levels
 from strakes.findings.results import Measured
 from strakes.statistics.interval import median
 
@@ -20,6 +21,8 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
     """
     parts: dict[int, list[float]] = {}
     runs = [seen for seen in measured.observations if seen.purpose == "measure"]
+    if _is_unsure(measured, levels):
+        return ()
     turns = next((turns for turns in levels.turns if measured.id in turns.cells), None)
     # What the pilot met comes before all others, where that was the same work.
     fresh = [shift.fresh for shift in levels.shifts if shift.fresh is not None and measured.id in shift.like_pilot]
@@ -28,14 +31,12 @@ def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[floa
         for seen in runs:
             parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)
     else:
-        since_start = [shift.after_s for shift in levels.shifts if measured.id in shift.cells]
+        since_start = [
+            shift.after_s for shift in levels.shifts if measured.id in shift.cells and measured.id not in shift.unsure
+        ]
         moments = [start_s + moment for moment in (turns and turns.between) or since_start]
         for seen in runs:
             parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
-        if not fresh and not _told_of(measured, levels):
-            parts = {part: values for part, values in parts.items() if len(values) >= SHORTEST_LEVEL}
-            if len(parts) < 2:
-                return ()
     if measured.id not in levels.changed and len(parts) < 2:
         return ()
     medians = [median(parts[part]) for part in sorted(parts)]
@@ -50,19 +51,17 @@ def slow_runs(measured: Measured, factor: float) -> set[float]:
     return {run.at_s for run in runs_of(measured) if run.better - fast < math.log(factor) / 2}
 
 
-def _told_of(measured: Measured, levels: Levels) -> bool:
-    """Whether a change is said of the measure's own kind of work, or of the measure itself."""
-    kind = kind_of(measured)
+def _is_unsure(measured: Measured, levels: Levels) -> bool:
+    """Whether its work was run too seldom to tell if it changed, too."""
     changes: list[Shift | Turns] = [*levels.shifts, *levels.turns]
-    return any(
-        kind in change.what.split(", ") or change.what.startswith("all ") or not kind
-        for change in changes
-        if measured.id in change.cells
-    )
+    of_it = [change for change in changes if measured.id in change.cells]
+    return bool(of_it) and all(measured.id in change.unsure for change in of_it)
 
 
 def by_turns(measure: str, levels: Levels) -> bool:
     """Whether the runs of a measure are on two levels, in any order, so far apart that no median is of both."""
     if measure in levels.changed:
-        return any(measure in turns.cells and turns.between is None for turns in levels.turns)
+        return any(
+            measure in turns.cells and measure not in turns.unsure and turns.between is None for turns in levels.turns
+        )
     return levels.grouped.get(measure, 1.0) <= _ONE_FIGURE

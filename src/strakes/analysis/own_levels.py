@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from strakes.analysis.levels import Levels, Shift, kind_of, levels_error
+from strakes.analysis.beside import Shift
+from strakes.analysis.levels import Levels, kind_of, levels_error
 from strakes.findings.results import Measured, Results
 from strakes.statistics.autoregression import change_of, p_value_of_change
 from strakes.statistics.change_points import relative_scatter

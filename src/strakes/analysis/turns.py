@@ -52,7 +52,8 @@ ALL = "all that was measured"
 class Turns:
     """Two levels of ``what`` that take turns: for a ``share`` of the runs it is ``factor`` times as fast as else.
 
-    ``between``: since and until when, where that was one stretch of time; None where it came and went.
+    ``between``: since and until when, where that was one stretch of time; None where it came and went. ``unsure``:
+    those of the cells whose runs are too few to tell.
     """
 
     what: str
@@ -60,6 +61,7 @@ class Turns:
     share: float
     cells: tuple[str, ...]
     between: tuple[float, float] | None = None
+    unsure: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ def _stretch(times: Sequence[float], is_slow: Sequence[bool]) -> tuple[float, fl
 
 def dip_in(what: str, group: Sequence[Run], series: Sequence[Visit]) -> list[Turns]:
     """Return the one stretch of time in which visits were far slower than all others; nothing where there is none."""
-    is_slow, factor = _far_slower(series)
+    is_slow, factor = far_slower(series)
     between = _stretch([visit.at_s for visit in series], is_slow)
     return [] if between is None else [_slow_for(what, group, factor, is_slow, between)]
 
@@ -179,8 +181,8 @@ def dips_in(what: str, group: Sequence[Run], series: Sequence[Visit], error: flo
     """
     if len(series) < 2 * ENOUGH:
         return []
-    is_slow, factor = _far_slower(series)
-    is_fast, _ = _far_slower([replace(visit, better=-visit.better) for visit in series])
+    is_slow, factor = far_slower(series)
+    is_fast, _ = far_slower([replace(visit, better=-visit.better) for visit in series])
     slow = sum(is_slow)
     if (
         slow < ENOUGH
@@ -192,7 +194,7 @@ def dips_in(what: str, group: Sequence[Run], series: Sequence[Visit], error: flo
     return [_slow_for(what, group, factor, is_slow, None)]
 
 
-def _far_slower(series: Sequence[Visit]) -> tuple[list[bool], float]:
+def far_slower(series: Sequence[Visit]) -> tuple[list[bool], float]:
     """Return which visits are far slower than the usual one, and how fast their middle is beside it."""
     middle = median([visit.better for visit in series])
     scatter = _OF_A_DISTANCE * median([abs(visit.better - middle) for visit in series])

@@ -32,10 +32,10 @@ def print_check(result: Check) -> None:
         places = list(group)
         first = places[0]
         click.echo(f"{click.style(translate(first.severity), fg=_STYLE[first.severity], bold=True)}: {first.rule}")
-        for place in places:
-            say(f"  where: {place.where}")
-        for label, text in (("why:", first.reason), ("next:", first.remedy), ("seen:", first.source)):
-            say(f"  {label:<6} {text}")
+        lines = [("where:", place.where) for place in places]
+        lines += [("why:", first.reason), ("next:", first.remedy), ("source:", first.source)]
+        for label, text in lines:
+            say(f"  {label:<7} {text}")
         say()
     for verdict in result.verdicts:
         told = {
@@ -52,7 +52,7 @@ def print_check(result: Check) -> None:
     numbers = [counted(looked, "rule"), counted(errors, "error"), counted(warnings, "warning"), counted(notes, "note")]
     say(f"{result.where}: {', '.join(numbers)}")
     if result.passed_over:
-        say(f"not checked, because the plan has nothing for them: {', '.join(result.passed_over)}")
+        say(f"rules not checked, because the plan has no files for them: {', '.join(result.passed_over)}")
 
 
 def print_rules() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import stat
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError
@@ -102,12 +103,12 @@ class Setup:
         pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.lstrip().startswith("#"))
         return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
 
-    @property
+    @cached_property
     def sbd(self) -> dict[str, str]:
         """Return the settings of sbd, by name."""
         return self.settings_of("etc/sysconfig/sbd", "etc/default/sbd")
 
-    @property
+    @cached_property
     def lnet(self) -> str:
         """Return what modprobe is told, where LNet is in it."""
         return self.modules if re.search(r"\b(lnet|lustre|ko2iblnd)\b", self.modules) else ""
@@ -119,12 +120,12 @@ class Setup:
         lines = re.findall(r"(?m)^[^#\n]*\blctl\s+(?:set|conf)_param\s+([^#\n]*)", scripts)
         return re.sub(r"(?<![\w.])(?=timeout=)", "sys.", "\n".join(lines))
 
-    @property
+    @cached_property
     def modules(self) -> str:
         """Return what modprobe is told about all modules."""
         return "\n".join(text for name, text in self.texts.items() if name.startswith("etc/modprobe.d/"))
 
-    @property
+    @cached_property
     def sysctl(self) -> dict[str, str]:
         """Return the settings of the kernel by their names with dots; the last file that has one wins."""
         found = dict[str, str]()
@@ -133,7 +134,7 @@ class Setup:
                 found |= {key.lstrip("-").replace("/", "."): value for key, value in self.settings_of(name).items()}
         return found
 
-    @property
+    @cached_property
     def units(self) -> dict[str, str]:
         """Return the units of systemd that are enabled or changed on the node, by their path in /etc/systemd/system."""
         head = "etc/systemd/system/"
@@ -145,7 +146,7 @@ class Setup:
         named = [node.get("name") for node in self.corosync.one("nodelist").all("node")] if self.corosync else []
         return tuple(dict.fromkeys(name for name in (*(self.cib.nodes if self.cib else ()), *named) if name))
 
-    @property
+    @cached_property
     def parts(self) -> frozenset[str]:
         """Return the names of the parts that exist."""
         there = {

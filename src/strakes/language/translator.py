@@ -105,7 +105,13 @@ class Template:
         framed |= len(_PLACE.sub("", self.message)) >= _FRAME_OF_SEVERAL and self.message.count("{") > _SEVERAL
         return self.letters >= _STRONG or framed
 
-    @property
+    @cached_property
+    def ends(self) -> tuple[str, str]:
+        """What every text made of it begins and ends with."""
+        first, *_, last = _PLACE.split(self.message)
+        return first, last
+
+    @cached_property
     def rank(self) -> tuple[int, int, int, str]:
         """Its place among templates that a text may be made of: the most words, then the most places first."""
         return -self.letters, -len(_PLACE.findall(self.message)), -len(self.message), self.message
@@ -121,10 +127,11 @@ class Template:
         """What a text made of it looks like: with short values first, and with long ones first."""
         parts = [re.escape(part) for part in _PLACE.split(self.message)[::2]]
         # Of two values side by side the first is not empty, and the second begins with a mark if it can, else a word.
-        return tuple(
-            re.compile(value.join(parts).replace(f"{value}(", f"{value.replace('*', '+')}{apart}("), re.DOTALL)
+        texts = (
+            value.join(parts).replace(f"{value}(", f"{value.replace('*', '+')}{apart}(")
             for value, apart in (("(.*?)", _AT_MARK), ("(.*?)", _AT_WORD), ("(.*)", _AT_WORD))
         )
+        return tuple(re.compile(text, re.DOTALL) for text in dict.fromkeys(texts))
 
     def may_have(self, values: tuple[str, ...]) -> bool:
         """Say whether the values may be some: none ends before what it lists, and no number of things is a sentence."""
@@ -238,7 +245,12 @@ class Translator:
         it is not known, or a value has sentences.
         """
         words = {"", *_WORD.findall(text)}
-        candidates = [template for word in words for template in self._by_word.get(word, ())]
+        candidates = [
+            template
+            for word in words
+            for template in self._by_word.get(word, ())
+            if text.startswith(template.ends[0]) and text.endswith(template.ends[1])
+        ]
         # A command or a path is no sentence by chance.
         if _COMMAND.match(text):
             program = text.partition(" ")[0]

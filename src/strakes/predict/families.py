@@ -42,7 +42,6 @@ class Family(Protocol):
     """``means``, ``deviations``: of the parameters, normally distributed and independent (d)."""
 
     name: str
-    knows_parts: bool
     means: Array
     deviations: Array
 
@@ -71,8 +70,6 @@ class _Parts:
     ``dearer``: whether it does. Where nothing shows that it does, the family without that parameter explains as much
     with less, and counts more.
     """
-
-    knows_parts = True
 
     def __init__(self, name: str, bends: Sequence[tuple[float, float]], *, dearer: bool) -> None:
         self.name = "dearer-" + name if dearer else name
@@ -156,7 +153,6 @@ class Power:
     """A power law in clients, ranks of each, metadata targets, data targets and files."""
 
     name = "power law"
-    knows_parts = False
 
     def __init__(self, typical: Typical) -> None:
         exponents = (typical.clients, typical.ranks_each, typical.mdts, typical.osts, typical.files)
@@ -187,7 +183,6 @@ class Waiting:
     """A time with a fixed part and one that grows with what there is to do: clients to come back, files to walk."""
 
     name = "time"
-    knows_parts = False
     # log10 of the fixed part by what one client or file adds; the power with which these add up.
     means = np.array([0.5, 1.0])
     deviations = np.array([1.2, 0.12])

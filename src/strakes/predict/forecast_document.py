@@ -17,7 +17,7 @@ from strakes.version import __version__
 
 SCHEMA = 1
 # Counts up with every change that makes other forecasts of the same runs.
-MODEL = 4
+MODEL = 5
 
 
 def forecast_document(
@@ -56,7 +56,7 @@ def _figure(each: FigureForecast) -> dict[str, Any]:
             for level in each.figure.levels
         ],
         "scale": asdict(each.scale),
-        "forecast": _interval(each.forecast) if each.forecast else None,
+        "forecast": {**_interval(each.forecast), "measurement": each.forecast.measurement} if each.forecast else None,
         "unknown_because": each.why,
         "saturates": _saturates(each.forecast),
         "would_help": [{"what": addition.what, **_interval(addition.gain)} for addition in each.help],

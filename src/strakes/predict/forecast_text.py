@@ -80,7 +80,9 @@ def say_forecast(forecast: Forecast, unit: str) -> str:
 def say_scarce(forecast: Forecast) -> str:
     """Return what saturates first, and how sure that is."""
     if forecast.likely is None:
-        return "What saturates first is not known."
+        return (
+            "What saturates first is not known. Limits of parts without a counter may show it: give them with --system."
+        )
     parts, probability = forecast.likely
     names = " or ".join(PART_NAMES[part] for part in parts)
     which = (

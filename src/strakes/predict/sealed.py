@@ -21,7 +21,10 @@ _DIRECTORY = "forecasts"
 
 @dataclass(frozen=True)
 class Score:
-    """One figure of a sealed forecast beside what was measured later, in the figure's unit."""
+    """One figure of a sealed forecast beside what was measured later, in the figure's unit.
+
+    ``low``, ``high``: the interval for a measurement.
+    """
 
     figure: str
     unit: str
@@ -93,7 +96,9 @@ def score(document: Mapping[str, Any], figures: Sequence[FigureLevels]) -> list[
         key = entry["figure"], entry["unit"], Scale(**entry["scale"])
         if entry["forecast"] is not None and key in measured:
             forecast = entry["forecast"]
-            scores.append(Score(key[0], key[1], forecast["median"], forecast["low"], forecast["high"], measured[key]))
+            # Before model 5 the one interval was that for a measurement.
+            low, high = forecast.get("measurement") or (forecast["low"], forecast["high"])
+            scores.append(Score(key[0], key[1], forecast["median"], low, high, measured[key]))
     if not scores:
         asked = sorted({_spoken(entry["scale"]) for entry in document["figures"] if entry["forecast"] is not None})
         raise BadInputError(

@@ -61,7 +61,8 @@ def render_summary(
     width = max(FEWEST_COLUMNS, min(width, MOST_COLUMNS))
     if colour is None:
         here = Console()
-        colour = here.is_terminal and not here.no_color
+        # A terminal may know no colours (TERM=dumb).
+        colour = here.color_system is not None and not here.no_color
     console = Console(
         file=StringIO(),
         width=width,

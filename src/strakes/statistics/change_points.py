@@ -3,6 +3,11 @@
 Ranks, so that neither outliers nor the unit matter: the place where the runs before and after differ most in rank sum
 (Pettitt, Appl. Statist. 28 (1979) 126, standardised for the lengths of both sides), judged against random orders of the
 same runs, and again within each part.
+
+Random orders are like the real one only where runs scatter alike at all times. So of several groups of runs a change
+must stand against random signs, too, which hold whatever each run's scatter is, as long as it is as often above the
+middle as below. Few runs on one side never do that, however far they are: of them their own scatter tells (Welch,
+Biometrika 34 (1947) 28), or that no storm of scatter reaches as far.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from strakes.statistics.autoregression import p_value_of_change
@@ -35,6 +41,8 @@ FARTHEST = 4.0
 # of a clock that steps.
 AT_A_TIME = 21
 MOST_UNLIKE = 10.0
+# The place of a change is where it looks greatest, which a test of two sides has to allow for.
+SOUGHT = 4.0
 
 
 @dataclass(frozen=True)
@@ -178,9 +186,76 @@ class _Scan:
         if p_value > error:
             return []
         split = place + self.shortest
+        if len(members) > 1 and not self._stands(series, ranks, members, split, contrasts[place], error):
+            return []
         before = self.steps(series[:split], groups[:split], error / 2, offset)
         after = self.steps(series[split:], groups[split:], error / 2, offset + split)
         return [*before, (offset + split, p_value), *after]
+
+    def _stands(
+        self,
+        series: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        members: Sequence[NDArray[np.intp]],
+        split: int,
+        contrast: float,
+        error: float,
+    ) -> bool:
+        """Whether the level differs on both sides, however unlike they scatter."""
+        off = _off(series, members)
+        if _p_value_of_unlike(off[:split], off[split:], self.scale) <= error / SOUGHT or _beyond_storms(
+            off[:split], off[split:], error
+        ):
+            return True
+        beaten = 0
+        for signed in _random_signs(scores, members, self.orders, self.generator):
+            beaten += int((_contrasts(signed, self.shortest).max(axis=1) >= contrast - 1e-9).sum())
+            if 1 + beaten > error * (1 + self.orders):
+                return False
+        return True
+
+
+def _off(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """Return how far each run is from the middle of its group."""
+    import numpy as np
+
+    off = np.zeros(len(series))
+    for places in members:
+        off[places] = series[places] - np.median(series[places])
+    return off
+
+
+def _p_value_of_unlike(early: NDArray[np.float64], late: NDArray[np.float64], scale: float) -> float:
+    """Return the chance of such a difference of means where both sides scatter as each shows, by Welch's t.
+
+    Its tail is the normal one of Wallace, Ann. Math. Statist. 30 (1959) 1124, which is a little too large.
+
+    >>> import numpy as np
+    >>> wild, calm = np.array([-1.0, 0.2, 0.9, -0.8]), np.array([0.01, -0.01, 0.0] * 20)
+    >>> round(_p_value_of_unlike(wild, calm, 1.0), 2), _p_value_of_unlike(calm[:4] - 0.5, calm, 1.0) < 0.001
+    (0.72, True)
+    """
+    shares = [float(side.var(ddof=1)) / len(side) for side in (early, late)]
+    difference = abs(float(early.mean() - late.mean()))
+    if sum(shares) <= 0:
+        return 0.0 if difference > 0 else 1.0
+    t_squared = scale**2 * difference**2 / sum(shares)
+    freedom = sum(shares) ** 2 / sum(
+        share**2 / (len(side) - 1) for share, side in zip(shares, (early, late), strict=True)
+    )
+    normal = (8 * freedom + 1) / (8 * freedom + 3) * math.sqrt(freedom * math.log1p(t_squared / freedom))
+    return math.erfc(normal / math.sqrt(2))
+
+
+def _beyond_storms(early: NDArray[np.float64], late: NDArray[np.float64], error: float) -> bool:
+    """Whether the mean of the side with fewer runs is farther off than scatter much above the other side's takes it."""
+    import numpy as np
+
+    few, many = sorted((early, late), key=len)
+    usual = np.median(many)
+    scatter = 1.4826 * float(np.median(np.abs(many - usual)))
+    farthest = NormalDist().inv_cdf(1 - error / 2) * MOST_UNLIKE * scatter / math.sqrt(len(few))
+    return scatter > 0 and abs(float(few.mean() - usual)) > farthest
 
 
 def _scores(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
@@ -194,9 +269,7 @@ def _scores(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) ->
 
     if len(members) == 1:
         return centred_ranks(series)
-    off = np.zeros(len(series))
-    for places in members:
-        off[places] = series[places] - np.median(series[places])
+    off = _off(series, members)
     spread = 1.4826 * float(np.median(np.abs(off)))
     scores = (
         np.clip(off / (spread * relative_scatter(off, members)), -FARTHEST, FARTHEST) if spread > 0 else np.sign(off)
@@ -256,4 +329,22 @@ def _random_orders(
         for places in members:
             orders[:, places] = generator.permuted(np.tile(ranks[places], (rows, 1)), axis=1)
         yield orders
+        done, rows = done + rows, number
+
+
+def _random_signs(
+    scores: NDArray[np.float64], members: Sequence[NDArray[np.intp]], number: int, generator: np.random.Generator
+) -> Iterator[NDArray[np.float64]]:
+    """Yield so many of them in parts: each run as far from the middle of its group as it is, to either side."""
+    # What is left of runs beside the mean of their group is smaller than they are.
+    whole = scores.copy()
+    for places in members:
+        whole[places] *= math.sqrt(len(places) / max(1, len(places) - 1))
+    done, rows = 0, FIRST_ORDERS
+    while done < number:
+        rows = min(rows, number - done, max(1, VALUES_AT_ONCE // len(scores)))
+        signed = whole * generator.choice((-1.0, 1.0), size=(rows, len(scores)))
+        for places in members:
+            signed[:, places] -= signed[:, places].mean(axis=1, keepdims=True)
+        yield signed
         done, rows = done + rows, number

@@ -36,6 +36,8 @@ _MOST_RUNS = 60
 # A habit of applications that costs less than a tenth is served well.
 NO_COST = (0.9, math.inf)
 
+# Ranks that have less than so many times as much data as others have as much.
+_AS_MUCH = 1.1
 
 # What is measured of the two phases of ``write_and_read``.
 WRITE_AND_READ = tuple(Measure(operation, "bytes_per_s", {"operation": operation}) for operation in ("write", "read"))
@@ -261,6 +263,29 @@ def find_saturation(measured: Sequence[Measured], factor: str, confidence: float
     return saturation(levels, confidence, SATURATED, correlation, step) if len(levels) >= 2 else None
 
 
+def data_of_rank(cell: Measured) -> float:
+    """Return how many bytes each rank moves in a run of the cell, at the median; 0 where none does."""
+    moved = [seen.sample.bytes / len(seen.sample.ranks) for seen in cell.observations if seen.sample.ranks]
+    return median(moved) if moved else 0.0
+
+
+def _with_more_data(cell: Measured, other: Measured, factor: str) -> str:
+    """Return how many times as much data each rank has than with another number of ranks; empty where that is alike.
+
+    Where all ranks share one amount, their number comes with that, and nobody can tell which of the two matters.
+    """
+    own, of_other = data_of_rank(cell), data_of_rank(other)
+    if factor != "ranks" or min(own, of_other) <= 0 or 1 / _AS_MUCH < own / of_other < _AS_MUCH:
+        return ""
+    return f"{own / of_other:.3g} times as much data as with {level_text(factor, other.settings[factor])}"
+
+
+def _comes_with(cell: Measured, other: Measured, factor: str) -> str:
+    """Return a sentence on what else differs between two numbers of ranks; empty where nothing does."""
+    more = _with_more_data(cell, other, factor)
+    return f" Each rank then has {more}, which may be the reason." if more else ""
+
+
 def saturation_finding(
     finding_id: str, noun: str, measured: Sequence[Measured], factor: str, results: Results
 ) -> list[Finding]:
@@ -295,6 +320,7 @@ def saturation_finding(
         text = (
             f"{_upper(noun)} still grow at the largest setting measured, {level}: {times}, the setting hardest to beat."
         )
+        text += _comes_with(chosen, hardest, factor)
         claims = tuple(Claim(chosen.id, cell.id, 1.0) for cell in others)
         return [Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)]
     claims = tuple(Claim(chosen.id, cell.id, SATURATED) for cell in others)
@@ -313,7 +339,8 @@ def saturation_finding(
         text += f"[{gain.low:.2f} - {gain.high:.2f}] times those at {level_text(factor, below.settings[factor])}"
     else:
         text += "; whether less does is not known"
-    return [Finding(finding_id, study, f"{text}.", "measured", evidence, interval, claims=claims)]
+    text = f"{text}.{_comes_with(chosen, hardest, factor)}"
+    return [Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)]
 
 
 def _partly_known(
@@ -330,14 +357,17 @@ def _partly_known(
             f"{_upper(noun)} need more than {little}: {much} give {gain.median:.2f} times as much. What suffices is "
             "not known."
         )
+        text += _comes_with(better, worse, factor)
         interval = interval_of(gain.interval, f"ratio of {much} to {little}")
         claims = tuple(Claim(better.id, cell.id, 1.0) for x, cell in by_level.items() if x <= saturation.too_little_x)
         return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
     if saturation.rival_x is None or ratio is None or not ratio.interval or ratio.interval.low < NEARLY_ALIKE[0]:
         return None
     smallest, low = by_level[min(by_level)], ratio.interval.low
-    least, rival = (level_text(factor, cell.settings[factor]) for cell in (smallest, by_level[saturation.rival_x]))
+    hardest = by_level[saturation.rival_x]
+    least, rival = (level_text(factor, cell.settings[factor]) for cell in (smallest, hardest))
     text = f"{_upper(noun)}: {least} reach at least {low:.0%} of the rate of any other setting measured."
+    text += _comes_with(smallest, hardest, factor)
     interval = interval_of(ratio.interval, f"ratio to {rival}")
     claims = tuple(Claim(smallest.id, cell.id, low) for cell in by_level.values() if cell is not smallest)
     return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
@@ -370,6 +400,8 @@ def saturation_advice(
             f"it need not be larger: {noun} reach {SATURATED:.0%} of those at any other at the smallest setting "
             "measured"
         )
+    if more := _with_more_data(chosen, below or rival, factor):
+        reason = f"{reason}; each rank then has {more}, which may be the reason"
     value = _value_text(factor, chosen.settings[factor])
     return [
         Advice(

@@ -61,11 +61,18 @@ def cause_of(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = 
     return ""
 
 
-def _is_worse(times: Numbers, values: Numbers, change: ShiftedLevel, least: float) -> bool:
+def around(times: Numbers, values: Numbers, change: ShiftedLevel) -> tuple[Numbers, Numbers] | None:
+    """Return what a column was in the two months before a change and from it to its telling; None: too little."""
     before = values[(times >= times[change.since] - _BEFORE_S) & (times < times[change.since])]
     after = values[change.since : change.told + 1]
     before, after = before[np.isfinite(before)], after[np.isfinite(after)]
-    if len(before) < _FEWEST_BEFORE or len(after) < _FEWEST_AFTER:
+    return None if len(before) < _FEWEST_BEFORE or len(after) < _FEWEST_AFTER else (before, after)
+
+
+def _is_worse(times: Numbers, values: Numbers, change: ShiftedLevel, least: float) -> bool:
+    known = around(times, values, change)
+    if known is None:
         return False
+    before, after = known
     level = float(np.median(after))
     return level > least and level > float(np.percentile(before, _PERCENTILE))

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappush, heapreplace
+from itertools import pairwise
 from statistics import median
 
 from strakes.watch.values import WatchEvent
@@ -23,6 +24,10 @@ _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
 _WINDOWS = 2
 _USUAL_FROM, _KEPT = 4, 240
+# A load that was out of the ordinary for so many windows is what is usual now.
+_NEW_USUAL = 120
+# Two readings of a source further apart say nothing of what was between them.
+_LONGEST_S = 20 * WINDOW_S
 # Of what a job did, so much is forgotten with each window of a minute and a half.
 _FORGET = math.exp(-WINDOW_S / 3600)
 
@@ -82,21 +87,29 @@ class _Heavy:
     quiet: int = 0
 
 
-class HeavyJobs:
-    """Of one unit: operations or bytes. ``counts`` are those of all jobs, as servers keep them.
+@dataclass
+class _Apart:
+    """What a job did while it was told, and for how long."""
 
-    ``who`` comes before a name in sentences.
-    """
+    weight: float = 0.0
+    seconds: float = 0.0
+
+
+class HeavyJobs:
+    """Of one unit: operations or bytes. ``who`` comes before a name in sentences."""
 
     def __init__(self, unit: str, who: str = "job ") -> None:
         self._unit, self._who = unit, who
-        self._before: dict[str, float] = {}
+        self._before: dict[str, tuple[float, Mapping[str, Mapping[str, float]]]] = {}
+        self._grown: dict[str, float] = {}
         self._from_s: float | None = None
+        self._unusual = 0
         self._usual: deque[float] = deque(maxlen=_KEPT)
         self._seconds = 0.0
         self._counted = SpaceSaving()
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, _Heavy] = {}
+        self._apart: dict[str, _Apart] = {}
 
     @property
     def top(self) -> list[tuple[str, float, float]]:
@@ -104,44 +117,72 @@ class HeavyJobs:
         total = sum(weight for _, weight, _ in self._counted.top(COUNTERS)) or 1.0
         return [(job, weight / total, error / total) for job, weight, error in self._counted.top()]
 
-    def add(self, time_s: float, counts: Mapping[str, float]) -> list[WatchEvent]:
-        """Take in counters; return whose load begins and ends to be out of the ordinary."""
-        if self._from_s is None or not 0 <= time_s - self._from_s <= 20 * WINDOW_S:
-            self._from_s, self._before = time_s, dict(counts)
+    def add(self, source: str, time_s: float, counts: Mapping[str, Mapping[str, float]]) -> list[WatchEvent]:
+        """Take in counters of a source (target -> job -> count); return whose load begins and ends to be unusual."""
+        before_s, before = self._before.get(source, (time_s, {}))
+        self._before[source] = (time_s, counts)
+        if self._from_s is None or not 0 <= time_s - self._from_s <= _LONGEST_S:
+            self._from_s, self._grown = time_s, {}
             return []
+        if 0 <= time_s - before_s <= _LONGEST_S:
+            # A target that begins anew, or was not read before, must not make old counts of its jobs new ones.
+            for target in counts.keys() & before.keys():
+                earlier = before[target]
+                for job, count in counts[target].items():
+                    if more := grown(earlier.get(job, 0.0), count):
+                        self._grown[job] = self._grown.get(job, 0.0) + more
         seconds = time_s - self._from_s
         if seconds < WINDOW_S:
             return []
         began_s = self._from_s
-        rates = {job: grown(self._before.get(job, 0.0), count) / seconds for job, count in counts.items()}
-        self._from_s, self._before = time_s, dict(counts)
+        rates = {job: more / seconds for job, more in self._grown.items()}
+        self._from_s, self._grown = time_s, {}
         events = self._judge(began_s, time_s, rates)
+        self._count(rates, seconds)
+        return events
+
+    def _count(self, rates: Mapping[str, float], seconds: float) -> None:
         self._counted.forget(_FORGET)
         self._seconds = self._seconds * _FORGET + seconds
         for job, rate in rates.items():
-            if rate > 0:
-                self._counted.add(job, rate * seconds)
-        return events
+            self._counted.add(job, rate * seconds)
+        for job, apart in list(self._apart.items()):
+            apart.weight, apart.seconds = apart.weight * _FORGET, apart.seconds * _FORGET
+            if apart.seconds < 1:
+                del self._apart[job]
+        for job in self._told:
+            apart = self._apart.setdefault(job, _Apart())
+            apart.weight += rates.get(job, 0.0) * seconds
+            apart.seconds += seconds
+
+    def _own(self, job: str) -> float:
+        """Return how much a job usually does a second: without what was told, unless that is most of the time."""
+        if not self._seconds:
+            return 0.0
+        apart = self._apart.get(job, _Apart())
+        unusual = apart.weight if apart.seconds < self._seconds / 2 else 0.0
+        return max(0.0, self._counted.surely(job) - unusual) / self._seconds
 
     def _judge(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         total = sum(rates.values())
         usual = median(self._usual) if len(self._usual) >= _USUAL_FROM else math.inf
         events = self._ended(began_s, rates)
-        risen = total > _LOAD_TIMES * max(usual, 1e-9) and total > max(self._usual, default=0.0)
-        if not risen or usual == math.inf:
+        risen = total > _LOAD_TIMES * max(usual, 1e-9) and total > max(self._usual, default=0.0) and usual < math.inf
+        ordinary = not risen and not self._told
+        self._unusual = 0 if ordinary else self._unusual + 1
+        if ordinary or self._unusual > _NEW_USUAL:
+            self._usual.append(total)
+        if not risen:
             self._rises.clear()
-            if not self._told:
-                self._usual.append(total)
             return events
         rise = total - usual
         for job in list(self._rises):
             if rates.get(job, 0.0) < _SHARE * rise:
                 del self._rises[job]
         for job, rate in rates.items():
-            own = self._counted.surely(job) / self._seconds if self._seconds else 0.0
-            if job in self._told or (job not in self._rises and (rate < _SHARE * rise or rate < _OWN_TIMES * own)):
+            if job in self._told or rate < _SHARE * rise:
                 continue
-            if rate >= _SHARE * rise:
+            if job in self._rises or rate >= _OWN_TIMES * self._own(job):
                 run = self._rises.setdefault(job, [])
                 run.append((began_s, rate, total))
                 if len(run) >= _WINDOWS:
@@ -167,6 +208,11 @@ class HeavyJobs:
         )
         del self._rises[job]
         self._told[job] = _Heavy(event)
+        # The last window is counted with those that follow.
+        apart = self._apart.setdefault(job, _Apart())
+        for (began_s, rate, _), (until_s, *_) in pairwise(run):
+            apart.weight += rate * (until_s - began_s)
+            apart.seconds += until_s - began_s
         return event
 
     def _ended(self, began_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:

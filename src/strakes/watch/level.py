@@ -3,7 +3,8 @@
 The last values are scored within the values before them, by ranks and by spreads, and summed over windows of 4 to 64.
 Each sum has a law of what chance makes of it; the one that stands out most is held against the bound that calibration
 gives for the wanted rate.
-After a change the series is watched for its end; when it stays, its new level is learned.
+After a change the series is watched for its end; when it stays, its new level is learned. A change that is back soon
+after it was over is the same one.
 """
 
 from __future__ import annotations
@@ -63,10 +64,20 @@ class LevelEnd:
 
 
 @dataclass(frozen=True)
+class LevelReturns:
+    """The change that was told last, and was over, is back since ``began_s``: it is no second one."""
+
+    began_s: float
+
+
+@dataclass(frozen=True)
 class LevelStays:
     """The change that was told last has been confirmed, at ``confirmed_s``, by values that came after it was told."""
 
     confirmed_s: float
+
+
+LevelNews = LevelChange | LevelReturns | LevelStays | LevelEnd
 
 
 class LevelDetector:
@@ -83,6 +94,7 @@ class LevelDetector:
         self._calibrated_at = 0
         self._new = 0
         self._changed: _Changed | None = None
+        self._over: _Over | None = None
         self._told_at: deque[float] = deque(maxlen=16)
         # When regimes of the past began, whose levels are those of the last one by now.
         self._begins_s: list[float] = []
@@ -93,7 +105,7 @@ class LevelDetector:
         """Tell whether nothing can be said yet."""
         return len(self._past) < LEARN
 
-    def add(self, time_s: float, value: float) -> LevelChange | LevelStays | LevelEnd | None:
+    def add(self, time_s: float, value: float) -> LevelNews | None:
         """Take in a value; return what it shows. One that is not finite (on a log scale: above zero) is left out."""
         if not math.isfinite(value) or (self._scale == "log" and value <= 0):
             return None
@@ -107,6 +119,8 @@ class LevelDetector:
         self._recent.append((time_s, rest))
         if len(self._recent) > LONGEST:
             self._learn(*self._recent.popleft())
+        if self._over is not None:
+            self._over.values += 1
         return self._test()
 
     def _learn(self, time_s: float, rest: float) -> None:
@@ -118,7 +132,7 @@ class LevelDetector:
     def _level(self) -> float:
         return float(np.median([rest for _, rest in self._past]))
 
-    def _test(self) -> LevelChange | None:
+    def _test(self) -> LevelChange | LevelReturns | None:
         calibration = self._calibrated()
         past = np.array([rest for _, rest in self._past])
         recent = np.array([rest for _, rest in self._recent])
@@ -134,10 +148,10 @@ class LevelDetector:
             return None
         return self._told(past, recent, reach[int(standings.max(axis=0).argmax())], calibration.quiet(most))
 
-    def _told(self, past: Numbers, recent: Numbers, window: int, sure: float) -> LevelChange | None:
+    def _told(self, past: Numbers, recent: Numbers, window: int, sure: float) -> LevelChange | LevelReturns | None:
         before = float(np.median(past))
         spread = max(1.4826 * float(np.median(np.abs(past - before))), 1e-9)
-        since = _beginning(recent, before, spread, window)
+        since = _beginning(past, recent, before, spread, window)
         after = float(np.median(recent[since:]))
         if abs(self._as_ratio(after - before) - 1) < self._least:
             return None
@@ -161,6 +175,9 @@ class LevelDetector:
         for entry in list(self._recent)[:since]:
             self._past.append(entry)
         self._recent.clear()
+        if self._over is not None and self._over.is_same(float(low), float(high), len(self._changed.values)):
+            return LevelReturns(change.began_s)
+        self._over = _Over(float(low), float(high))
         return change
 
     def _after_change(self, time_s: float, rest: float) -> LevelEnd | LevelStays | None:
@@ -169,6 +186,8 @@ class LevelDetector:
         stayed = changed.stays
         if changed.add(time_s, rest):
             self._changed = None
+            assert self._over is not None
+            self._over.values = changed.over_for
             return LevelEnd(changed.over_since)
         if len(changed.values) >= _LEARN_AGAIN:
             # What was learned of chance holds for the new level, too.
@@ -177,7 +196,7 @@ class LevelDetector:
             self._past = deque([*earlier, *changed.values], maxlen=_LONGEST_PAST)
             self._told_at.append(time_s)
             self._begins_s.append(changed.values[0][0])
-            self._calibration, self._changed = None, None
+            self._calibration, self._changed, self._over = None, None, None
         return LevelStays(time_s) if changed.stays and not stayed else None
 
     def _calibrated(self) -> Calibration:
@@ -214,6 +233,22 @@ class LevelDetector:
         return math.exp(level) if self._scale == "log" else level
 
 
+@dataclass
+class _Over:
+    """The change that was told last, by the interval of its size, and how many values came since it was over."""
+
+    low: float
+    high: float
+    values: int = 0
+
+    def is_same(self, low: float, high: float, lasted: int) -> bool:
+        """Tell whether a change between ``low`` and ``high`` that began ``lasted`` values ago is this one again.
+
+        It is as large, and the old level was not back for good: where that is for less than a regime, it is an episode.
+        """
+        return low <= self.high and high >= self.low and self.values - lasted < SHORTEST_REGIME
+
+
 class _Changed:
     """A change that was told, until it is over or is the new level."""
 
@@ -222,6 +257,7 @@ class _Changed:
     ) -> None:
         self.values = values
         self.over_since = 0.0
+        self.over_for = 0
         self._before, self._after, self._spread, self._length = before, after, spread, length
         self._evidence = self._lasting = 0.0
 
@@ -235,7 +271,10 @@ class _Changed:
         return float(np.median([rest for _, rest in self.values]))
 
     def add(self, time_s: float, rest: float) -> bool:
-        """Sum up the evidence that the old level is back (Page); no value weighs more than two spreads."""
+        """Sum up the evidence that the old level is back (Page); no value weighs more than two spreads.
+
+        Fewer values at the old level than a change is told from end none.
+        """
         self.values.append((time_s, rest))
         size = self._after - self._before
         middle = (self._before + self._after) / 2
@@ -245,10 +284,11 @@ class _Changed:
             * min(abs(size) / self._spread, 2.0)
         )
         if self._evidence <= 0:
-            self._evidence, self.over_since = 0.0, time_s
+            self._evidence, self.over_since, self.over_for = 0.0, time_s, 0
+        self.over_for += step > 0
         self._evidence += step / self._length
         self._lasting -= step / self._length
-        return self._evidence > _OVER
+        return self._evidence > _OVER and self.over_for >= WINDOWS[0]
 
 
 def _fewest(times: Numbers) -> int:
@@ -256,12 +296,20 @@ def _fewest(times: Numbers) -> int:
     return max(SHORTEST_REGIME, math.ceil(_WEEK_S / max(float(np.median(np.diff(times))), 1e-9)))
 
 
-def _beginning(recent: Numbers, before: float, spread: float, window: int) -> int:
-    """Return where the change best begins (least squares), at most half a window from where the window says."""
+def _beginning(past: Numbers, recent: Numbers, before: float, spread: float, window: int) -> int:
+    """Return where two levels fit the last values best (least squares), at most half a window before the window says.
+
+    The level before the change is that of the values just before it: one that was learned from all of the past and has
+    drifted since would date the change too early.
+    """
     count = len(recent)
-    first, last = max(0, count - window - window // 2), min(count - 2, count - window + window // 2)
-    sums = np.cumsum(np.clip((recent - before) / spread, -_TAME, _TAME)[::-1])[::-1]
-    return max(range(first, last + 1), key=lambda start: float(sums[start] ** 2 / (count - start)))
+    off = np.clip((np.concatenate([past[-LONGEST:], recent]) - before) / spread, -_TAME, _TAME)
+    after = np.cumsum(off[::-1])[::-1][-count:]
+    lasting = count - np.arange(count)
+    lasted = len(off) - lasting
+    gains = lasted * lasting / len(off) * ((off.sum() - after) / lasted - after / lasting) ** 2
+    first = max(0, count - window - window // 2)
+    return first + int(np.argmax(gains[first : count - 1]))
 
 
 class LearnedTooLittle(Exception):

@@ -12,7 +12,7 @@ from strakes.targets.lustre.output import NotUnderstoodError
 from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.state_history import parse_states
 from strakes.targets.lustre.stats import Stats, parse_stats
-from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, OfKind, Work
 
 SERVER_PARAMETERS = (
     "mdt.*.md_stats",
@@ -73,8 +73,8 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
     """Return the reading in parameters and in lines of /proc/diskstats (name -> its numbers)."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
-    jobs: dict[str, float] = {}
-    job_bytes: dict[str, float] = {}
+    jobs: dict[str, dict[str, float]] = {}
+    job_bytes: dict[str, dict[str, float]] = {}
     recovering = set()
     waits: list[Interruption] = []
     missing = []
@@ -88,7 +88,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 group = METADATA_TARGETS if kind == "mdt" else DATA_TARGETS
                 work.setdefault(group, {})[target] = _work(stats)
             elif last == "job_stats":
-                _add_jobs(text, jobs, job_bytes)
+                jobs[target], job_bytes[target] = _jobs(text)
             elif last == "recovery_status" and not parse_recovery(text).serving:
                 recovering.add(target)
             elif last == "state":
@@ -132,10 +132,18 @@ def _work(stats: Stats) -> Work:
     timed = [counter for counter in stats.counters.values() if counter.unit in _TIMED and counter.total is not None]
     requests = sum(counter.samples for counter in timed)
     busy = sum((counter.total or 0) for counter in timed) / 1e6
-    return Work(float(requests), busy, float(stats.total("write_bytes")))
+    kinds = {
+        name: OfKind(float(counter.samples), (counter.total or 0) / 1e6, (counter.squares or 0) / 1e12)
+        for name, counter in stats.counters.items()
+        if counter in timed
+    }
+    return Work(float(requests), busy, float(stats.total("write_bytes")), kinds)
 
 
-def _add_jobs(text: str, jobs: dict[str, float], job_bytes: dict[str, float]) -> None:
+def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the operations and the bytes of each job."""
+    jobs: dict[str, float] = {}
+    job_bytes: dict[str, float] = {}
     job = ""
     for line in text.splitlines():
         if match := _JOB.match(line):
@@ -145,6 +153,7 @@ def _add_jobs(text: str, jobs: dict[str, float], job_bytes: dict[str, float]) ->
                 job_bytes[job] = job_bytes.get(job, 0.0) + float(match[4] or 0)
             else:
                 jobs[job] = jobs.get(job, 0.0) + float(match[2])
+    return jobs, job_bytes
 
 
 def _shares(params: Params, what: str) -> dict[str, float]:

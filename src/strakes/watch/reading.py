@@ -9,30 +9,60 @@ from strakes.targets.description import Interruption
 
 
 @dataclass(frozen=True)
+class OfKind:
+    """Requests of one kind: how many, seconds spent on them, and the sum of the squares of these (0: not told)."""
+
+    requests: float
+    busy_s: float
+    squares_s2: float = 0.0
+
+    def since(self, earlier: OfKind) -> OfKind:
+        """Return what was added."""
+        return OfKind(
+            self.requests - earlier.requests,
+            max(0.0, self.busy_s - earlier.busy_s),
+            max(0.0, self.squares_s2 - earlier.squares_s2),
+        )
+
+    @property
+    def variance_s2(self) -> float:
+        """Return by how much ``busy_s`` would vary if as many requests were drawn again."""
+        mean_s = self.busy_s / self.requests
+        if self.requests < 2:
+            return self.squares_s2
+        return max(0.0, self.squares_s2 - self.requests * mean_s**2) * self.requests / (self.requests - 1)
+
+
+@dataclass(frozen=True)
 class Work:
-    """What one target or disk has done since it counts: requests, seconds spent on them, bytes written."""
+    """What one target or disk has done since it counts: requests, seconds spent on them, bytes written.
+
+    ``kinds``: the requests of each kind, where that is told.
+    """
 
     requests: float
     busy_s: float
     written: float = 0.0
+    kinds: Mapping[str, OfKind] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class CounterReading:
     """Everything is as it stands at ``time_s``; counters only grow, until they begin anew.
 
-    ``work``: group of equals -> member -> work. ``jobs`` and ``job_bytes``: what each job has asked for; ``clients``:
-    how many requests each client has sent. ``full`` and ``locks``: shares of what there is. ``serving``: target ->
-    since when it counts; None where this source does not know targets. ``recovering``: targets that have not all
-    clients back. ``waits``: when targets did not serve a client. ``figures``: values whose level is watched;
-    ``counters``: values that are only shown. ``devices``: disk -> its target. ``missing``: what could not be read.
+    ``work``: group of equals -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> what it has asked for;
+    ``clients``: how many requests each client has sent. ``full`` and ``locks``: shares of what there is.
+    ``serving``: target -> since when it counts; None where this source does not know targets. ``recovering``: targets
+    that have not all clients back. ``waits``: when targets did not serve a client. ``figures``: values whose level is
+    watched; ``counters``: values that are only shown. ``devices``: disk -> its target. ``missing``: what could not be
+    read.
     """
 
     source: str
     time_s: float
     work: Mapping[str, Mapping[str, Work]] = field(default_factory=dict)
-    jobs: Mapping[str, float] = field(default_factory=dict)
-    job_bytes: Mapping[str, float] = field(default_factory=dict)
+    jobs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    job_bytes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     clients: Mapping[str, float] = field(default_factory=dict)
     full: Mapping[str, float] = field(default_factory=dict)
     locks: Mapping[str, float] = field(default_factory=dict)

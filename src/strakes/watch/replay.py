@@ -14,7 +14,7 @@ import numpy as np
 from strakes.errors import BadInputError, nearest_word
 from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.equals import FEWEST_EQUALS, shares_of_equals
-from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelStays
+from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
 from strakes.watch.recorded import open_lines
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, level_event
@@ -170,6 +170,10 @@ def changes_of(
             brief = events[-1].cause == _UNCONFIRMED
             kind = "brief-drop" if brief else events[-1].kind
             events[-1] = replace(events[-1], kind=kind, ended_s=told.ended_s, cause="" if brief else events[-1].cause)
+        elif isinstance(told, LevelReturns):
+            brief = events[-1].kind == "brief-drop"
+            back = replace(events[-1], kind="level", cause=_UNCONFIRMED) if brief else events[-1]
+            events[-1] = replace(back, ended_s=None)
     if detector.learning:
         raise LearnedTooLittle
     return events

@@ -1,21 +1,25 @@
 """A target that is slow against its equals: seconds of work a request, held against theirs and against its own past.
 
-A target that has more to do is not slow: only the time that each request keeps it busy counts. Nothing is assumed of
-how windows depend on each other: the slowest of the last windows has to be beyond the bound, and how sure that is
-follows from how many runs of as many windows, of all equals, were not.
+A target that has more to do is not slow: only the time that each request keeps it busy counts. Nor is one that has
+other things to do: where kinds of requests are told, its equals are held to its own mixture of those that both had.
+Nothing is assumed of how windows depend on each other: the slowest of the last windows has to be beyond the bound, and
+how sure that is follows from how many runs of as many windows, of all equals, were not. Where the spread of requests is
+told, a few that took long by chance are no slow target.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import deque
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from strakes.units import format_seconds
-from strakes.watch.reading import Work
+from strakes.watch.reading import OfKind, Work
 from strakes.watch.values import WatchEvent
-from strakes.watch.windows import Window, Windows
+from strakes.watch.windows import WINDOW_S, Window, Windows
 
 # How many times as long as the others', and as its own usual time: nobody asks after less on one day.
 TIMES = 3.0
@@ -25,6 +29,16 @@ _WINDOWS, _WITHOUT_PAST = 3, 6
 _FEWEST_REQUESTS = 4.0
 _KEPT = 240
 _USUAL_FROM = 4
+# A target may finish nothing for a while because it is slow; slow windows further apart are not one matter.
+_APART_S = 4 * WINDOW_S
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a member is called in events, and the target that it is of; several: one of them."""
+
+    subject: str
+    targets: tuple[str, ...]
 
 
 class SlowTargets:
@@ -41,58 +55,64 @@ class SlowTargets:
         self.took: dict[str, float] = {}
         """Seconds of work a request, of those that had enough of them in the last window."""
 
-    def add(self, time_s: float, work: dict[str, Work], names: dict[str, str] | None = None) -> list[WatchEvent]:
-        """Take in counters; return what begins and what ends. ``names``: what a member is called besides."""
+    def add(self, time_s: float, work: dict[str, Work], names: Mapping[str, Named] | None = None) -> list[WatchEvent]:
+        """Take in counters; return what begins and what ends. ``names``: of members that are no targets."""
         window = self._windows.add(time_s, work)
         if window is None:
             return []
-        times = {
-            name: done.busy_s / done.requests
-            for name, done in window.work.items()
-            if done.requests >= _FEWEST_REQUESTS and done.busy_s > 0
+        enough = {
+            name: done for name, done in window.work.items() if done.requests >= _FEWEST_REQUESTS and done.busy_s > 0
         }
-        self.took = times
+        self.took = {name: done.busy_s / done.requests for name, done in enough.items()}
+        all_of = _by_kind(enough.values())
         events = []
-        for name, took in times.items():
-            others = [other for member, other in times.items() if member != name]
-            if others and (event := self._judge(name, took, median(others), window, (names or {}).get(name, ""))):
-                events.append(event)
+        for name, done in enough.items():
+            if compared := _compared(done, all_of):
+                named = (names or {}).get(name, Named(f"{self._group} {name}", (name,)))
+                if event := self._judge(name, compared, window, named):
+                    events.append(event)
         return events
 
-    def _judge(self, name: str, took: float, others: float, window: Window, also: str) -> WatchEvent | None:
+    def _judge(self, name: str, compared: _Compared, window: Window, named: Named) -> WatchEvent | None:
+        took, others = compared.took_s, compared.others_s
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
         own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
-        slow = took >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
+        # What is told may be over when it is no longer seen; it takes more to tell it.
+        sure = took if name in self.told else compared.least_s
+        slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
         if name in self.told:
             return self._perhaps_over(name, slow, window)
         if not slow:
             self._slow_for.pop(name, None)
             past.append(deviation)
             return None
-        run = self._slow_for.setdefault(name, [])
+        run = self._slow_for.get(name, [])
+        if not run or window.began_s - run[-1][0] > _APART_S:
+            run = self._slow_for[name] = []
         run.append((window.began_s, took, others))
         wanted = _WINDOWS if len(past) >= _USUAL_FROM else _WITHOUT_PAST
-        return self._tell(name, run, window, also) if len(run) >= wanted else None
+        # If its target is slow by its own counters, too, that is to come first.
+        wanted += len(named.targets) > 1
+        return self._tell(name, run, window, named) if len(run) >= wanted else None
 
-    def _tell(self, name: str, run: list[tuple[float, float, float]], window: Window, also: str) -> WatchEvent:
+    def _tell(self, name: str, run: list[tuple[float, float, float]], window: Window, named: Named) -> WatchEvent:
         ratios = sorted(took / others for _, took, others in run)
         quiet = sum(map(len, self._deviations.values())) // _WINDOWS
         took, others = (median(column) for column in list(zip(*run, strict=True))[1:])
-        subject = f"{also} ({self._group} {name})" if also else f"{self._group} {name}"
         self.told[name] = WatchEvent(
             "slow-target",
-            subject,
+            named.subject,
             run[0][0],
             window.ended_s,
-            f"{subject} is slow: {format_seconds(took)} of work per request, its peers {format_seconds(others)}",
+            f"{named.subject} is slow: {format_seconds(took)} of work per request, its peers {format_seconds(others)}",
             size=median(ratios),
             low=ratios[0],
             high=ratios[-1],
             unit="times its peers",
             sure=quiet / (quiet + 1),
             evidence={
-                "target": also or name,
+                "target": " or ".join(named.targets),
                 "s_per_request": took,
                 "equals_s_per_request": others,
                 "windows": len(run),
@@ -109,3 +129,67 @@ class SlowTargets:
             return None
         event = self.told.pop(name)
         return replace(event, ended_s=window.began_s - (window.ended_s - window.began_s))
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Seconds of a request (``least_s``: less one standard error), and what equals take for the same mixture."""
+
+    took_s: float
+    least_s: float
+    others_s: float
+
+
+@dataclass
+class _OfAll:
+    """Of one kind: seconds of a request of each member, the shortest first; requests of all."""
+
+    took_s: list[float] = field(default_factory=list)
+    requests: float = 0.0
+
+    def others_s(self, took_s: float) -> float:
+        """Return the median of all but one."""
+        at = bisect_left(self.took_s, took_s)
+        count = len(self.took_s) - 1
+        low, high = (self.took_s[each + (each >= at)] for each in ((count - 1) // 2, count // 2))
+        return (low + high) / 2
+
+
+def _kinds(work: Work) -> Mapping[str, OfKind]:
+    return work.kinds or {"": OfKind(work.requests, work.busy_s)}
+
+
+def _by_kind(members: Iterable[Work]) -> dict[str, _OfAll]:
+    all_of: dict[str, _OfAll] = {}
+    for member in members:
+        for kind, done in _kinds(member).items():
+            of_all = all_of.setdefault(kind, _OfAll())
+            of_all.took_s.append(done.busy_s / done.requests)
+            of_all.requests += done.requests
+    for of_all in all_of.values():
+        of_all.took_s.sort()
+    return all_of
+
+
+def _compared(one: Work, all_of: Mapping[str, _OfAll]) -> _Compared | None:
+    """Return how ``one`` of all does beside the others; None where they had too little in common.
+
+    >>> syncs, opens = Work(8, 24, kinds={"sync": OfKind(8, 24, 72)}), Work(9, 9, kinds={"open": OfKind(9, 9)})
+    >>> _compared(syncs, _by_kind([syncs, opens])) is None
+    True
+    >>> both = Work(109, 17, kinds={"sync": OfKind(9, 9), "open": OfKind(100, 8)})
+    >>> _compared(syncs, _by_kind([syncs, both]))
+    _Compared(took_s=3.0, least_s=3.0, others_s=1.0)
+    """
+    requests = of_others = took_s = others_s = variance_s2 = 0.0
+    for kind, done in _kinds(one).items():
+        of_all = all_of[kind]
+        if len(of_all.took_s) > 1:
+            requests += done.requests
+            of_others += of_all.requests - done.requests
+            took_s += done.busy_s
+            others_s += done.requests * of_all.others_s(done.busy_s / done.requests)
+            variance_s2 += done.variance_s2
+    if min(requests, of_others) < _FEWEST_REQUESTS or took_s <= 0 or others_s <= 0:
+        return None
+    return _Compared(took_s / requests, (took_s - math.sqrt(variance_s2)) / requests, others_s / requests)

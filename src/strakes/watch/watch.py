@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
 from strakes.units import format_seconds
 from strakes.watch.away import AwayTargets
 from strakes.watch.heavy import HeavyJobs
-from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
+from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns
 from strakes.watch.placed import Placed
-from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 from strakes.watch.saturation import SaturationDetector
-from strakes.watch.slow import SlowTargets
+from strakes.watch.slow import Named, SlowTargets
 from strakes.watch.values import WatchEvent
 
 ALARMS_A_MONTH = 1.0
@@ -38,8 +38,11 @@ class Watch:
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
+        # Group -> source -> when it was read, and what it counted: equals may be on several servers.
+        self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._saturation: dict[str, SaturationDetector] = {}
-        self._placed = Placed()
+        self._placed: dict[str, Placed] = {}
+        self._names: dict[str, Named] = {}
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
@@ -54,16 +57,16 @@ class Watch:
         events += self._away.add(reading)
         events += self._work(reading)
         if reading.jobs:
-            events += self._heavy["operations"].add(reading.time_s, reading.jobs)
+            events += self._heavy["operations"].add(reading.source, reading.time_s, reading.jobs)
         if reading.job_bytes:
-            events += self._heavy["bytes"].add(reading.time_s, reading.job_bytes)
+            events += self._heavy["bytes"].add(reading.source, reading.time_s, reading.job_bytes)
         if reading.clients:
-            events += self._heavy["requests of clients"].add(reading.time_s, reading.clients)
+            events += self._heavy["requests of clients"].add(reading.source, reading.time_s, {"": reading.clients})
         saturation = self._saturation.setdefault(reading.source, SaturationDetector())
         events += saturation.add(reading.time_s, reading.full, reading.locks)
         if DISKS in reading.work:
-            slow = frozenset(self._slow[DISKS].told)
-            events += saturation.disks(reading.time_s, dict(reading.work[DISKS]), slow)
+            slow = {disk for disk in reading.work[DISKS] if f"{reading.source} {disk}" in self._slow[DISKS].told}
+            events += saturation.disks(reading.time_s, dict(reading.work[DISKS]), frozenset(slow))
         for name, value in reading.figures.items():
             events += self._figure(reading.time_s, name, value)
         return sorted(events, key=lambda event: event.began_s)
@@ -102,22 +105,47 @@ class Watch:
         targets = reading.work.get(DATA_TARGETS, {})
         for group in (DATA_TARGETS, METADATA_TARGETS):
             if group in reading.work:
-                events += self._new(self._slow[group].add(reading.time_s, dict(reading.work[group])))
+                work = self._together(group, reading, reading.work[group])
+                events += self._new(self._slow[group].add(reading.time_s, work))
         if disks := reading.work.get(DISKS):
-            self._placed.add(disks, targets)
-            devices = dict(reading.devices) or self._placed.disks
-            data = {disk: target for disk, target in devices.items() if target in targets}
-            of_data = {disk: work for disk, work in disks.items() if disk in data}
-            if of_data:
-                events += self._new(self._slow[DISKS].add(reading.time_s, of_data, data))
+            self._placed_of(reading).add(disks, targets)
+            data = {
+                disk: of for disk, of in self._disks(reading).items() if disk in disks and set(of) <= targets.keys()
+            }
+            if data:
+                # Two servers may have disks of one name.
+                keys = {disk: f"{reading.source} {disk}" for disk in data}
+                self._names |= {
+                    keys[disk]: Named(f"{' or '.join(of)} ({DISKS} {disk})", of) for disk, of in data.items()
+                }
+                work = self._together(DISKS, reading, {keys[disk]: disks[disk] for disk in data})
+                events += self._new(self._slow[DISKS].add(reading.time_s, work, self._names))
         return events
+
+    def _disks(self, reading: CounterReading) -> dict[str, tuple[str, ...]]:
+        """Return the target of each disk of the server that was read; several: one of them."""
+        placed = self._placed_of(reading)
+        known = reading.devices or placed.disks
+        return {**({} if reading.devices else placed.perhaps), **{disk: (target,) for disk, target in known.items()}}
+
+    def _placed_of(self, reading: CounterReading) -> Placed:
+        return self._placed.setdefault(reading.source, Placed())
+
+    def _together(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:
+        """Return the work of a group on all servers, the newest of each member."""
+        of_sources = self._work_of.setdefault(group, {})
+        of_sources[reading.source] = (reading.time_s, work)
+        together: dict[str, Work] = {}
+        for _, of_source in sorted(of_sources.values(), key=lambda each: each[0]):
+            together |= of_source
+        return together
 
     def _new(self, events: list[WatchEvent]) -> list[WatchEvent]:
         """Return those that are not told already: a target and its disk are slow together."""
         new = []
         for event in events:
             target = str(event.evidence["target"])
-            if event.ended_s is None and target not in self._slow_told:
+            if event.ended_s is None and not self._slow_told.keys() & {target, *target.split(" or ")}:
                 self._slow_told[target] = event.subject
                 new.append(event)
             elif event.ended_s is not None and self._slow_told.get(target) == event.subject:
@@ -142,9 +170,9 @@ class Watch:
         if isinstance(told, LevelChange):
             self._changed[name] = level_event(name, told, worse_up=True)
             return [self._changed[name]]
-        if isinstance(told, LevelEnd) and name in self._changed:
-            return [replace(self._changed.pop(name), ended_s=told.ended_s)]
-        return []
+        if isinstance(told, LevelEnd):
+            return [replace(self._changed[name], ended_s=told.ended_s)]
+        return [self._changed[name]] if isinstance(told, LevelReturns) else []
 
 
 def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = "") -> WatchEvent:

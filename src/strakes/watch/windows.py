@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from strakes.watch.reading import Work
+from strakes.watch.reading import OfKind, Work
 
 # Shorter ones hold too few requests to compare.
 WINDOW_S = 15.0
+_NONE = OfKind(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,14 @@ def grown(before: float, now: float) -> float:
 def _since(before: Work, now: Work) -> Work:
     if now.requests < before.requests:
         return now
+    kinds = {
+        kind: done.since(earlier)
+        for kind, done in now.kinds.items()
+        if done.requests > (earlier := before.kinds.get(kind, _NONE)).requests
+    }
     return Work(
-        now.requests - before.requests, max(0.0, now.busy_s - before.busy_s), max(0.0, now.written - before.written)
+        now.requests - before.requests,
+        max(0.0, now.busy_s - before.busy_s),
+        max(0.0, now.written - before.written),
+        kinds,
     )

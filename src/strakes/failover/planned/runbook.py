@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
+from typing import TYPE_CHECKING
 
 from strakes.failover.cluster import Cluster
 from strakes.failover.planned.drbd import AUTHENTICATION
@@ -10,18 +12,14 @@ from strakes.failover.planned.lustre import PUBLISHED_S_PER_CLIENT, recovery_lim
 from strakes.failover.planned.planned_file import PlannedFile
 from strakes.failover.planned.pools import pool_lines
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 
 def runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
     """Write it. Its steps are blocks of shell commands; ``on=A,B`` says on which nodes they are run."""
-    from jinja2 import Environment, StrictUndefined
-
-    source = resources.files("strakes").joinpath("failover/templates/runbook.md.j2").read_text(encoding="utf-8")
-    # Markdown for people, not HTML: nothing is to be escaped.
-    environment = Environment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False
-    )
     soft, hard = recovery_limits(cluster)
-    text = environment.from_string(source).render(
+    text = _template().render(
         cluster=cluster,
         files=files,
         first=cluster.nodes[0],
@@ -37,3 +35,15 @@ def runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
         hard_s=hard,
     )
     return PlannedFile("RUNBOOK.md", text)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    source = resources.files("strakes").joinpath("failover/templates/runbook.md.j2").read_text(encoding="utf-8")
+    # Markdown for people, not HTML: nothing is to be escaped.
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False
+    )
+    return environment.from_string(source)

@@ -24,12 +24,12 @@ _SIMILAR = 0.85
 
 
 @rule("pacemaker").error(
-    reason="Two resources serve one instance together, and name two: one of them looks after something that is not "
-    "there.",
-    remedy="The same name, and number, in both.",
+    reason="These two resources belong to one instance, but name two: one of them manages an instance that does not "
+    "exist.",
+    remedy="Use the same name and number in both.",
     source=OWN,
 )
-def companions_differ(setup: Setup) -> Iterator[str]:
+def paired_resources_name_different_instances(setup: Setup) -> Iterator[str]:
     """Find resources that go with others and name another instance."""
     services = setup.pacemaker.services
     for agent, name, leaders in _COMPANIONS:
@@ -40,12 +40,12 @@ def companions_differ(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The path looks like a mounted directory but is a different one, on the node's own disk: it does not "
-    "move with the service.",
-    remedy="The path below the mount point.",
+    reason="The path resembles a mounted directory but is a different one, on the node's own disk: it does not move "
+    "with the service.",
+    remedy="Use the path below the mount point.",
     source=OWN,
 )
-def path_like_a_mount(setup: Setup) -> Iterator[str]:
+def path_resembles_a_mount(setup: Setup) -> Iterator[str]:
     """Find paths in parameters that resemble a mount point, and are neither one nor below one."""
     services = setup.pacemaker.services
     mounts = {one.mount_point for one in services if one.mount_point.count("/") > 1}
@@ -68,12 +68,12 @@ def _meant_the_same(one: str, other: str, mounts: set[str]) -> bool:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="The volume group is activated after the promotion, because it lies on the replicated device; a disk below "
+    reason="The volume group lies on the replicated device, and is activated after the promotion; so the disk below "
     "that device cannot be a volume of the same group.",
-    remedy="disk, in drbd.d, of another volume group than the one that Pacemaker activates on the device.",
+    remedy="Set disk, in drbd.d, to a volume of another group than the one that Pacemaker activates on the device.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-lvm.adoc",
 )
-def disk_in_what_lies_on_it(setup: Setup) -> Iterator[str]:
+def drbd_disk_in_the_group_on_top_of_it(setup: Setup) -> Iterator[str]:
     """Find disks of DRBD in a volume group that waits for the promotion of DRBD."""
     cib = setup.pacemaker
     clones = {one.values.get("drbd_resource", ""): one.clone for one in cib.primitives if one.is_drbd}
@@ -87,12 +87,12 @@ def disk_in_what_lies_on_it(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Targets of one kind are mounted in one way: mounted as ext4, the disk of a target is not served, and may "
-    "be harmed.",
+    reason="Other targets of this kind are mounted with fstype=lustre. The disk of a target that is mounted as ext4 is "
+    "not served, and may be damaged.",
     remedy="fstype=lustre for every target.",
     source=LUSTRE_MANUAL,
 )
-def target_mounted_as_another_kind(setup: Setup) -> Iterator[str]:
+def target_mounted_with_another_type(setup: Setup) -> Iterator[str]:
     """Find mounts that are named as targets of Lustre are, and are mounted as something else."""
     targets: dict[str, str] = {}
     mounts = [one for one in setup.pacemaker.services if one.agent == "Filesystem" and one.mount_point]
@@ -113,12 +113,12 @@ _CONTROLLER = re.compile(r"(bmc|ipmi|ilom?|idrac|drac|xcc|imm|cimc|irmc|mgmt|oob
 
 
 @rule("pacemaker", "hosts").error(
-    reason="By its name in /etc/hosts the address is the controller of another node: the wrong node is powered off, "
-    "and the one that ought to be off goes on writing.",
-    remedy="Ask each controller whose it is (ipmitool -H ADDRESS ... fru print), and exchange the addresses.",
+    reason="According to /etc/hosts, this address is the BMC of another node: the wrong node is powered off, and the "
+    "one that should be off keeps writing.",
+    remedy="Ask each BMC whose it is (ipmitool -H ADDRESS ... fru print), and swap the addresses.",
     source=OWN,
 )
-def controller_of_another_node(setup: Setup) -> Iterator[str]:
+def bmc_of_another_node(setup: Setup) -> Iterator[str]:
     """Find fencing devices with the address of another node's controller, by the names in /etc/hosts."""
     owners: dict[str, tuple[str, str]] = {}
     for name, address in hosts_of(setup).items():

@@ -23,12 +23,12 @@ _LONG_S = 10.0
 
 
 @rule("pacemaker").error(
-    reason="A BMC, an outlet or a gateway that does not answer is no failure of the node that asks it: a healthy node "
-    "is powered off, or emptied.",
-    remedy="Remove on-fail from the monitors of fencing devices, and of what watches networks.",
+    reason="A BMC, an outlet or a gateway that does not answer is not a failure of the node that asks it: with this "
+    "on-fail a healthy node is powered off, or put on standby.",
+    remedy="Remove on-fail from the monitors of fencing devices and of network watchers.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def device_fails_and_a_node_is_hit(setup: Setup) -> Iterator[str]:
+def failed_device_takes_down_a_node(setup: Setup) -> Iterator[str]:
     """Find fencing devices and watchers whose failure is answered by fencing, or emptying, the node that asks."""
     for one in setup.pacemaker.primitives:
         bad = ("fence", "standby") if one.standard == "stonith" else ("fence",) if one.agent in _WATCHERS else ()
@@ -38,12 +38,12 @@ def device_fails_and_a_node_is_hit(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="on-fail=demote is for the promotion, and for monitors of what is promoted: elsewhere Pacemaker does "
-    "something else.",
+    reason="on-fail=demote applies only to promote, and to monitors of the promoted role: for other operations "
+    "Pacemaker does something else.",
     remedy="Remove on-fail.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def answer_that_does_not_apply(setup: Setup) -> Iterator[str]:
+def on_fail_demote_not_applicable(setup: Setup) -> Iterator[str]:
     """Find failures that are answered by demoting what is never promoted."""
     for one in setup.pacemaker.primitives:
         promotable = setup.pacemaker.promotable(one.clone)
@@ -54,12 +54,12 @@ def answer_that_does_not_apply(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Only agents that can move a running service know what migrate_to is: with allow-migrate all others fail "
-    "there, and are stopped on both nodes.",
+    reason="Only agents that can move a running service have the operation migrate_to: with allow-migrate, all others "
+    "fail there and are stopped on both nodes.",
     remedy="Remove allow-migrate.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def moved_while_it_runs(setup: Setup) -> Iterator[str]:
+def live_migration_not_supported(setup: Setup) -> Iterator[str]:
     """Find services that are to be moved while they run, by agents that cannot."""
     for one in setup.pacemaker.services:
         known = advised_times(f"{one.provider}:{one.agent}")
@@ -69,12 +69,12 @@ def moved_while_it_runs(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Members of a group then run on different nodes, or begin all at once: the mount and what needs it "
+    reason="The members of the group then run on different nodes, or start all at once: the mount and what needs it "
     "are apart.",
     remedy="Remove ordered and collocated.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def group_without_its_ties(setup: Setup) -> Iterator[str]:
+def group_not_ordered_or_not_colocated(setup: Setup) -> Iterator[str]:
     """Find groups that are told not to keep their members together, or in order."""
     for group in setup.pacemaker.root.iter("group"):
         for pair in group.iterfind("./meta_attributes/nvpair"):
@@ -83,11 +83,11 @@ def group_without_its_ties(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="Pacemaker waits for start-delay before it does this: nobody serves meanwhile.",
-    remedy="Remove start-delay; an order says what has to be there first.",
+    reason="Pacemaker waits for start-delay before this operation: nothing is served in this time.",
+    remedy="Remove start-delay; use an order for what has to be there first.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def take_over_waits_on_purpose(setup: Setup) -> Iterator[str]:
+def start_delay_of_a_take_over(setup: Setup) -> Iterator[str]:
     """Find delays before what a take-over consists of."""
     for operation in setup.pacemaker.root.iter("op"):
         delay = operation.get("start-delay", "0")
@@ -96,11 +96,11 @@ def take_over_waits_on_purpose(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="At these times no node may run the service, whatever its state.",
+    reason="At these times no node may run the service, whatever its state is.",
     remedy="Remove the rule, or name the node in it: #uname.",
     source=f"{PACEMAKER}/rules.rst",
 )
-def stopped_by_the_clock(setup: Setup) -> Iterator[str]:
+def stopped_at_certain_times(setup: Setup) -> Iterator[str]:
     """Find services that may run nowhere at some times that come again, or have come."""
     cib = setup.pacemaker
     for constraint in cib.root.iterfind("./configuration/constraints/rsc_location"):
@@ -113,12 +113,12 @@ def stopped_by_the_clock(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Nodes with the same value of node-attribute, or without one, count as one place: the service may run on "
-    "another node than what it needs.",
+    reason="Nodes with the same value of node-attribute, or without one, count as one place: the service may run on a "
+    "different node than what it needs.",
     remedy="Remove node-attribute, or give each node a value of its own.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def placed_by_an_attribute_that_does_not_tell_nodes_apart(setup: Setup) -> Iterator[str]:
+def node_attribute_not_unique(setup: Setup) -> Iterator[str]:
     """Find colocations on any node with the same value of an attribute, where nodes share it."""
     cib = setup.pacemaker
     for constraint in cib.root.iterfind("./configuration/constraints/rsc_colocation[@node-attribute]"):
@@ -140,9 +140,9 @@ def _needs(cib: Cib, constraint: Xml.Element) -> bool:
 
 
 @rule("pacemaker").warning(
-    reason="The alert is switched off, has no time, hears of no failure, or has nobody to tell: the cluster runs on "
-    "one leg until the next failure.",
-    remedy="Remove select, enabled and timeout; a recipient for a program that asks for one (CRM_alert_recipient).",
+    reason="The alert is switched off, has no timeout, selects no failures, or has no recipient: the cluster runs "
+    "without redundancy until the next failure.",
+    remedy="Remove select, enabled and timeout; add a recipient if the program needs one (CRM_alert_recipient).",
     source=f"{PACEMAKER}/alerts.rst",
 )
 def alerts_that_reach_nobody(setup: Setup) -> Iterator[str]:
@@ -164,12 +164,13 @@ def alerts_that_reach_nobody(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="By a rule one node gets another value: after a take-over clients look for the service, or programs for "
-    "their data, where they are not.",
-    remedy="One value for all nodes; only what the nodes themselves call differently (nic, device) may need a rule.",
+    reason="A rule gives one node a different value: after a take-over, clients look for the service, or programs for "
+    "their data, in the wrong place.",
+    remedy="Use one value for all nodes; only parameters for what each node names differently (nic, device) may need a "
+    "rule.",
     source=f"{PACEMAKER}/rules.rst",
 )
-def another_service_on_one_node(setup: Setup) -> Iterator[str]:
+def parameter_differs_between_nodes(setup: Setup) -> Iterator[str]:
     """Find parameters that clients see, with another value on some nodes."""
     cib = setup.pacemaker
     services = {one.id: one for one in cib.services}
@@ -183,9 +184,9 @@ def another_service_on_one_node(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Both resources start and stop the same program: when one of them moves, the program of the other dies, "
-    "and it may run on both nodes.",
-    remedy="One resource for a unit; a clone where it is to run everywhere.",
+    reason="Both resources start and stop the same program: when one of them moves, it stops the program of the other, "
+    "and the program may run on both nodes.",
+    remedy="Use one resource for a unit, or a clone if it has to run on all nodes.",
     source=f"{PACEMAKER}/resources.rst",
 )
 def one_unit_in_two_resources(setup: Setup) -> Iterator[str]:
@@ -199,9 +200,9 @@ def one_unit_in_two_resources(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="The first level has no delay for either node: both sides power each other off before the delay of a later "
-    "level counts.",
-    remedy="The same pcmk_delay_base for all devices of a node, in all levels.",
+    reason="The first level has no delay for either node: both nodes power each other off before the delay of a later "
+    "level applies.",
+    remedy="Set the same pcmk_delay_base on all devices of a node, in all levels.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def delay_at_a_later_level(setup: Setup) -> Iterator[str]:
@@ -223,12 +224,12 @@ def delay_at_a_later_level(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The reservation is taken on the disks that devices names: a node that lost it goes on writing to "
-    "all others.",
-    remedy="devices with every shared disk that holds data.",
+    reason="The reservation is taken only on the disks in devices: a node that has lost it keeps writing to all other "
+    "disks.",
+    remedy="Set devices to every shared disk that holds data.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/scsi/fence_scsi.py",
 )
-def reservation_on_another_disk(setup: Setup) -> Iterator[str]:
+def reservation_does_not_cover_all_disks(setup: Setup) -> Iterator[str]:
     """Find shared disks that are mounted and not among those of the reservation."""
     described = {target.device for target in setup.cluster.targets if target.shared} if setup.cluster else set[str]()
     for device in setup.pacemaker.devices:

@@ -83,7 +83,7 @@ def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
 @rule("pacemaker", "behaviour").error(
     reason="Pacemaker's policy engine leaves it stopped, or promotes no copy, although all nodes are up and nothing "
     "has failed.",
-    remedy=f"Look for constraints that contradict each other, and for what it waits for. {_ASK}",
+    remedy=f"Look for constraints that contradict each other, and for resources that it waits for. {_ASK}",
     source=_SEEN,
 )
 def started_nowhere(setup: Setup) -> Iterator[str]:
@@ -96,9 +96,9 @@ def started_nowhere(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "behaviour").error(
-    reason="Pacemaker's policy engine starts it on no other node when its node has died: that is what the cluster "
-    "is for.",
-    remedy=f"Look for constraints that keep it from the other nodes, and for what it waits for. {_ASK}",
+    reason="Pacemaker's policy engine starts it on no other node after its node has died, which is what the cluster is "
+    "for.",
+    remedy=f"Look for constraints that keep it from the other nodes, and for resources that it waits for. {_ASK}",
     source=_SEEN,
 )
 def not_taken_over(setup: Setup) -> Iterator[str]:
@@ -114,8 +114,8 @@ def not_taken_over(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "behaviour").error(
-    reason="Pacemaker's policy engine starts the services of a silent node elsewhere, and does not cut its power: it "
-    "may still be writing.",
+    reason="Pacemaker's policy engine starts the services of a silent node elsewhere without cutting its power: that "
+    "node may still be writing.",
     remedy="stonith-enabled=true, a device for each node, and no requires=nothing.",
     source=f"{PACEMAKER}/fencing.rst",
 )
@@ -129,12 +129,12 @@ def taken_over_without_power_off(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "behaviour").error(
-    reason="Pacemaker's policy engine runs it on another node than the mount, volume, copy, address or server that its "
-    "parameters name.",
-    remedy=f"One group, or a colocation with score INFINITY. {_ASK}",
+    reason="Pacemaker's policy engine runs it on a different node than the mount, volume, copy, address or server that "
+    "its parameters name.",
+    remedy=f"Use one group, or a colocation with score INFINITY. {_ASK}",
     source=_SEEN,
 )
-def apart_from_what_it_needs(setup: Setup) -> Iterator[str]:
+def on_another_node_than_what_it_needs(setup: Setup) -> Iterator[str]:
     """Find services that are on another node than what they need."""
     cib = setup.pacemaker
     for user in _wanted(cib):
@@ -154,12 +154,12 @@ def apart_from_what_it_needs(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "behaviour").error(
-    reason="When Pacemaker moves everything to another node it starts this without waiting for what it needs, or takes "
-    "that away while this still runs.",
-    remedy=f"An order (Mandatory, symmetrical), or one group with what is needed first. {_ASK}",
+    reason="When Pacemaker moves everything to another node, it starts this without waiting for what it needs, or "
+    "stops what it needs while this is still running.",
+    remedy=f"Use an order (Mandatory, symmetrical), or one group with the needed resource first. {_ASK}",
     source=_SEEN,
 )
-def done_before_what_it_needs(setup: Setup) -> Iterator[str]:
+def started_before_what_it_needs(setup: Setup) -> Iterator[str]:
     """Find services that are started before, or stopped after, what they need."""
     cib, seen = setup.pacemaker, setup.simulated
     for user in _wanted(cib):
@@ -181,12 +181,12 @@ def done_before_what_it_needs(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "behaviour").error(
-    reason="Pacemaker's policy engine runs it on several nodes at a time; a disk file system is destroyed by that, "
-    "and an address answers twice.",
-    remedy="No clone around it, and promoted-max=1 (master-max=1).",
+    reason="Pacemaker's policy engine runs it on several nodes at a time: that destroys a disk file system, and two "
+    "machines answer for one address.",
+    remedy="Remove the clone around it, and set promoted-max=1 (master-max=1).",
     source=_SEEN,
 )
-def runs_twice(setup: Setup) -> Iterator[str]:
+def runs_on_several_nodes(setup: Setup) -> Iterator[str]:
     """Find file systems and addresses on several nodes at a time."""
     steady = setup.simulated.steady
     for one in setup.pacemaker.services:
@@ -199,11 +199,13 @@ def runs_twice(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "behaviour").warning(
-    reason="Pacemaker's policy engine stops the service, or moves it, because a node died on which it did not run.",
-    remedy=f"interleave=true on clones that wait for clones; no order or colocation with what was there. {_ASK}",
+    reason="Pacemaker's policy engine stops or moves the service because another node died, on which the service did "
+    "not run.",
+    remedy="Set interleave=true on clones that wait for clones; remove orders and colocations with resources on the "
+    f"other node. {_ASK}",
     source=_SEEN,
 )
-def disturbed_by_another_node(setup: Setup) -> Iterator[str]:
+def stopped_when_another_node_dies(setup: Setup) -> Iterator[str]:
     """Find services that are stopped when another node dies than their own."""
     seen = setup.simulated
     if _unfences(setup.pacemaker):
@@ -216,11 +218,11 @@ def disturbed_by_another_node(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "behaviour").warning(
-    reason="Pacemaker's policy engine brings the address up on a node where nothing else runs that could answer there.",
-    remedy="The address in one group with the service that clients reach over it.",
+    reason="Pacemaker's policy engine starts the address on a node where no service runs that could answer there.",
+    remedy="Put the address into one group with the service that clients reach through it.",
     source=_SEEN,
 )
-def address_beside_its_service(setup: Setup) -> Iterator[str]:
+def address_on_another_node_than_its_service(setup: Setup) -> Iterator[str]:
     """Find addresses on nodes without any service."""
     cib = setup.pacemaker
     others = [one for one in cib.services if one.agent not in ADDRESSES and one.agent not in _BESIDE]
@@ -233,9 +235,9 @@ def address_beside_its_service(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "behaviour").error(
-    reason="Pacemaker's policy engine makes a plan whose steps wait for each other: none of them is ever done, and "
-    "these services stay stopped.",
-    remedy=f"Look for orders that contradict each other, also optional ones, and the order of groups. {_ASK}",
+    reason="Pacemaker's policy engine makes a plan whose steps wait for each other: none of them is ever carried out, "
+    "and these services stay stopped.",
+    remedy=f"Look for orders that contradict each other, including optional ones and the order of groups. {_ASK}",
     source=_SEEN,
 )
 def steps_wait_for_each_other(setup: Setup) -> Iterator[str]:
@@ -247,12 +249,12 @@ def steps_wait_for_each_other(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "behaviour").warning(
-    reason="Pacemaker's policy engine stops the service where it has been taken over, as soon as the other node is "
-    "back: a second interruption, at a time nobody chose; and again and again, where that node is the broken one.",
-    remedy="A resource-stickiness that is larger than the scores of locations and colocations.",
+    reason="As soon as the failed node is back, Pacemaker's policy engine moves the service back to it: a second "
+    "interruption, at a time nobody chose; and again and again if that node is the broken one.",
+    remedy="Set resource-stickiness higher than the scores of locations and colocations.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
 )
-def goes_back_by_itself(setup: Setup) -> Iterator[str]:
+def moves_back_by_itself(setup: Setup) -> Iterator[str]:
     """Find services that leave a healthy node when another one returns."""
     cib, seen = setup.pacemaker, setup.simulated
     told = any(strongest > 0 and stick <= strongest for _, stick, strongest in homes_of(setup))
@@ -268,12 +270,12 @@ def goes_back_by_itself(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd", "behaviour").warning(
-    reason="Pacemaker's policy engine starts a copy of DRBD on a node that its files do not name: that fails there, or "
-    "takes the place of the second copy.",
-    remedy="A location with -INFINITY for the clone on this node.",
+    reason="Pacemaker's policy engine starts a copy of DRBD on a node that the DRBD files do not name: it fails there, "
+    "or takes the place of the second copy.",
+    remedy="Add a location constraint with -INFINITY for the clone on this node.",
     source=DRBD_PACEMAKER,
 )
-def copy_where_it_has_no_disk(setup: Setup) -> Iterator[str]:
+def copy_on_a_node_without_its_disk(setup: Setup) -> Iterator[str]:
     """Find copies of DRBD on nodes that its files do not name."""
     hosts = {resource.name: {host.name for host in resource.hosts} for resource in setup.drbd}
     for one in _wanted(setup.pacemaker):

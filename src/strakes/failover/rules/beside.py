@@ -37,9 +37,9 @@ def commands(text: str) -> list[str]:
 
 
 @rule("hosts").error(
-    reason="Installers write the node's name beside 127.0.1.1: Corosync, DRBD and NFS then bind to the node "
-    "itself, and find nobody.",
-    remedy="Remove the line; write the node's real address beside its name.",
+    reason="Installers write the node's name next to 127.0.1.1: Corosync, DRBD and NFS then bind to the node itself, "
+    "and do not find the others.",
+    remedy="Remove the line; write the node's real address with its name.",
     source="https://github.com/corosync/corosync/issues/162",
 )
 def node_name_on_loopback(setup: Setup) -> Iterator[str]:
@@ -52,8 +52,8 @@ def node_name_on_loopback(setup: Setup) -> Iterator[str]:
 
 
 @rule("hosts").error(
-    reason="What is sent to one node by its name arrives at the other one.",
-    remedy="Each node's own address beside its name.",
+    reason="Data sent to one node by its name arrive at the other one.",
+    remedy="Write each node's own address with its name.",
     source=OWN,
 )
 def one_address_for_two_nodes(setup: Setup) -> Iterator[str]:
@@ -68,12 +68,12 @@ def one_address_for_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("hosts", "corosync").warning(
-    reason="The name resolves to another address of the same network than the one in corosync.conf: one of them is "
-    "wrong, and programs that use the name reach nobody, or somebody else.",
-    remedy="The same address in /etc/hosts and in corosync.conf.",
+    reason="The name resolves to a different address of the same network than the one in corosync.conf: one of them is "
+    "wrong, and programs that use the name reach the wrong machine, or none.",
+    remedy="Use the same address in /etc/hosts and in corosync.conf.",
     source=OWN,
 )
-def name_of_another_address(setup: Setup) -> Iterator[str]:
+def name_resolves_to_another_address(setup: Setup) -> Iterator[str]:
     """Find nodes whose address in /etc/hosts is near one of their links, and none of them."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     for line in setup.texts.get("etc/hosts", "").splitlines():
@@ -85,9 +85,9 @@ def name_of_another_address(setup: Setup) -> Iterator[str]:
 
 
 @rule("exports", "pacemaker").error(
-    reason="What /etc/exports names is exported at boot on both nodes: clients get the empty directory below the "
-    "mount.",
-    remedy="Remove the line; exportfs of Pacemaker exports.",
+    reason="Both nodes export what is in /etc/exports when they boot: clients get the empty directory below the mount "
+    "point.",
+    remedy="Remove the line; the exportfs resource in Pacemaker exports it.",
     source=f"{AGENTS}/exportfs",
 )
 def exported_beside_pacemaker(setup: Setup) -> Iterator[str]:
@@ -100,12 +100,12 @@ def exported_beside_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="mkfs.lustre refuses an option that it does not know; others take another target's place, or make one "
-    "that a take-over damages.",
-    remedy="mkfs.lustre --help; only the options of the run-book.",
+    reason="mkfs.lustre refuses options that it does not know; others make a target that replaces another one, or that "
+    "a take-over damages.",
+    remedy="Use only the options of the run-book; see mkfs.lustre --help.",
     source=MKFS,
 )
-def target_made_wrong(setup: Setup) -> Iterator[str]:
+def mkfs_lustre_options_wrong(setup: Setup) -> Iterator[str]:
     """Find options of mkfs.lustre that are unknown, harmful or malformed, and malformed NIDs."""
     known = options_of("lustre targets")
     for words in made_targets(setup):
@@ -137,8 +137,8 @@ def target_made_wrong(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="A disk belongs to one pool: the second one is refused, or with -f destroys the first.",
-    remedy="Each disk once, by a name that both nodes have.",
+    reason="A disk can belong to one pool only: the second pool is refused, or with -f destroys the first.",
+    remedy="Use each disk once, by a name that both nodes have.",
     source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-create.8.html",
 )
 def one_disk_in_two_pools(setup: Setup) -> Iterator[str]:
@@ -156,7 +156,7 @@ def one_disk_in_two_pools(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="A pool of plain disks is lost with the first one that breaks.",
+    reason="A pool of plain disks is lost when the first disk fails.",
     remedy="zpool create ... raidz2 DISKS, or mirror DISKS.",
     source="https://github.com/openzfs/zfs/blob/master/man/man7/zpoolconcepts.7",
 )
@@ -178,11 +178,11 @@ def pool_without_redundancy(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="mkfs.lustre needs the pool that it is told: the one that is made has another name.",
-    remedy="zpool create ... POOL ..., and mkfs.lustre ... POOL/TARGET",
+    reason="mkfs.lustre needs the pool that it is given, but the pool that is created has another name.",
+    remedy="Use the same name: zpool create ... POOL ..., and mkfs.lustre ... POOL/TARGET",
     source=MKFS,
 )
-def target_in_a_pool_that_is_not_made(setup: Setup) -> Iterator[str]:
+def target_in_a_pool_that_is_never_created(setup: Setup) -> Iterator[str]:
     """Find ZFS targets whose pool no command makes."""
     lines = [line.split() for line in commands(setup.lustre)]
     made = {word for words in lines if words[:2] == ["zpool", "create"] for word in words[2:]}
@@ -193,12 +193,12 @@ def target_in_a_pool_that_is_not_made(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").warning(
-    reason="sda is another disk after a reboot, and on the other node: the pool, or the target, is looked for on "
-    "the wrong one.",
+    reason="sda may be a different disk after a reboot, and on the other node: the pool or the target is then looked "
+    "for on the wrong disk.",
     remedy="/dev/mapper/..., /dev/disk/by-id/..., /dev/VG/LV",
     source="https://openzfs.github.io/openzfs-docs/Project%20and%20Community/FAQ.html",
 )
-def disk_by_a_name_that_changes(setup: Setup) -> Iterator[str]:
+def disk_name_not_persistent(setup: Setup) -> Iterator[str]:
     """Find commands that name a disk by a device name that may change."""
     for line in commands(setup.lustre):
         if line.startswith(("zpool create", "mkfs.lustre", "tunefs.lustre")):
@@ -208,7 +208,7 @@ def disk_by_a_name_that_changes(setup: Setup) -> Iterator[str]:
 
 
 @rule("mounting").error(
-    reason="mount.lustre does not understand it, or mounts so that clients lose locks or data.",
+    reason="mount.lustre does not understand this command, or mounts in such a way that clients lose locks or data.",
     remedy="mount -t lustre NID1:NID2:/FSNAME /MOUNTPOINT",
     source=MOUNT_LUSTRE,
 )
@@ -240,9 +240,9 @@ def client_mount_wrong(setup: Setup) -> Iterator[str]:
 
 
 @rule("sbd", "pacemaker").error(
-    reason="A message on a disk that sbd does not watch is read by nobody: the node is believed to be off, and goes "
-    "on writing.",
-    remedy="The same disks in SBD_DEVICE and in the device's own parameter (devices), or none there.",
+    reason="A message on a disk that sbd does not watch is never read: the node is believed to be off, and keeps "
+    "writing.",
+    remedy="Use the same disks in SBD_DEVICE and in the parameter devices of the fencing device, or leave devices out.",
     source=SBD,
 )
 def sbd_disk_differs(setup: Setup) -> Iterator[str]:
@@ -256,8 +256,8 @@ def sbd_disk_differs(setup: Setup) -> Iterator[str]:
 
 
 @rule("sbd").error(
-    reason="sbd takes its default, or does not start: a node that should reset itself does not.",
-    remedy="As in sbd(8): times in seconds, SBD_STARTMODE=always or clean, 1 or 3 disks by stable names.",
+    reason="sbd uses its default, or does not start: a node that should reset itself does not.",
+    remedy="As in sbd(8): times in seconds, SBD_STARTMODE=always or clean, 1 or 3 disks by persistent names.",
     source=SBD,
 )
 def sbd_setting_wrong(setup: Setup) -> Iterator[str]:
@@ -285,12 +285,12 @@ def sbd_setting_wrong(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="healthLNET and ping watch others: NIDs for lctl ping, addresses for ping; of the other kind none ever "
-    "answers.",
-    remedy="lctl=true with host_list of NIDs, or lctl=false with addresses.",
+    reason="healthLNET and ping need different names: NIDs for lctl ping, addresses for ping. Names of the other kind "
+    "never answer.",
+    remedy="lctl=true with NIDs in host_list, or lctl=false with addresses.",
     source=OWN,
 )
-def watched_by_another_kind_of_name(setup: Setup) -> Iterator[str]:
+def watched_hosts_of_the_wrong_kind(setup: Setup) -> Iterator[str]:
     """Find watchers whose hosts are written the wrong way: NIDs for LNet, addresses otherwise."""
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()

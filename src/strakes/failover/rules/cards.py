@@ -43,11 +43,11 @@ def _addresses(card: Card) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The node takes the address when it starts, whoever has it: two machines answer for it.",
-    remedy="Remove it from the files of the card; IPaddr2 of Pacemaker puts it there.",
+    reason="The node takes the address when it starts, no matter which node has it: two machines answer for it.",
+    remedy="Remove it from the card's configuration; the IPaddr2 resource adds it.",
     source=f"{AGENTS}/IPaddr2",
 )
-def address_of_the_cluster_on_a_card(setup: Setup) -> Iterator[str]:
+def service_address_in_card_configuration(setup: Setup) -> Iterator[str]:
     """Find cards that have an address which moves."""
     moving = possessions_of(setup).addresses
     for card in cards_of(setup.texts):
@@ -55,11 +55,11 @@ def address_of_the_cluster_on_a_card(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="After a start the card has no address: the link, or the replication, is not there until somebody notices.",
+    reason="After a restart the card has no address: the link, or the replication, is missing until somebody notices.",
     remedy="ONBOOT=yes, STARTMODE=auto, autoconnect=true, or auto NAME in interfaces.",
     source=OWN,
 )
-def card_of_the_cluster_not_up(setup: Setup) -> Iterator[str]:
+def cluster_card_not_started_at_boot(setup: Setup) -> Iterator[str]:
     """Find cards of a link or of the replication that are not brought up at boot."""
     own = _own_addresses(setup)
     for card in cards_of(setup.texts):
@@ -69,12 +69,12 @@ def card_of_the_cluster_not_up(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="Without miimon or arp_interval the bond never sees that a link is gone: it goes on sending into the dead "
-    "card.",
+    reason="Without miimon or arp_interval, the bond does not notice that a link is down: it keeps sending into the "
+    "dead card.",
     remedy="miimon=100 (netplan: mii-monitor-interval: 100, networkd: MIIMonitorSec=100ms, ifupdown: bond-miimon 100).",
     source=_BONDING,
 )
-def bond_does_not_notice(setup: Setup) -> Iterator[str]:
+def bond_without_link_monitoring(setup: Setup) -> Iterator[str]:
     """Find bonds that do not watch their links."""
     for card in cards_of(setup.texts):
         if card.bond is None:
@@ -89,9 +89,10 @@ def bond_does_not_notice(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="What the card has is not what Corosync and DRBD look for: the link is not there, or goes through another "
-    "card.",
-    remedy="The address of corosync.conf and DRBD on the card, with the mask of its network; each network on one card.",
+    reason="The card's addresses are not the ones that Corosync and DRBD use: the link does not work, or goes through "
+    "another card.",
+    remedy="Give the card the address that corosync.conf and DRBD have, with the mask of its network; use one card for "
+    "each network.",
     source=OWN,
 )
 def card_contradicts_the_cluster(setup: Setup) -> Iterator[str]:
@@ -120,8 +121,8 @@ def _overlapping(card: Card, other: Card, own: dict[str, str]) -> Iterator[str]:
 
 
 @rule("nodes").error(
-    reason="Two machines answer for one address: what is sent to it arrives at either of them, or at none.",
-    remedy="Another address in the files of the card on one of the nodes.",
+    reason="Two machines answer for one address: data sent to it arrive at either of them, or at none.",
+    remedy="Change the address in the card's configuration on one of the nodes.",
     source=OWN,
 )
 def one_address_on_two_nodes(setup: Setup) -> Iterator[str]:
@@ -136,9 +137,9 @@ def one_address_on_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="The card that is named does not have the network that it is named for: the address goes to a card where "
-    "nobody looks for it, or the wrong card is watched.",
-    remedy="The name of the card that has an address of this network.",
+    reason="The named card is not on the network that it is named for: the address is added where nobody looks for it, "
+    "or the wrong card is watched.",
+    remedy="Use the name of the card that has an address in this network.",
     source=OWN,
 )
 def card_of_another_network(setup: Setup) -> Iterator[str]:
@@ -165,9 +166,9 @@ def _elsewhere(networks: dict[str, Card], nic: str, text: str, what: str) -> Ite
 
 
 @rule("description").warning(
-    reason="With a wider mask the node looks for other networks on this card; with a narrower one it does not find its "
-    "neighbours.",
-    remedy="The mask of the network's subnet in cluster.toml.",
+    reason="With a wider mask, the node looks for other networks on this card; with a narrower one, it does not find "
+    "its neighbours.",
+    remedy="Use the mask of the network's subnet in cluster.toml.",
     source=OWN,
 )
 def card_mask_differs(setup: Setup) -> Iterator[str]:
@@ -182,9 +183,10 @@ def card_mask_differs(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").warning(
-    reason="Corosync does not follow an address that a server of others gives out, and packets smaller than usual are "
-    "cut into many.",
-    remedy="A fixed address for each link; the usual MTU of 1500, or 9000 on all cards and switches of the network.",
+    reason="Corosync does not notice when DHCP gives the card another address; with an MTU smaller than usual, packets "
+    "are split into many.",
+    remedy="Use a fixed address for each link; use the usual MTU of 1500, or 9000 on all cards and switches of the "
+    "network.",
     source=COROSYNC_CONF,
 )
 def card_doubtful(setup: Setup) -> Iterator[str]:
@@ -199,12 +201,12 @@ def card_doubtful(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="Without the word files nobody looks into /etc/hosts: when the servers of names are away, or are served by "
-    "this cluster, the nodes do not find each other.",
+    reason="Without the word files, no program looks into /etc/hosts: if the name servers fail, or are served by this "
+    "cluster, the nodes do not find each other.",
     remedy="hosts: files dns",
     source="https://man7.org/linux/man-pages/man5/nsswitch.conf.5.html",
 )
-def names_without_their_file(setup: Setup) -> Iterator[str]:
+def hosts_file_not_used(setup: Setup) -> Iterator[str]:
     """Find nodes that do not look into their file of hosts."""
     for given in re.findall(r"(?m)^\s*hosts:\s*(.*)$", setup.texts.get("etc/nsswitch.conf", "")):
         if "files" not in given.partition("#")[0].split():

@@ -55,9 +55,10 @@ def _taken(owned: Possessions, source: str, place: str) -> str:
 
 
 @rule("fstab").error(
-    reason="What fstab mounts at boot is mounted on a node that was told to wait, over or below what Pacemaker mounts; "
-    "DRBD's device is promoted behind Pacemaker's back.",
-    remedy="Remove the line; Pacemaker mounts. What has to be mounted with it is a Filesystem resource after it.",
+    reason="A mount in fstab is made at boot even on a node that has to wait, over or below what Pacemaker mounts; a "
+    "DRBD device is promoted behind Pacemaker's back.",
+    remedy="Remove the line; Pacemaker mounts it. If something has to be mounted with it, add a Filesystem resource "
+    "after it.",
     source=DRBD_PACEMAKER,
 )
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
@@ -72,12 +73,12 @@ def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 @rule("fstab").error(
-    reason="The memory of the node is empty after each start: the configuration, votes or the list of clients that "
-    "are stored there are gone. Too little of it in /dev/shm keeps Corosync from starting.",
-    remedy="Remove the line; the directory stays on the disk of the node, and /dev/shm has half of the memory.",
+    reason="Memory is empty after each restart: the configuration, votes or the list of clients stored there are lost. "
+    "If /dev/shm is too small, Corosync does not start.",
+    remedy="Remove the line; keep the directory on a disk of the node, and leave /dev/shm at half of the memory.",
     source=OWN,
 )
-def state_on_nothing(setup: Setup) -> Iterator[str]:
+def state_directory_in_memory(setup: Setup) -> Iterator[str]:
     """Find directories of the cluster's programs that lie in memory."""
     for line in _lines(setup):
         size = next((one for one in line.options if re.fullmatch(r"size=([1-9]\d?[mM]|\d{1,5}[kK])", one)), "")
@@ -91,9 +92,9 @@ def state_on_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("fstab", "pacemaker").warning(
-    reason="The node that serves waits for itself when memory is short, and its stop hangs on its own mount; at boot "
-    "nobody serves yet.",
-    remedy="Mount it on clients only; on the servers use the directory itself.",
+    reason="When memory is short, a node that mounts its own export waits for itself, and its stop hangs on that "
+    "mount; at boot nobody serves yet.",
+    remedy="Mount it on clients only; on the servers, use the directory itself.",
     source=OWN,
 )
 def node_mounts_what_it_serves(setup: Setup) -> Iterator[str]:
@@ -115,9 +116,9 @@ def _unescaped(name: str) -> str:
 
 
 @rule("units", "pacemaker").error(
-    reason="A unit mounts at boot, or when somebody looks, what Pacemaker mounts: on two nodes at once, or behind its "
-    "back.",
-    remedy="systemctl disable the unit, and remove it.",
+    reason="At boot, or at the first access, a systemd unit mounts what Pacemaker mounts: on two nodes at once, or "
+    "behind Pacemaker's back.",
+    remedy="Run systemctl disable for the unit, and remove it.",
     source=_MOUNT_PAGE,
 )
 def mounted_by_systemd(setup: Setup) -> Iterator[str]:
@@ -136,12 +137,12 @@ def mounted_by_systemd(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="At boot, or when it is written to, it takes a disk or a directory of the cluster on a node that may not "
-    "have it.",
-    remedy="Another disk or directory for it; what Pacemaker has nobody else opens, hides or writes to.",
+    reason="At boot, or when it is used, this takes a disk or a directory of the cluster on a node that may not own "
+    "it.",
+    remedy="Use another disk or directory for it; nothing else may open, hide or write to what Pacemaker manages.",
     source=OWN,
 )
-def taken_beside_pacemaker(setup: Setup) -> Iterator[str]:
+def cluster_disk_or_directory_taken_by_node(setup: Setup) -> Iterator[str]:
     """Find disks of the cluster that crypttab opens or dumps are written to, and directories that autofs hides."""
     owned = possessions_of(setup)
     for line in setup.texts.get("etc/crypttab", "").splitlines():
@@ -174,9 +175,9 @@ def _dumps(setup: Setup, owned: Possessions) -> Iterator[str]:
 
 
 @rule().error(
-    reason="An array of Pacemaker's that udev assembles runs on both nodes at once, and one below DRBD that nobody "
-    "assembles is not there after a start.",
-    remedy="AUTO -all in mdadm.conf where Pacemaker assembles; an ARRAY line for each array of the node's own.",
+    reason="If udev assembles an array of Pacemaker, it runs on both nodes at once; if nothing assembles an array "
+    "below DRBD, it is missing after a restart.",
+    remedy="AUTO -all in mdadm.conf where Pacemaker assembles; an ARRAY line for each array of the node itself.",
     source=_MD,
 )
 def arrays_assembled_wrong(setup: Setup) -> Iterator[str]:
@@ -194,12 +195,12 @@ def arrays_assembled_wrong(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="A program of the node itself keeps a file open there: the unmount fails, and the node is powered off for "
-    "it; elsewhere it writes into the empty directory.",
-    remedy="A directory on the node's own disk, such as /var/log.",
+    reason="A program of the node itself keeps a file open on this mount: the unmount fails, and the node is powered "
+    "off because of it; on the other node the program writes into the empty directory.",
+    remedy="Use a directory on the node's own disk, for example in /var/log.",
     source=OWN,
 )
-def written_to_by_the_node(setup: Setup) -> Iterator[str]:
+def node_program_writes_to_cluster_mount(setup: Setup) -> Iterator[str]:
     """Find logs and state of the node's own programs that lie on a mount of the cluster."""
     owned = possessions_of(setup)
     for file, text in setup.texts.items():

@@ -36,24 +36,29 @@ COMMAND_ROWS = (
     # Who has what.
     CommandRow(
         r"drbd(adm|setup) .*\b(primary|secondary|up|down|adjust|detach|disconnect|attach|outdate)\b.*",
-        "DRBD is Pacemaker's: behind its back a copy is promoted, or taken away",
+        "Pacemaker manages DRBD: this promotes or removes a copy behind its back",
         only_with="drbd",
     ),
     CommandRow(
         r"drbd(adm|setup) .*(--discard-my-data|invalidate|create-md|new-current-uuid|"
         r"--overwrite-data-of-peer|--force).*",
-        "a copy of the data is thrown away, and nobody has looked which",
+        "it discards a copy of the data without checking which one",
         only_with="drbd",
     ),
-    CommandRow(r"zpool (import|export)\b.*", "a pool is taken from the node that serves it", _POOL, "zfs"),
-    CommandRow(r"zpool import\b.* (-\w*a\w*)\b.*", "every pool is imported, whoever has it", only_with="zfs"),
-    CommandRow(r"zpool (create|add|remove|detach|offline)\b.*", "a pool is made, or loses or gets disks", _POOL, "zfs"),
+    CommandRow(r"zpool (import|export)\b.*", "it takes a pool from the node that serves it", _POOL, "zfs"),
     CommandRow(
-        r"zpool (destroy|labelclear|split|reguid)\b.*", "a pool is destroyed, or gets another name", _POOL, "zfs"
+        r"zpool import\b.* (-\w*a\w*)\b.*", "it imports every pool, even one that another node has", only_with="zfs"
     ),
     CommandRow(
+        r"zpool (create|add|remove|detach|offline)\b.*",
+        "it creates a pool, or changes the disks of a pool",
+        _POOL,
+        "zfs",
+    ),
+    CommandRow(r"zpool (destroy|labelclear|split|reguid)\b.*", "it destroys or renames a pool", _POOL, "zfs"),
+    CommandRow(
         r"zpool clear\b.*",
-        "a pool that has lost its disks goes on, where it ought to be taken over",
+        "a pool that has lost its disks continues, instead of being taken over",
         _POOL,
         "zfs",
         "warning",
@@ -66,22 +71,22 @@ COMMAND_ROWS = (
     ),
     CommandRow(
         r"vgchange\b.*(--systemid|--addtag|--deltag|--lock-?start|--lock-?type).*",
-        "it says who owns a group of volumes, which is LVM-activate's to say",
+        "it changes the owner of a volume group, which is the task of LVM-activate",
         _GROUP,
         "lvm",
     ),
-    CommandRow(r"mount\b.*", "it is mounted on every node that runs it, whoever has it", _DISK),
+    CommandRow(r"mount\b.*", "every node that runs this mounts the disk, even if another node has it", _DISK),
     CommandRow(r"(mount|umount|fuser)\b.*", "it is mounted or unmounted behind Pacemaker's back", _PLACE),
     CommandRow(
         r"exportfs\b.* (-\w*[ruf]\w*)\b.*",
-        "exports are set back to those of /etc/exports: what Pacemaker exports is gone",
+        "it resets the exports to those in /etc/exports: what Pacemaker exports is gone",
         only_with="exports",
     ),
-    CommandRow(r"exportfs\b.*:/.*", "it is exported on every node that runs it", only_with="exports"),
-    CommandRow(r"rpc\.nfsd\b.*", "the server of NFS is started on every node", only_with="exports"),
+    CommandRow(r"exportfs\b.*:/.*", "every node that runs this exports it", only_with="exports"),
+    CommandRow(r"rpc\.nfsd\b.*", "it starts the NFS server on every node", only_with="exports"),
     CommandRow(
         r"(ip|ifconfig|nmcli|arping)\b.*",
-        "an address of the cluster is put on, or taken from, a card by hand",
+        "it adds or removes an address of the cluster behind Pacemaker's back",
         _ADDRESS,
     ),
     CommandRow(
@@ -89,18 +94,18 @@ COMMAND_ROWS = (
     ),
     CommandRow(
         r"(systemctl|rc-service)\b.* (start|restart|enable|try-restart|reload-or-restart|stop|isolate)\b.*",
-        "Pacemaker starts and stops it, and nobody else",
+        "only Pacemaker may start and stop it",
         _UNIT,
     ),
-    CommandRow(r"service \S+ (start|restart|stop)\b.*", "Pacemaker starts and stops it, and nobody else", _UNIT),
+    CommandRow(r"service \S+ (start|restart|stop)\b.*", "only Pacemaker may start and stop it", _UNIT),
     CommandRow(
         rf"(systemctl\b.* (restart|stop|try-restart|kill|reload-or-restart)\b.* {_PROGRAMS}|"
         rf"service {_PROGRAMS} (restart|stop)).*",
-        "the cluster is stopped or restarted on all nodes below running services",
+        "it stops or restarts the cluster on all nodes while services are running",
     ),
     CommandRow(
         r"(kill|killall|pkill)\b.*(pacemaker|corosync|sbd|multipathd|nfsd|iscsid|drbd|lrmd|crmd|stonithd).*",
-        "a program that the cluster needs is killed: the node is powered off for it, or serves on without it",
+        "it kills a program that the cluster needs: the node is powered off for it, or keeps serving without it",
     ),
     # Fencing and quorum.
     CommandRow(
@@ -111,18 +116,18 @@ COMMAND_ROWS = (
     CommandRow(
         r"(pcs stonith (disable|delete|remove|confirm|level (clear|delete|remove))|"
         r"stonith_admin\b.* (-C|--confirm|-D|--deregister)|fence_ack_manual|crm node clearstate)\b.*",
-        "it says that a node is off, or takes its fencing away, and nobody has looked",
+        "it confirms without a check that a node is off, or removes its fencing",
     ),
     CommandRow(
         r"(pcs (node|cluster|resource|stonith) (standby|maintenance|disable|unmanage|kill|destroy|"
         r"stop)|crm (node|resource) (standby|maintenance|unmanage|stop)|crm_standby|"
         r"crm cluster stop)\b.*",
-        "a node, or a service, is taken away again and again",
+        "it takes a node or a service out of use again and again",
     ),
     CommandRow(
         r"(pcs quorum (unblock|expected-votes)|corosync-quorumtool\b.* -e|corosync-cfgtool\b.* -[HRk]|"
         r"cibadmin\b.* (-E|--erase))\b.*",
-        "votes, or the whole configuration, are changed behind everybody's back",
+        "it changes votes, or the whole configuration, without anybody noticing",
     ),
     CommandRow(
         r"corosync-cmapctl\b.* -[sSdDp]\b.*|pcs quorum (update|device (remove|update))\b.*",
@@ -130,7 +135,7 @@ COMMAND_ROWS = (
     ),
     CommandRow(
         r"(pcs resource (move|relocate|ban)|crm resource (move|migrate|ban)|crm_resource\b.* (--move|--ban|-M|-B))\b.*",
-        "it leaves a constraint behind each time, that no take-over gets round",
+        "each time it leaves a constraint behind that prevents a take-over",
         severity="warning",
         timed=True,
     ),
@@ -150,50 +155,53 @@ COMMAND_ROWS = (
     CommandRow(
         r"(shutdown\b(?!.* -c)|reboot|poweroff|halt|(tel)?init [06]|systemctl\b.* (reboot|poweroff|"
         r"halt|kexec|suspend|hibernate)|rtcwake)\b.*|echo [bo] > /proc/sysrq-trigger",
-        "all nodes do it at the same minute, and nobody is left to take over",
+        "all nodes do this in the same minute, and no node is left to take over",
         timed=True,
     ),
     CommandRow(
         r"(rmmod|modprobe -r|lustre_rmmod)\b.*\b(drbd\w*|zfs|lustre|lnet|softdog|dm_multipath|"
         r"iTCO_wdt|ipmi_watchdog)\b.*|lustre_rmmod",
-        "a module that the cluster needs is taken away",
+        "it removes a module that the cluster needs",
     ),
     CommandRow(
         r"(ntpdate|hwclock\b.* (-s|--hctosys)|date (-s|--set)|sntp|chronyc makestep)\b.*",
-        "the clock jumps again and again, beside the program that keeps it",
+        "the clock jumps again and again, although another program keeps it",
         severity="warning",
         timed=True,
     ),
     CommandRow(
         r"(yum|dnf|apt-get|apt|zypper)\b.*\b(update|upgrade|dist-upgrade|full-upgrade|up|dup|patch)\b.*(?<!-s)$",
-        "all nodes change their programs in the same night, and none is left that works",
+        "all nodes update their programs in the same night: if an update fails, no working node is left",
         severity="warning",
         timed=True,
     ),
-    CommandRow(r"tc qdisc (add|replace)\b.*\bnetem\b.*", "packets are lost or delayed on purpose, as a test left it"),
+    CommandRow(
+        r"tc qdisc (add|replace)\b.*\bnetem\b.*",
+        "packets are dropped or delayed on purpose; a test has left this behind",
+    ),
     CommandRow(
         r"(iptables|ip6tables|nft|firewall-cmd)\b.*(5405|5404|corosync|high-availability).*(DROP|"
         r"REJECT|drop|reject|remove).*",
-        "the nodes no longer hear each other",
+        "the nodes can no longer reach each other",
     ),
     # Disks of the cluster.
     CommandRow(
         rf"{_WRITES}(?!.* (-n|--readonly|--getra|--print|-l)\b)\b.*",
-        "it writes to a disk of the cluster, or checks it, while another node may have it",
+        "it writes to or checks a disk of the cluster that another node may be using",
         _DISK,
     ),
     CommandRow(
         r"tune2fs\b.*(\^mmp|clear_mmp|\^has_journal|mmp_update_interval=0).*",
-        "the guard against a mount on both nodes is taken away, or the journal",
+        "it removes the protection against a mount on both nodes, or the journal",
         scripts=True,
     ),
     CommandRow(
         r"(multipath\b.* -[FfW]|multipathd\b.*(shutdown|del|disablequeueing|suspend))\b.*",
-        "paths and disks are taken away",
+        "it removes paths and disks",
     ),
     CommandRow(
         r"iscsiadm\b.*(--logout|-u|--op(=| )delete|-o delete)\b.*",
-        "disks of the cluster are taken away",
+        "it removes disks of the cluster",
         severity="warning",
     ),
     # Lustre.
@@ -201,13 +209,15 @@ COMMAND_ROWS = (
         r"lctl\b.*\b(abort_recovery|abort_recov|network down|net down|network unconfigure|deactivate|"
         r"clear_conf|erase_lcfg|lcfg_erase|lcfg_clear|llog_cancel|replace_nids|set_route .* down|"
         r"evict_client|detach|cleanup)\b.*",
-        "it is for repairs by hand only: clients lose their state, or their way",
+        "this is for manual repairs only: clients lose their state, or their connection",
         only_with="lustre",
     ),
-    CommandRow(r"lnetctl\b.*\b(unconfigure|(net|peer|route) del)\b.*", "clients lose their way", only_with="lustre"),
+    CommandRow(
+        r"lnetctl\b.*\b(unconfigure|(net|peer|route) del)\b.*", "clients lose their connection", only_with="lustre"
+    ),
     CommandRow(
         r"tunefs\.lustre\b.*(--writeconf|--erase-params|--erase-param|--reformat|--rename).*",
-        "the configuration of a target is erased",
+        "it erases the configuration of a target",
         only_with="lustre",
     ),
 )

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from strakes.failover.setup import Setup
@@ -130,20 +131,25 @@ def _of_script(file: str, when: When, text: str) -> Iterator[Command]:
 
 def _of_line(file: str, when: When, line: str) -> Iterator[Command]:
     """Yield the commands of one line of a shell."""
-    try:
-        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
-        lexer.whitespace_split = True
-        lexer.commenters = "#"
-        tokens = list(lexer)
-    except ValueError:
-        return
     words: list[str] = []
-    for token in [*tokens, ";"]:
+    for token in _tokens(line):
         if not set(token) <= set(";&|"):
             words.append(token)
             continue
         yield from _one(file, when, words)
         words = []
+
+
+@lru_cache(maxsize=4096)  # many rules ask about the same lines
+def _tokens(line: str) -> tuple[str, ...]:
+    """Return the words of a line and what ends its commands; nothing for a line without the end of a quote."""
+    try:
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
+        lexer.whitespace_split = True
+        lexer.commenters = "#"
+        return (*lexer, ";")
+    except ValueError:
+        return ()
 
 
 def _one(file: str, when: When, words: list[str]) -> Iterator[Command]:

@@ -51,8 +51,9 @@ def _against(setup: Setup, severity: Severity) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="It runs on every node that has the file, at boot or again and again, whoever serves at that moment.",
-    remedy="Remove the command from rc.local, cron, the unit or the rule of udev; Pacemaker does it, or a person.",
+    reason="It runs on every node that has the file, at boot or repeatedly, no matter which node serves at that "
+    "moment.",
+    remedy="Remove the command from rc.local, cron, the unit or the udev rule; leave it to Pacemaker, or to a person.",
     source=OWN,
 )
 def started_by_a_script(setup: Setup) -> Iterator[str]:
@@ -61,10 +62,10 @@ def started_by_a_script(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="What helps once by hand does harm when every node does it by itself.",
-    remedy="Remove the command from cron or the timer; do it by hand, on one node after the other.",
+    reason="A command that helps once, by hand, does harm when every node runs it regularly.",
+    remedy="Remove the command from cron or the timer; run it by hand, on one node after the other.",
     source=OWN,
 )
-def run_again_and_again(setup: Setup) -> Iterator[str]:
+def repair_command_scheduled(setup: Setup) -> Iterator[str]:
     """Find commands that are seldom meant to run by themselves."""
     yield from _against(setup, "warning")

@@ -43,8 +43,9 @@ _SNMP_NEEDS = {
 
 
 @rule("pacemaker").error(
-    reason="The device is told two things at once, or too little to log in: it fails when it is needed.",
-    remedy="Remove one of the two, or give what is missing.",
+    reason="Settings of the device contradict each other, or are not enough to log in: the device fails when it is "
+    "needed.",
+    remedy="Remove one of the two, or add what is missing.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def fencing_device_contradicts_itself(setup: Setup) -> Iterator[str]:
@@ -62,12 +63,12 @@ def fencing_device_contradicts_itself(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="It is checked only once (interval 0), or every few hours: that it stopped answering is noticed only when "
-    "it is needed.",
+    reason="The device is checked only once (interval 0), or every few hours: if it stops answering, nobody notices "
+    "until it is needed.",
     remedy="op monitor interval=60s",
     source=f"{PACEMAKER}/operations.rst",
 )
-def fencing_device_checked_never(setup: Setup) -> Iterator[str]:
+def fencing_device_rarely_checked(setup: Setup) -> Iterator[str]:
     """Find fencing devices whose monitors hardly ever run."""
     for one in setup.pacemaker.devices:
         monitors = [operation for operation in one.operations if operation.name == "monitor"]
@@ -89,7 +90,7 @@ _OLDER = {
 
 
 @rule("pacemaker").error(
-    reason="Both names mean one parameter: the agent, not the configuration, decides which of the two values is used.",
+    reason="Both names mean the same parameter: it depends on the agent which of the two values is used.",
     remedy="Keep the newer name.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
 )
@@ -103,7 +104,7 @@ def parameter_given_twice(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The agent is started in no particular directory: a path that does not begin with / is not found.",
+    reason="Agents do not start in a particular directory: a path that does not begin with / is not found.",
     remedy="Write the full path.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
 )
@@ -116,11 +117,11 @@ def path_not_absolute(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="With pcmk_host_argument=none the agent is not told whom to power off: an outlet strip then refuses.",
+    reason="With pcmk_host_argument=none, the agent is not told which node to power off: an outlet strip then refuses.",
     remedy="Remove pcmk_host_argument.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def outlet_never_told(setup: Setup) -> Iterator[str]:
+def fencing_agent_not_told_which_node(setup: Setup) -> Iterator[str]:
     """Find outlets that are told neither the node nor the plug."""
     for one in setup.pacemaker.devices:
         lacking = not one.values.get("plug") and not one.values.get("port")
@@ -129,12 +130,12 @@ def outlet_never_told(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="The disk below DRBD has the same UUID and label: it may be mounted in DRBD's place, and what is "
-    "written is not replicated.",
+    reason="The disk below DRBD has the same UUID and label: it may be mounted instead of the DRBD device, and then "
+    "nothing is replicated.",
     remedy="device=/dev/drbdN",
     source=DRBD_PACEMAKER,
 )
-def device_by_what_is_on_it(setup: Setup) -> Iterator[str]:
+def drbd_mounted_by_uuid_or_label(setup: Setup) -> Iterator[str]:
     """Find mounts of a device by its UUID or label."""
     for one in setup.pacemaker.services:
         if one.is_mount and re.match(r"-[UL]\b|(UUID|LABEL|PARTUUID)=|/dev/disk/by-(uuid|label)/", one.device):
@@ -142,12 +143,12 @@ def device_by_what_is_on_it(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The first and the last address of a network are nobody's, and a wrong mask makes the node send to the "
-    "wrong card.",
-    remedy="ip and cidr_netmask of the clients' network; leave broadcast out.",
+    reason="The first and the last address of a network cannot belong to a host, and with a wrong mask the node sends "
+    "through the wrong card.",
+    remedy="ip and cidr_netmask of the clients' network; remove broadcast.",
     source=f"{AGENTS}/IPaddr2",
 )
-def address_of_no_host(setup: Setup) -> Iterator[str]:
+def address_unusable(setup: Setup) -> Iterator[str]:
     """Find addresses that no host can have in their network, and broadcast addresses of another one."""
     for bundle in setup.pacemaker.root.iter("bundle"):
         for part in bundle.iterfind("./network[@ip-range-start]"):
@@ -180,11 +181,11 @@ def address_of_no_host(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Clients can read, change and remove what the server needs for giving their locks back.",
-    remedy="nfs_shared_infodir beside the exported directory, on the same mount.",
+    reason="Clients can read, change and remove the files that the server needs to give their locks back.",
+    remedy="Put nfs_shared_infodir next to the exported directory, on the same mount.",
     source=f"{AGENTS}/nfsserver",
 )
-def state_of_the_server_exported(setup: Setup) -> Iterator[str]:
+def nfs_state_exported(setup: Setup) -> Iterator[str]:
     """Find NFS servers that keep their state within an exported directory."""
     services = setup.pacemaker.services
     exported = [one.values.get("directory", "").rstrip("/") for one in services if one.agent == "exportfs"]
@@ -198,9 +199,9 @@ def state_of_the_server_exported(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Clients know the server by the address they mounted: when they hear of the take-over from another "
-    "address, they do not reclaim their locks.",
-    remedy="source_host, or nfs_ip, with the address of the service (IPaddr2).",
+    reason="Clients know the server by the address that they mounted from: if they are notified of the take-over from "
+    "another address, they do not reclaim their locks.",
+    remedy="Set source_host, or nfs_ip, to the address of the service (IPaddr2).",
     source=f"{AGENTS}/nfsnotify",
 )
 def lock_recovery_from_another_address(setup: Setup) -> Iterator[str]:
@@ -217,12 +218,12 @@ def lock_recovery_from_another_address(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="Without nfs_shared_infodir each node keeps its own list of clients that hold locks: after a take-over "
-    "nobody of the right list is told.",
-    remedy="nfs_shared_infodir on the mount that moves with the service.",
+    reason="Without nfs_shared_infodir, each node keeps its own list of clients that hold locks: after a take-over the "
+    "new node does not know which clients to notify.",
+    remedy="Put nfs_shared_infodir on the mount that moves with the service.",
     source=f"{AGENTS}/nfsserver",
 )
-def clients_told_from_nothing(setup: Setup) -> Iterator[str]:
+def nfs_client_list_not_shared(setup: Setup) -> Iterator[str]:
     """Find NFS servers whose list of lock holders does not move, although clients are to be told."""
     services = setup.pacemaker.services
     notify = next((one for one in services if one.agent == "nfsnotify"), None)
@@ -233,8 +234,7 @@ def clients_told_from_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Options are separated by commas only: after a space another word begins, and the mount or export is "
-    "refused.",
+    reason="Options are separated by commas only: a space begins a new word, and the mount or export is refused.",
     remedy="options=rw,sync",
     source=f"{AGENTS}/Filesystem",
 )
@@ -247,9 +247,9 @@ def options_with_a_space(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="An operation that Pacemaker never asks for has no effect: its time-out, or its monitoring, is the "
-    "default's, or none.",
-    remedy="start, stop, monitor, promote, demote, notify.",
+    reason="Pacemaker never uses an operation of this name, so it has no effect: the default timeout applies, or there "
+    "is no monitor.",
+    remedy="Use start, stop, monitor, promote, demote or notify.",
     source=f"{PACEMAKER}/operations.rst",
 )
 def operation_unknown(setup: Setup) -> Iterator[str]:
@@ -265,8 +265,9 @@ def operation_unknown(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Pacemaker tells operations apart by name and interval: of two that agree in both, one is not carried out.",
-    remedy="Another interval for one of them, such as 11s beside 10s.",
+    reason="Pacemaker tells operations apart by name and interval: of two with the same name and interval, one is not "
+    "carried out.",
+    remedy="Give one of them a different interval, for example 11s instead of 10s.",
     source=f"{PACEMAKER}/operations.rst",
 )
 def operation_given_twice(setup: Setup) -> Iterator[str]:
@@ -281,12 +282,12 @@ def operation_given_twice(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Only a promotable clone is promoted: an order by that action of anything else is never met, or never "
-    "applies.",
+    reason="Only a promotable clone can be promoted: an order with the action promote of any other resource waits for "
+    "ever, or has no effect.",
     remedy="first-action=promote of the DRBD clone, then-action=start of the service.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def order_of_an_action_that_never_is(setup: Setup) -> Iterator[str]:
+def order_with_impossible_action(setup: Setup) -> Iterator[str]:
     """Find orders that wait for the promotion of what is never promoted."""
     cib = setup.pacemaker
     promotable = set(filter(cib.promotable, cib.clones))
@@ -299,11 +300,12 @@ def order_of_an_action_that_never_is(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A service that runs where it is not looked for is started a second time: one file system is mounted twice.",
-    remedy="Remove resource-discovery; its default is always.",
+    reason="A service that runs on a node where Pacemaker does not look for it is started a second time: one file "
+    "system is mounted twice.",
+    remedy="Remove resource-discovery; the default is always.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def not_looked_for(setup: Setup) -> Iterator[str]:
+def resource_discovery_off(setup: Setup) -> Iterator[str]:
     """Find services that Pacemaker does not look for on nodes where they may run."""
     cib = setup.pacemaker
     for constraint in cib.constraints("rsc_location"):
@@ -315,8 +317,8 @@ def not_looked_for(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="Without a schema Pacemaker takes any text for a configuration: what it does not understand is silently "
-    "left out.",
+    reason="Without a schema, Pacemaker accepts any text as a configuration, and silently ignores what it does not "
+    "understand.",
     remedy="validate-with=pacemaker-3.7 (cibadmin --upgrade)",
     source=f"{PACEMAKER}/cluster-options.rst",
 )

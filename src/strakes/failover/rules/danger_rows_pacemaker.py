@@ -10,14 +10,14 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "resource-stickiness",
         lambda value: score(value) < 0,
         "-INFINITY",
-        "A service then leaves the node that it runs on whenever there is another one.",
+        "With this stickiness a service leaves its node whenever another node is available.",
         "resource-stickiness=1000",
     ),
     OptionsOf("op monitor").error(
         "interval",
         lambda value: 0 < seconds(value) < 1,
         "10ms",
-        "Monitors that follow one another without a pause keep the node busy, and time out when it is loaded.",
+        "Monitors that run without a pause keep the node busy, and time out when it is under load.",
         "interval=10s",
     ),
     OptionsOf("cluster").error(
@@ -31,7 +31,7 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "start-failure-is-fatal",
         is_off,
         "0",
-        "A service that cannot start here is tried here again and again, unless a migration-threshold says when to go.",
+        "A service that cannot start on a node is tried there again and again, unless migration-threshold limits it.",
         "Remove it, or set migration-threshold.",
     ),
     OptionsOf("fencing").error(
@@ -66,28 +66,28 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "fence-reaction",
         lambda value: value.lower() not in ("stop", "panic"),
         "ignore",
-        "A node that is told that it was powered off, although it was not, can only stop or panic.",
+        "A node that is told that it was powered off, although it was not, has to stop or panic; nothing else is safe.",
         "fence-reaction=panic",
     ),
     OptionsOf("cluster").error(
         "cluster-infrastructure",
         lambda value: value.lower() not in ("corosync", ""),
         "0",
-        "Pacemaker 2 runs on Corosync only; a configuration of cman, openais or heartbeat has to be made anew.",
+        "Pacemaker 2 runs only on Corosync; a configuration for cman, openais or heartbeat has to be written anew.",
         "cluster-infrastructure=corosync, which Pacemaker sets itself.",
     ),
     OptionsOf("cluster").error(
         "node-pending-timeout",
         lambda value: 0 < seconds(value) < 60,
         "1s",
-        "A node that joins is powered off before it has joined: it never comes back.",
-        "Remove it; its default is two hours.",
+        "A joining node is powered off before it has joined: it never comes back.",
+        "Remove it; the default is two hours.",
     ),
     OptionsOf("cluster").warning(
         "node-action-limit",
         lambda value: value == "1",
         "1",
-        "With one action at a time a node with many targets stops and starts them one after the other.",
+        "With one action at a time, a node with many targets stops and starts them one after the other.",
         "Remove it.",
     ),
     OptionsOf("fencing").error(
@@ -95,14 +95,14 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         lambda value: value == "0",
         "0",
         "With 0 actions at a time the device does nothing.",
-        "Remove it, or -1 for as many as there are.",
+        "Remove it, or set it to -1 for no limit.",
     ),
     *(
         OptionsOf("fencing").error(
             f"pcmk_{action}_retries",
             lambda value: (number := number_in(value)) is not None and number < 1,
             "0",
-            "It is the number of attempts: with less than one the device is never tried.",
+            "This is the number of attempts: with less than one, the device is never used.",
             "Remove it; its default is 2.",
         )
         for action in ("off", "reboot", "status", "monitor")
@@ -112,7 +112,8 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
             f"pcmk_{action}_action",
             is_one_of("off", "on", "reboot", "cycle", "poweroff", "poweron"),
             "off",
-            "Pacemaker only asks, once a minute or so: each question then switches the power of a healthy node.",
+            "Pacemaker asks for the status about once a minute: with this setting each question switches the power of "
+            "a healthy node.",
             "Remove it.",
         )
         for action in ("status", "monitor", "list")
@@ -128,14 +129,14 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "pcmk_host_check",
         lambda value: value not in ("dynamic-list", "static-list", "status", "none"),
         "0",
-        "Pacemaker knows dynamic-list, static-list, status and none; with another one nobody is powered off.",
-        "Remove it: with pcmk_host_list it is static-list.",
+        "Pacemaker knows dynamic-list, static-list, status and none; with any other value no node is powered off.",
+        "Remove it: with pcmk_host_list the default is static-list.",
     ),
     OptionsOf("fencing").error(
         "cipher",
         lambda value: (number := number_in(value)) is None or not 0 < number <= 19,
         "0",
-        "Cipher suite 0 asks for no password, so anybody can cut the power; above 19 there is none.",
+        "Cipher suite 0 needs no password, so anybody can cut the power; there are no suites above 19.",
         "cipher=17, or 3 for older BMCs.",
     ),
     OptionsOf("fencing").error(
@@ -149,15 +150,15 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "action",
         always,
         "reboot",
-        "Pacemaker says itself what the agent shall do; an action of the device's own is ignored, or does only that.",
-        "Remove it; stonith-action, or pcmk_reboot_action, says what is meant.",
+        "Pacemaker tells the agent what to do; an action set on the device is ignored, or is all that the device does.",
+        "Remove it; use stonith-action or pcmk_reboot_action instead.",
     ),
     OptionsOf("fencing").warning(
         "plug",
         lambda value: value == "0",
         "0",
         "Outlets are counted from 1.",
-        "The number that is printed at the outlet.",
+        "Use the number printed next to the outlet.",
     ),
     OptionsOf("fencing").warning(
         "disable_timeout",
@@ -170,22 +171,24 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "critical",
         is_off,
         "0",
-        "What is not critical is left stopped where it cannot run, and the rest of the group goes on without it.",
+        "A resource that is not critical is left stopped if it cannot run on a node, and the rest of the group "
+        "continues without it.",
         "Remove it.",
     ),
     OptionsOf("op monitor").warning(
         "timeout",
         above(900),
         "3000",
-        "For that long nobody notices a service that hangs.",
-        "timeout=60s, 300s for Lustre.",
+        "A service that hangs is not noticed for that long.",
+        "timeout=60s, or 300s for Lustre.",
     ),
     *(
         OptionsOf(f"op {name}").warning(
             "timeout",
             above(7200),
             "12h",
-            "That is hours. It was probably meant in milliseconds; a start or stop that hangs ends the service.",
+            "This is several hours; it was probably meant in milliseconds. A start or stop that hangs takes the "
+            "service down for that long.",
             "Write the unit: timeout=600s",
         )
         for name in ("start", "stop", "promote", "demote", "notify")
@@ -195,7 +198,8 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
             "interval",
             lambda value: seconds(value) > 0,
             "1",
-            "Only monitors are repeated; another operation with an interval is refused, with its time-out.",
+            "Only monitors are repeated; Pacemaker refuses any other operation with an interval, and with it the "
+            "timeout.",
             "interval=0s",
         )
         for name in ("start", "stop", "promote", "demote", "notify", "migrate_to", "migrate_from")
@@ -204,14 +208,15 @@ PACEMAKER_ROWS: tuple[Danger, ...] = (
         "name",
         always,
         "status",
-        "status is Heartbeat's word: Pacemaker repeats monitor.",
+        "The name status comes from Heartbeat: Pacemaker repeats monitor.",
         "op monitor",
     ),
     OptionsOf("op stop").error(
         "on-fail",
         is_one_of("restart", "demote", "stop"),
         "restart",
-        "A stop that failed cannot be restarted: the service is blocked where it is, and its node is not powered off.",
+        "A failed stop cannot be solved by a restart: the service is blocked on its node, and the node is not powered "
+        "off.",
         "Remove on-fail.",
     ),
 )

@@ -21,8 +21,8 @@ _USERS = ("username", "login", "userid")
 
 
 @rule("description").error(
-    reason="Files and description mean different machines: one of them is wrong, and what is checked is not what "
-    "will run.",
+    reason="The files and the description name different machines: one of them is wrong, so what is checked is not "
+    "what will run.",
     remedy=REMEDY,
     source=OWN,
 )
@@ -40,8 +40,8 @@ def nodes_differ_from_the_description(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "corosync").error(
-    reason="An address that the node does not have is bound by nobody: the link is never there, or it is another "
-    "one than was thought.",
+    reason="Nobody has the address that the file names, so the link does not work; or it is a different link than "
+    "intended.",
     remedy=REMEDY,
     source=OWN,
 )
@@ -74,7 +74,7 @@ def link_differs_from_the_description(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "pacemaker").error(
-    reason="The power of another machine is cut: the broken node goes on writing, and a healthy one dies.",
+    reason="The device powers off a different machine: the broken node keeps writing, and a healthy one dies.",
     remedy=f"{REMEDY} Prove each device: stonith_admin --fence NODE",
     source=OWN,
 )
@@ -137,9 +137,9 @@ def _given(device: Primitive, *names: str) -> str:
 
 
 @rule("description", "pacemaker").error(
-    reason="When the links are cut the side that waits longer to be powered off goes on: that is not the one that "
-    "was wanted.",
-    remedy="pcmk_delay_base on the device of the survivor; or another survivor in cluster.toml.",
+    reason="When the links are cut, the node with the longer fencing delay survives: that is not the one described as "
+    "survivor.",
+    remedy="Set pcmk_delay_base on the device of the intended survivor; or name the other survivor in cluster.toml.",
     source=OWN,
 )
 def another_node_survives(setup: Setup) -> Iterator[str]:
@@ -156,9 +156,8 @@ def another_node_survives(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "drbd").error(
-    reason="A different device from the described one is replicated, or over a different network: data are "
-    "overwritten, or there "
-    "is no second copy.",
+    reason="A different device than described is replicated, or over a different network: data are overwritten, or "
+    "there is no second copy.",
     remedy=REMEDY,
     source=OWN,
 )
@@ -201,7 +200,7 @@ def replication_differs_from_the_description(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "pacemaker").error(
-    reason="What is mounted, or where clients look for it, is not what was described: they find nothing, or "
+    reason="What is mounted, or the address that clients use, is not what was described: clients find nothing, or "
     "something else.",
     remedy=REMEDY,
     source=OWN,
@@ -276,7 +275,7 @@ def _homes(cib: Cib, service: Primitive) -> set[str]:
 
 
 @rule("description", "lustre").error(
-    reason="Clients and targets look for a server at an address, or under a name, that nobody has.",
+    reason="Clients and targets look for a server at an address, or under a name, that no server has.",
     remedy=REMEDY,
     source=OWN,
 )

@@ -16,12 +16,11 @@ from strakes.failover.setup import Setup
 
 
 @rule("description", "corosync").error(
-    reason="What the description counts on is in no file: a link, a vote, or a watch that is missing shows only when "
-    "it is needed.",
+    reason="The description has it, but no file does: a missing link, vote or watch is noticed only when it is needed.",
     remedy=REMEDY,
     source=OWN,
 )
-def described_and_not_there(setup: Setup) -> Iterator[str]:
+def described_but_not_configured(setup: Setup) -> Iterator[str]:
     """Find links, the quorum device and watches of the description that no file has."""
     cluster = setup.described
     used = {address for node in nodes_of(setup) for address in links_of(node).values()}
@@ -53,12 +52,11 @@ def _plain(host: str) -> str:
 
 
 @rule("description", "pacemaker").warning(
-    reason="The description is what failures are thought through with: what it does not know is not in the rehearsal, "
-    "and is planned away by the next plan.",
-    remedy="Describe it, or remove it.",
+    reason="The rehearsal uses the description: what is missing there is not rehearsed, and the next plan removes it.",
+    remedy="Add it to the description, or remove it from the files.",
     source=OWN,
 )
-def there_and_not_described(setup: Setup) -> Iterator[str]:
+def configured_but_not_described(setup: Setup) -> Iterator[str]:
     """Find the quorum device, copies, mounts and addresses that the description does not have."""
     cluster, services = setup.described, setup.pacemaker.services
     if setup.corosync and setup.corosync.one("quorum").all("device") and not cluster.quorum_host:
@@ -79,7 +77,7 @@ def there_and_not_described(setup: Setup) -> Iterator[str]:
 
 
 @rule("description").warning(
-    reason="One of the two was changed, and the other one is what the times of the rehearsal are made of.",
+    reason="One of the two numbers was changed, and the rehearsal calculates its times from the other.",
     remedy=REMEDY,
     source=OWN,
 )
@@ -112,8 +110,8 @@ def _mib(rate: str) -> float | None:
 
 
 @rule("description", "drbd").error(
-    reason="The copies travel over a network that was not meant for them: it is slow or full, or is cut together with "
-    "the heartbeat.",
+    reason="The replication uses a network that was not meant for it: it is slow or full, or is cut together with the "
+    "heartbeat.",
     remedy=REMEDY,
     source=OWN,
 )
@@ -129,9 +127,8 @@ def replication_on_another_network_than_described(setup: Setup) -> Iterator[str]
 
 
 @rule("description", "lustre").error(
-    reason="The pool is made of other disks than the described ones, or in a different arrangement: what is on them "
-    "is lost, "
-    "or fewer may fail.",
+    reason="The pool uses other disks than described, or in a different arrangement: what is on these disks is lost, "
+    "or fewer disks may fail.",
     remedy=REMEDY,
     source=OWN,
 )

@@ -20,7 +20,7 @@ _STARTERS = ("systemd", "service", "lsb", "upstart")
 
 
 @rule("description", "pacemaker").error(
-    reason="A different program from the described one is started, or none: the service moves, and does not serve.",
+    reason="A different program than described is started, or none: the service moves, but nothing is served.",
     remedy=REMEDY,
     source=OWN,
 )
@@ -35,7 +35,7 @@ def unit_differs_from_the_description(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "pacemaker").error(
-    reason="What is watched is not what clients need: a node that they cannot reach goes on serving, or a healthy one "
+    reason="What is watched is not what clients need: a node that they cannot reach keeps serving, or a healthy node "
     "hands over.",
     remedy=REMEDY,
     source=OWN,
@@ -80,8 +80,8 @@ def _is_number(host: str) -> bool:
 
 
 @rule("description", "pacemaker", "behaviour").error(
-    reason="With all nodes up Pacemaker's policy engine runs it on another node than the described one: the load is "
-    "not spread as was planned, and other failures will happen than those that were thought through.",
+    reason="With all nodes up, Pacemaker's policy engine runs the service on another node than described: the load is "
+    "not spread as planned, and the rehearsed failures are not the ones that will happen.",
     remedy=REMEDY,
     source=OWN,
 )
@@ -98,12 +98,12 @@ def served_by_another_node_than_described(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "lnet").error(
-    reason="Lustre runs over another card than the described one, which is the one that is watched: when it fails, "
+    reason="Lustre uses another network card than described, but the described one is watched: if Lustre's card fails, "
     "nobody notices.",
     remedy=REMEDY,
     source=OWN,
 )
-def card_of_lustre_differs_from_the_description(setup: Setup) -> Iterator[str]:
+def lustre_card_differs_from_the_description(setup: Setup) -> Iterator[str]:
     """Find the network of Lustre on another card than the described one."""
     system = setup.described.file_system
     wanted = next((one.interface for one in setup.described.networks if one.name == system.lnet_network), "")
@@ -116,7 +116,7 @@ def card_of_lustre_differs_from_the_description(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "drbd").error(
-    reason="DRBD 8.4 refuses the words of version 9, and the handlers of one do nothing under the other.",
+    reason="DRBD 8.4 refuses the keywords of version 9, and the handlers of one version do nothing under the other.",
     remedy='drbd = "9" in cluster.toml, or plan the files again for 8.4.',
     source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-8.4.5.en.html",
 )
@@ -132,7 +132,7 @@ def drbd_version_differs_from_the_description(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "pacemaker").warning(
-    reason="Somebody counts on being told, and is not: the cluster runs on one leg until the next failure.",
+    reason="The person who should be alerted is not: the cluster runs without redundancy until the next failure.",
     remedy=REMEDY,
     source=OWN,
 )

@@ -20,7 +20,7 @@ _LOCKS_OUT, _LETS_IN = re.compile(r"crm-fence-peer"), re.compile(r"crm-unfence-p
 
 
 @rule("corosync").error(
-    reason="The last one counts; those above it are not used.",
+    reason="The last one is used; those above it have no effect.",
     remedy="Keep one of them.",
     source=COROSYNC_CONF,
 )
@@ -37,11 +37,11 @@ def heartbeat_option_given_twice(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="Corosync does not start when it shall log to a file, and no file is named.",
+    reason="Corosync does not start if it is told to log to a file, and no file is named.",
     remedy="logging: logfile: /var/log/corosync/corosync.log",
     source=COROSYNC_CONF,
 )
-def log_to_nowhere(setup: Setup) -> Iterator[str]:
+def log_file_not_named(setup: Setup) -> Iterator[str]:
     """Find a log to a file where no file is given."""
     logging = setup.membership.one("logging")
     if logging.get("to_logfile").lower() in _ON and not logging.get("logfile"):
@@ -49,7 +49,7 @@ def log_to_nowhere(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").warning(
-    reason="knet and udpu take the addresses of nodelist: what these lines say is not what is used.",
+    reason="knet and udpu take the addresses from nodelist: these lines have no effect.",
     remedy="Remove bindnetaddr and mcastaddr.",
     source=COROSYNC_CONF,
 )
@@ -65,9 +65,9 @@ def multicast_settings_unused(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").warning(
-    reason="The least rate is above the most, or there is neither a controller nor a rate: a copy is brought up to "
-    "date at 250 KiB/s.",
-    remedy="c-max-rate above c-min-rate; resync-rate where c-plan-ahead is 0.",
+    reason="The lowest rate is above the highest, or there is neither a controller nor a rate: a copy is "
+    "resynchronised at 250 KiB/s.",
+    remedy="Set c-max-rate above c-min-rate; set resync-rate if c-plan-ahead is 0.",
     source=DRBD_CONF,
 )
 def replication_rates_contradict(setup: Setup) -> Iterator[str]:
@@ -81,8 +81,8 @@ def replication_rates_contradict(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="The two sides prove who they are with a digest and a secret: with one of them only anybody may "
-    "connect, or nobody.",
+    reason="The two sides authenticate with a digest and a secret: with only one of them, anybody can connect, or "
+    "nobody.",
     remedy="net { cram-hmac-alg sha256; shared-secret ...; }",
     source=DRBD_CONF,
 )
@@ -99,11 +99,11 @@ def replication_secret_incomplete(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="drbdadm refuses it: an address is an IP address with a port, metadata are internal or on a device.",
+    reason="drbdadm refuses it: an address is an IP address with a port, and metadata are internal or on a device.",
     remedy="address 10.2.0.1:7788; meta-disk internal;",
     source=DRBD_CONF,
 )
-def replication_place_malformed(setup: Setup) -> Iterator[str]:
+def replication_address_or_metadata_malformed(setup: Setup) -> Iterator[str]:
     """Find malformed DRBD addresses, ports and metadata disks."""
     for resource in setup.drbd:
         for host in resource.hosts:
@@ -119,9 +119,9 @@ def replication_place_malformed(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").warning(
-    reason="The two ends are in different networks: without a router between them, or with one digit wrong, the "
-    "copies never connect.",
-    remedy="Addresses of one network, best of a direct cable.",
+    reason="The two ends are in different networks: the copies never connect unless there is a router between them. "
+    "Possibly one digit is wrong.",
+    remedy="Use addresses of one network, preferably on a direct cable.",
     source=DRBD_CONF,
 )
 def replication_in_two_subnets(setup: Setup) -> Iterator[str]:
@@ -137,7 +137,7 @@ def replication_in_two_subnets(setup: Setup) -> Iterator[str]:
 
 @rule("drbd").error(
     reason="The kernel has no digest of that name: the two sides do not connect, or are never compared.",
-    remedy="sha256, or another one of /proc/crypto.",
+    remedy="sha256, or another one from /proc/crypto.",
     source=DRBD_CONF,
 )
 def digest_unknown(setup: Setup) -> Iterator[str]:
@@ -151,12 +151,12 @@ def digest_unknown(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="crm-fence-peer keeps the other copy from being promoted, crm-unfence-peer lets it: in place of each "
-    "other they do the opposite.",
+    reason="crm-fence-peer forbids the other copy to be promoted, crm-unfence-peer allows it again: swapped, each does "
+    "the opposite.",
     remedy='fence-peer "...crm-fence-peer..."; unfence-peer (8.4: after-resync-target) "...crm-unfence-peer...";',
     source=DRBD_CONF,
 )
-def handler_does_the_opposite(setup: Setup) -> Iterator[str]:
+def fence_peer_handlers_swapped(setup: Setup) -> Iterator[str]:
     """Find DRBD handlers that do the opposite of what they are called for."""
     for resource in setup.drbd:
         for key, wrong in (("fence-peer", _LETS_IN), ("unfence-peer", _LOCKS_OUT), ("after-resync-target", _LOCKS_OUT)):
@@ -166,8 +166,8 @@ def handler_does_the_opposite(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="The kernel calls drbdadm without the paths of a shell: a program that is not named in full is not "
-    "found, and writing stays frozen.",
+    reason="The kernel calls drbdadm without a search path: a program without its full path is not found, and writing "
+    "stays frozen.",
     remedy="/usr/lib/drbd/PROGRAM",
     source=DRBD_CONF,
 )
@@ -190,7 +190,7 @@ def handler_not_found(setup: Setup) -> Iterator[str]:
     remedy="resync-after RESOURCE/VOLUME of another resource.",
     source=DRBD_CONF,
 )
-def resynchronised_after_nothing(setup: Setup) -> Iterator[str]:
+def resync_after_unknown_resource(setup: Setup) -> Iterator[str]:
     """Find DRBD resources that wait for the resync of an unknown resource, or of themselves."""
     names = {resource.name for resource in setup.drbd}
     for resource in setup.drbd:
@@ -201,7 +201,7 @@ def resynchronised_after_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="DRBD reads drbd.conf and what that includes: a resource in another file does not exist.",
+    reason="DRBD reads drbd.conf and the files that it includes: a resource in another file does not exist for DRBD.",
     remedy='include "drbd.d/*.res";',
     source=DRBD_CONF,
 )

@@ -27,8 +27,8 @@ _IPMI = ("fence_ipmilan", "fence_idrac", "fence_ilo3", "fence_ilo4", "fence_ilo5
 
 
 @rule("pacemaker").error(
-    reason="A node that does not answer may still write; taking over from it without powering it off is how both "
-    "copies come to differ.",
+    reason="A node that does not answer may still write. If another node takes over without powering it off, the data "
+    "are damaged or the copies diverge.",
     remedy="stonith-enabled=true, with a device for every node.",
     source=f"{PACEMAKER}/fencing.rst",
 )
@@ -39,8 +39,8 @@ def fencing_switched_off(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="What runs on a node that cannot be powered off is never taken over; without any device nothing is even "
-    "started.",
+    reason="Services of a node that cannot be powered off are never taken over; without any fencing device nothing is "
+    "even started.",
     remedy="Add a fencing device with pcmk_host_list=NODE.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/verification.rst",
 )
@@ -55,11 +55,12 @@ def node_without_fencing_device(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A device for a name that no node has is never used. Probably it was meant for a node that now has none.",
+    reason="No node has the name that the device is for, so the device is never used. It was probably meant for a node "
+    "that now has none.",
     remedy="Correct pcmk_host_list or pcmk_host_map.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def fencing_device_for_nobody(setup: Setup) -> Iterator[str]:
+def fencing_device_for_unknown_node(setup: Setup) -> Iterator[str]:
     """Find devices for nodes that do not exist."""
     cib, known = setup.pacemaker, setup.node_names
     for device in cib.devices:
@@ -76,12 +77,12 @@ def fencing_device_for_nobody(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Without a list of hosts the device is taken for every node: the one behind it is powered off in place "
+    reason="Without a list of hosts, Pacemaker uses the device for every node: it powers off its own machine instead "
     "of the broken one.",
     remedy="pcmk_host_list=NODE for each BMC; pcmk_host_map=NODE:PLUG;... for outlets.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def fencing_device_for_anybody(setup: Setup) -> Iterator[str]:
+def fencing_device_without_host_list(setup: Setup) -> Iterator[str]:
     """Find devices that do not say which node they power off, and BMCs of several nodes."""
     cib = setup.pacemaker
     for device in cib.devices:
@@ -94,8 +95,8 @@ def fencing_device_for_anybody(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Without a map the outlet is looked for under the name of the node; one outlet for two nodes switches "
-    "off one of them only.",
+    reason="Without a map, the outlet is looked for under the name of the node. One outlet for two nodes powers off "
+    "only one of them.",
     remedy="pcmk_host_map=NODE1:1;NODE2:2",
     source=f"{PACEMAKER}/fencing.rst",
 )
@@ -116,13 +117,13 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="SNMP before version 3 asks for a community, not for a user and a password: the outlet refuses, the "
+    reason="SNMP before version 3 needs a community, not a user and a password: the outlet refuses the login, and the "
     "node stays on.",
     remedy="snmp_version=2c and community=NAME; or snmp_version=3 with username, password_script and the snmp_ "
     "options of the outlet.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing_snmp.py.py",
 )
-def outlet_login_of_another_kind(setup: Setup) -> Iterator[str]:
+def outlet_login_for_another_snmp_version(setup: Setup) -> Iterator[str]:
     """Find devices with a user or a password for a version of SNMP that has neither."""
     for device in setup.pacemaker.devices:
         values = device.values
@@ -133,8 +134,8 @@ def outlet_login_of_another_kind(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="An agent that reports success without cutting the power, or asks the broken node to do it itself, lets "
-    "both nodes write.",
+    reason="An agent that reports success without cutting the power, or that asks the broken node to power itself off, "
+    "lets both nodes write.",
     remedy="Use the BMC (fence_ipmilan), a switched outlet, or sbd.",
     source=f"{PACEMAKER}/fencing.rst",
 )
@@ -153,9 +154,9 @@ def fencing_that_pretends(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Two devices with one address power off the same machine: the other one goes on while it is believed to "
-    "be off.",
-    remedy="Look up the address, and the outlet, of each node, and prove each device: stonith_admin --fence NODE",
+    reason="Two devices with the same address power off the same machine: the other node keeps running although it is "
+    "believed to be off.",
+    remedy="Look up the address and the outlet of each node, and test each device: stonith_admin --fence NODE",
     source=OWN,
 )
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
@@ -179,7 +180,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="When the links are cut both nodes power each other off at the same moment, and nobody is left to serve.",
+    reason="When the links are cut, both nodes power each other off at the same moment, and no node is left to serve.",
     remedy="Give the device of one node pcmk_delay_base=10s: that node survives. Or use priority-fencing-delay.",
     source="https://github.com/SUSE/doc-sleha/pull/81",
 )
@@ -196,12 +197,12 @@ def fencing_race(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="priority-fencing-delay waits for the node whose resources have more priority; without priorities both "
-    "sides are equal.",
-    remedy="Give the service meta priority=10, or one device pcmk_delay_base=10s.",
+    reason="priority-fencing-delay favours the node whose resources have the higher priority; without priorities both "
+    "nodes are equal.",
+    remedy="Give the service meta priority=10, or give one device pcmk_delay_base=10s.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def priority_without_priorities(setup: Setup) -> Iterator[str]:
+def priority_delay_without_priorities(setup: Setup) -> Iterator[str]:
     """Find a delay by priority where no resource has a priority."""
     cib = setup.pacemaker
     if seconds(cib.properties.get("priority-fencing-delay", "")) and not any(
@@ -211,8 +212,8 @@ def priority_without_priorities(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="With method=cycle the agent may report success before the node is off; the other node has mounted the "
-    "file system by then.",
+    reason="With method=cycle the agent may report success before the node is off, and the other node mounts the file "
+    "system too early.",
     remedy="method=onoff",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
 )
@@ -224,8 +225,8 @@ def power_cycle_instead_of_off(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="Without lanplus the agent speaks IPMI 1.5, which today's BMCs refuse; the device fails when it is needed.",
-    remedy="lanplus=1, and prove it: stonith_admin --fence NODE",
+    reason="Without lanplus the agent uses IPMI 1.5, which current BMCs refuse: the device fails when it is needed.",
+    remedy="Set lanplus=1, and test the device: stonith_admin --fence NODE",
     source="https://github.com/ClusterLabs/fence-agents/issues/314",
 )
 def ipmi_without_lanplus(setup: Setup) -> Iterator[str]:
@@ -238,8 +239,9 @@ def ipmi_without_lanplus(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").note(
-    reason="The CIB is not a place for secrets: it is on every node, in its backups and in every bug report.",
-    remedy="password_script=/etc/..., a program of mode 0700 that prints it; or crm_resource's secrets (cibsecret).",
+    reason="The CIB is no place for secrets: it is on every node, in its backups and in every bug report.",
+    remedy="password_script=/etc/..., a program of mode 0700 that prints the password; or Pacemaker's secrets "
+    "(cibsecret).",
     source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/cibsecret.8.en.html",
 )
 def password_in_the_cib(setup: Setup) -> Iterator[str]:
@@ -256,11 +258,11 @@ def password_in_the_cib(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The machine asks for a password with the name: without one it refuses, and nobody is powered off.",
-    remedy="password_script=/etc/..., a program that prints it; prove it: stonith_admin --fence NODE",
+    reason="The device has a user name but no password: the machine refuses the login, and no node is powered off.",
+    remedy="password_script=/etc/..., a program that prints the password; then test it: stonith_admin --fence NODE",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
 )
-def device_without_a_password(setup: Setup) -> Iterator[str]:
+def fencing_device_without_password(setup: Setup) -> Iterator[str]:
     """Find devices of management controllers with a user and neither password nor script nor key."""
     given = ("password", "passwd", "password_script", "passwd_script", "identity_file")
     for device in setup.pacemaker.devices:
@@ -270,12 +272,12 @@ def device_without_a_password(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A device is used only from nodes on which it may run: where all others are forbidden nobody can power "
-    "off the node.",
-    remedy="DEVICE avoids the node that it powers off, and no other.",
+    reason="Pacemaker uses a device only from nodes on which it may run: if it is forbidden on all other nodes, nobody "
+    "can power off this one.",
+    remedy="Forbid the device only on the node that it powers off (DEVICE avoids NODE), and on no other.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def device_kept_from_who_needs_it(setup: Setup) -> Iterator[str]:
+def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
     """Find devices that may run only on the node that they power off."""
     cib = setup.pacemaker
     for device in cib.devices:
@@ -296,9 +298,10 @@ def device_kept_from_who_needs_it(setup: Setup) -> Iterator[str]:
 
 
 @rule("description").error(
-    reason="What cuts the heartbeat then also cuts the way to the BMC: the nodes neither see nor can power off "
-    "each other, and all stops.",
-    remedy="Put the BMCs on a network of their own, or keep another heartbeat that shares nothing with it.",
+    reason="What cuts the heartbeat also cuts the connection to the BMC: the nodes can neither see nor power off each "
+    "other, and all services stop.",
+    remedy="Put the BMCs on a network of their own, or keep a second heartbeat link that shares nothing with that "
+    "network.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def fencing_shares_the_heartbeat_network(setup: Setup) -> Iterator[str]:
@@ -315,9 +318,9 @@ def fencing_shares_the_heartbeat_network(setup: Setup) -> Iterator[str]:
 
 
 @rule("description", "pacemaker").error(
-    reason="A BMC has the power of its node. On one feed both lose it together, no power-off can be confirmed, "
-    "nothing is taken over.",
-    remedy="A second feed for the node, or a second level of fencing: switched outlets.",
+    reason="A BMC is powered by its node. If the node has only one feed, both lose power together: no power-off can be "
+    "confirmed, and nothing is taken over.",
+    remedy="Give the node a second feed, or add a second fencing level: switched outlets.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def bmc_dies_with_its_node(setup: Setup) -> Iterator[str]:
@@ -330,7 +333,8 @@ def bmc_dies_with_its_node(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A node that has not been seen yet is taken to be off without being powered off; it may be serving.",
+    reason="Pacemaker assumes that a node it has not seen yet is off, without powering it off; the node may be "
+    "serving.",
     remedy="Remove startup-fencing=false.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
@@ -341,7 +345,7 @@ def startup_fencing_off(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Fencing is off or reboot; anything else is refused, or does nothing to the node.",
+    reason="The fencing action is off or reboot; anything else is refused, or does nothing to the node.",
     remedy="stonith-action=off (or reboot)",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
@@ -356,11 +360,11 @@ def fencing_action_unknown(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A session with the privilege of a user can read the state of the power and not change it.",
+    reason="A session with the privilege level user can read the state of the power but cannot change it.",
     remedy="privlvl=operator or administrator",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
 )
-def bmc_may_not_power_off(setup: Setup) -> Iterator[str]:
+def bmc_privilege_too_low(setup: Setup) -> Iterator[str]:
     """Find users of a BMC who may not switch its power."""
     for device in setup.pacemaker.devices:
         if device.values.get("privlvl", "administrator").lower() in ("user", "callback"):
@@ -368,11 +372,11 @@ def bmc_may_not_power_off(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A device that does not know where its BMC or outlet is powers off nobody.",
+    reason="A device that does not know the address of its BMC or outlet cannot power off a node.",
     remedy="ip=ADDRESS",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def device_without_address(setup: Setup) -> Iterator[str]:
+def fencing_device_without_address(setup: Setup) -> Iterator[str]:
     """Find BMCs and outlets without an address."""
     for device in setup.pacemaker.devices:
         if (is_bmc(device) or is_outlet(device)) and not address_of(device):
@@ -380,8 +384,8 @@ def device_without_address(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A node whose reservation was taken away must be let in again before it starts anything; without "
-    "unfencing it never is.",
+    reason="A node whose disk reservation was removed must be unfenced before it starts anything; without "
+    "provides=unfencing that never happens.",
     remedy="meta provides=unfencing",
     source=f"{PACEMAKER}/fencing.rst",
 )

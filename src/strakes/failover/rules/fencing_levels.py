@@ -11,13 +11,12 @@ from strakes.units import counted
 
 
 @rule("pacemaker").error(
-    reason="A level fails if any one of its devices fails; one that does not exist, or does not power off this node, "
-    "never "
-    "succeeds.",
+    reason="A level fails if any of its devices fails. A device that does not exist, or that does not power off this "
+    "node, always fails.",
     remedy="Correct the devices of the level.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def fencing_level_names_nothing(setup: Setup) -> Iterator[str]:
+def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
     """Find levels with devices or nodes that do not exist, or that do not belong together."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
@@ -34,9 +33,9 @@ def fencing_level_names_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A node without levels is powered off by any one of its devices: one of two outlets is then believed to "
-    "be enough.",
-    remedy="Give every node its levels.",
+    reason="A node without levels is powered off by any one of its devices: switching one of two outlets then counts "
+    "as success.",
+    remedy="Give every node its own levels.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def fencing_level_for_some_nodes(setup: Setup) -> Iterator[str]:
@@ -49,9 +48,9 @@ def fencing_level_for_some_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A node with two power supplies goes on when one outlet is off; a level with one outlet reports it as "
-    "powered off.",
-    remedy="All outlets of a node in the same level: devices=outlet-1,outlet-2",
+    reason="A node with two power supplies keeps running when one outlet is off; a level with one outlet still reports "
+    "it as powered off.",
+    remedy="Put all outlets of a node into the same level: devices=outlet-1,outlet-2",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
@@ -77,9 +76,9 @@ def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
 
 
 @rule("description").error(
-    reason="A node goes on as long as one feed has power: outlets on the same feed, or on some of the feeds, do "
-    "not power it off.",
-    remedy="One outlet on each feed of the node.",
+    reason="A node keeps running as long as one of its feeds has power: outlets that are all on one feed, or only on "
+    "some of them, do not power it off.",
+    remedy="Use one outlet on each feed of the node.",
     source=OWN,
 )
 def outlets_leave_a_feed_on(setup: Setup) -> Iterator[str]:

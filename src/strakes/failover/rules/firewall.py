@@ -98,9 +98,9 @@ def _firewalld(setup: Setup) -> tuple[bool, list[range]]:
 
 
 @rule("corosync").error(
-    reason="The firewall drops what the nodes say to each other, or what clients ask: the link, the replication or the "
-    "service is not there.",
-    remedy="firewall-cmd --permanent --add-service=high-availability; the ports of DRBD and of the service beside it.",
+    reason="The firewall drops what the nodes send to each other, or requests of clients: the link, the replication or "
+    "the service does not work.",
+    remedy="firewall-cmd --permanent --add-service=high-availability; also open the ports of DRBD and of the service.",
     source=_PAGE,
 )
 def port_closed_by_the_firewall(setup: Setup) -> Iterator[str]:

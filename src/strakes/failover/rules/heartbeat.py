@@ -63,7 +63,8 @@ def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | N
 
 
 @rule("corosync").warning(
-    reason="With a single link one cable, card or switch separates the nodes, and each takes the other for dead.",
+    reason="With a single link, one broken cable, card or switch separates the nodes, and each believes that the other "
+    "is dead.",
     remedy="Give every node a second address (ring1_addr) on a network that shares nothing with the first; a bond "
     "is one network.",
     source=DRBD_PACEMAKER,
@@ -76,8 +77,8 @@ def one_heartbeat_path(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="Two addresses on the same network are one path: they fail together, and routing may send both through "
-    "one card.",
+    reason="Two addresses on the same network are one path: they fail together, and both may be routed through one "
+    "card.",
     remedy="Put the second link on a network of its own.",
     source=DRBD_PACEMAKER,
 )
@@ -91,7 +92,8 @@ def heartbeat_links_share_a_subnet(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="An address belongs to one node: the other one never gets what is sent to it, and the link is not there.",
+    reason="An address can belong to one node only: the other node never receives what is sent to it, so the link does "
+    "not work.",
     remedy="Give each node its own address on every link.",
     source=COROSYNC_CONF,
 )
@@ -104,8 +106,8 @@ def same_address_on_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").warning(
-    reason="The two ends of a link are in different networks: without a router between them the link is never there.",
-    remedy="Look up the addresses of the cards of this link.",
+    reason="The two ends of the link are in different networks: without a router between them, the link does not work.",
+    remedy="Look up the addresses of the network cards of this link.",
     source=COROSYNC_CONF,
 )
 def link_in_two_subnets(setup: Setup) -> Iterator[str]:
@@ -118,12 +120,12 @@ def link_in_two_subnets(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync", "hosts").error(
-    reason="/etc/hosts knows the names of other links, and not this one: where no other service of names does, the "
-    "link is not there.",
+    reason="/etc/hosts has the names of other links but not this one: if no other name service knows it, the link does "
+    "not work.",
     remedy="Add the name to /etc/hosts on every node, or write addresses into corosync.conf.",
     source=COROSYNC_CONF,
 )
-def name_of_a_link_unknown(setup: Setup) -> Iterator[str]:
+def link_name_not_in_hosts_file(setup: Setup) -> Iterator[str]:
     """Find host names of links that /etc/hosts lacks, where it has others."""
     known = hosts_of(setup)
     names = [text for node in nodes_of(setup) for text in links_of(node).values() if not is_address(text)]
@@ -142,7 +144,7 @@ def network_of(setup: Setup, text: str) -> str:
 
 
 @rule("description").error(
-    reason="Links through the same switch are cut together when it fails or is restarted for new firmware.",
+    reason="Links through the same switch are cut together when it fails or is restarted for a firmware update.",
     remedy="Use two switches, or a direct cable between the nodes for one of the links.",
     source=DRBD_PACEMAKER,
 )
@@ -156,8 +158,8 @@ def heartbeat_links_share_a_switch(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="A ring address that is, or resolves to, 127.x binds to the node itself: the nodes never form a cluster.",
-    remedy="Write the address of the network card; mind the 127.0.1.1 line that installers write into /etc/hosts.",
+    reason="A ring address that is, or resolves to, 127.x belongs to the node itself: the nodes never form a cluster.",
+    remedy="Write the address of the network card; look for the 127.0.1.1 line that installers write into /etc/hosts.",
     source="https://github.com/corosync/corosync/issues/162",
 )
 def heartbeat_on_loopback(setup: Setup) -> Iterator[str]:
@@ -169,8 +171,8 @@ def heartbeat_on_loopback(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="Corosync wants the same number of links on every node; where one lacks, the redundancy that is counted "
-    "on is not there.",
+    reason="Corosync needs the same number of links on every node: a node without one of them does not have the "
+    "expected redundancy.",
     remedy="Give every node the same ringN_addr keys.",
     source="https://github.com/corosync/corosync/blob/main/exec/totemconfig.c",
 )
@@ -182,7 +184,7 @@ def links_differ_between_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="Only knet carries more than one link in Corosync 3: the redundant rings of udp and udpu are gone.",
+    reason="In Corosync 3 only knet carries more than one link: the redundant rings of udp and udpu no longer exist.",
     remedy="totem: transport: knet",
     source="https://github.com/corosync/corosync/pull/235",
 )
@@ -197,12 +199,12 @@ def transport_without_redundancy(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="Two nodes with one id are one node to Corosync; without ids they follow from addresses and change with "
-    "them.",
-    remedy="Give every node its own nodeid, beginning with 1.",
+    reason="Corosync takes two nodes with the same id for one node. Without ids, it makes them from the addresses, and "
+    "they change with these.",
+    remedy="Give every node its own nodeid, starting with 1.",
     source=COROSYNC_CONF,
 )
-def node_ids(setup: Setup) -> Iterator[str]:
+def node_ids_missing_or_repeated(setup: Setup) -> Iterator[str]:
     """Find ids of nodes that are missing, reserved or given twice."""
     ids = [node.get("nodeid") for node in nodes_of(setup)]
     if "" in ids:
@@ -214,7 +216,7 @@ def node_ids(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").note(
-    reason="Whoever can send to the heartbeat's network can join the cluster, or two clusters with the same "
+    reason="Anybody who can send packets to the heartbeat network can join the cluster, and two clusters with the same "
     "address mix.",
     remedy="totem: crypto_cipher: aes256 and crypto_hash: sha256, with a key from corosync-keygen.",
     source=COROSYNC_CONF,
@@ -228,9 +230,9 @@ def heartbeat_not_encrypted(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync", "pacemaker").error(
-    reason="A node that is called differently in two places is two nodes: constraints and fencing devices name one "
-    "that does not exist.",
-    remedy="Use the output of uname -n everywhere.",
+    reason="A node with different names in two files counts as two nodes: constraints and fencing devices refer to a "
+    "node that does not exist.",
+    remedy="Use the output of uname -n in all files.",
     source=f"{PACEMAKER}/nodes.rst",
 )
 def names_differ_from_corosync(setup: Setup) -> Iterator[str]:
@@ -242,7 +244,7 @@ def names_differ_from_corosync(setup: Setup) -> Iterator[str]:
 
 
 @rule("authkey").error(
-    reason="Whoever can read the key can join the cluster and power off its nodes.",
+    reason="Anybody who can read the key can join the cluster and power off its nodes.",
     remedy="chmod 400 /etc/corosync/authkey, owned by root.",
     source=COROSYNC_CONF,
 )
@@ -254,11 +256,11 @@ def authkey_readable_by_all(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="Corosync knows version 2 only, and does not start with another one.",
+    reason="Corosync knows only version 2, and does not start with any other.",
     remedy="totem: version: 2",
     source=COROSYNC_CONF,
 )
-def totem_version(setup: Setup) -> Iterator[str]:
+def totem_version_unknown(setup: Setup) -> Iterator[str]:
     """Find a version of corosync.conf other than 2."""
     given = setup.membership.one("totem").get("version", "2")
     if given != "2":
@@ -266,8 +268,7 @@ def totem_version(setup: Setup) -> Iterator[str]:
 
 
 @rule("heartbeat 2").error(
-    reason="Heartbeat starts resources of its own accord: the same device is mounted, and the same address taken, "
-    "by both managers.",
+    reason="Heartbeat starts resources on its own: both managers mount the same device and take the same address.",
     remedy="Remove /etc/ha.d (ha.cf, haresources), and the package heartbeat.",
     source="https://clusterlabs.org/projects/pacemaker/doc/",
 )
@@ -281,12 +282,12 @@ def two_cluster_managers(setup: Setup) -> Iterator[str]:
 
 
 @rule("heartbeat 2").error(
-    reason="crc is no secret, and a key that others can read is none either: anybody on the network can join the "
+    reason="crc uses no secret, and a key that others can read is not secret: anybody on the network can join the "
     "cluster.",
     remedy="authkeys: auth 1, 1 sha1 SECRET; chmod 600.",
     source="https://clusterlabs.org/projects/pacemaker/doc/",
 )
-def heartbeat_key_open(setup: Setup) -> Iterator[str]:
+def heartbeat_key_not_secret(setup: Setup) -> Iterator[str]:
     """Find a key of Heartbeat that is no secret, or that others than its owner may read."""
     text = setup.texts.get("etc/ha.d/authkeys", "")
     if any(line.split()[1:2] == ["crc"] for line in text.splitlines()):

@@ -28,12 +28,13 @@ _OF_ONE_NODE = (
 
 
 @rule().warning(
-    reason="The file is the same on all nodes, and what it sets has to be another on each: what keeps a second node "
-    "away does not see one.",
-    remedy="The line in a file of its own on each node (nodes/NAME/etc here), or what the program derives by itself.",
+    reason="The file is the same on all nodes, but what it sets must differ: the protection against a second node does "
+    "not recognise a node with the same identity.",
+    remedy="Put the line into a separate file for each node (here nodes/NAME/etc), or remove it where the program "
+    "derives the value by itself.",
     source="https://openzfs.github.io/openzfs-docs/man/master/4/spl.4.html",
 )
-def one_identity_for_all_nodes(setup: Setup) -> Iterator[str]:
+def node_identity_not_unique(setup: Setup) -> Iterator[str]:
     """Find identities of a node in files that all nodes have."""
     if setup.node or setup.where == LIVE:
         return
@@ -46,8 +47,8 @@ def one_identity_for_all_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("nodes").error(
-    reason="Corosync, Pacemaker and DRBD know a node by its host name: with that of the other one it is taken for it, "
-    "or for nobody.",
+    reason="Corosync, Pacemaker and DRBD identify a node by its host name: with the name of another node, it is taken "
+    "for that node, or for none.",
     remedy="hostnamectl set-hostname NAME, as in corosync.conf.",
     source=f"{PACEMAKER}/nodes.rst",
 )
@@ -62,9 +63,9 @@ def host_name_of_another_node(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="A name of another form is refused by targets, and CHAP without a name of the user logs in nowhere: the "
-    "disks are not there.",
-    remedy="InitiatorName=iqn.YYYY-MM.DOMAIN:NAME; node.session.auth.username beside authmethod = CHAP.",
+    reason="Targets refuse a malformed initiator name, and CHAP without a user name cannot log in: the disks are "
+    "missing.",
+    remedy="InitiatorName=iqn.YYYY-MM.DOMAIN:NAME; node.session.auth.username together with authmethod = CHAP.",
     source="https://github.com/open-iscsi/open-iscsi/blob/master/README",
 )
 def iscsi_login_refused(setup: Setup) -> Iterator[str]:
@@ -80,12 +81,12 @@ def iscsi_login_refused(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="nfsserver carries /var/lib/nfs from node to node; a program that keeps the list of clients elsewhere does "
+    reason="nfsserver moves /var/lib/nfs from node to node; a program that keeps its list of clients elsewhere does "
     "not have it after a take-over, and clients lose their locks.",
-    remedy="Remove the line from nfs.conf: /var/lib/nfs and what is below it.",
+    remedy="Remove the line from nfs.conf: the default is in /var/lib/nfs.",
     source=f"{AGENTS}/nfsserver",
 )
-def state_of_locks_beside_the_shared_one(setup: Setup) -> Iterator[str]:
+def nfs_lock_state_not_shared(setup: Setup) -> Iterator[str]:
     """Find programs of NFS that keep their state beside what moves with the service."""
     carried = [
         one for one in setup.pacemaker.services if one.agent == "nfsserver" and one.values.get("nfs_shared_infodir")
@@ -101,11 +102,11 @@ def state_of_locks_beside_the_shared_one(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").warning(
-    reason="set_param without -P holds until the target is mounted again: after a take-over it is gone.",
+    reason="set_param without -P lasts only until the target is mounted again: a take-over loses it.",
     remedy="lctl set_param -P, on the node of the MGS.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/lctl-set_param.8",
 )
-def parameter_gone_after_a_restart(setup: Setup) -> Iterator[str]:
+def lustre_parameter_not_permanent(setup: Setup) -> Iterator[str]:
     """Find settings of a script run once that do not last."""
     for command in commands_run(setup):
         lasting = any(re.fullmatch(r"-\w*P\w*|--perm\w*", word) for word in command.words)
@@ -114,11 +115,11 @@ def parameter_gone_after_a_restart(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="The name is not that of the file system which is made here: the setting reaches nobody.",
-    remedy="The name of --fsname, or a star.",
+    reason="The name is not that of the file system made here: the setting has no effect.",
+    remedy="Use the name given to --fsname, or an asterisk.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/lctl.8",
 )
-def parameters_of_another_file_system(setup: Setup) -> Iterator[str]:
+def lustre_parameter_of_another_file_system(setup: Setup) -> Iterator[str]:
     """Find parameters of file systems that are not made here."""
     made = {name for words in made_targets(setup) for name in named_words(words, "fsname")}
     for given in settings_of_nodes(setup):
@@ -140,11 +141,11 @@ def _nets_of_yaml(text: str) -> set[str]:
 
 
 @rule("lustre").error(
-    reason="Targets are made for a net that lnet.conf does not bring up: clients and servers do not reach them.",
-    remedy="net type in lnet.conf as in the NIDs of the targets.",
+    reason="Targets are made for a network that lnet.conf does not configure: clients and servers cannot reach them.",
+    remedy="Use the net type of the targets' NIDs in lnet.conf.",
     source=_LNET,
 )
-def network_of_lustre_not_brought_up(setup: Setup) -> Iterator[str]:
+def lustre_network_not_in_lnet_conf(setup: Setup) -> Iterator[str]:
     """Find nets of the targets' NIDs that are not in lnet.conf."""
     there = _nets_of_yaml(setup.texts.get("etc/lnet.conf", ""))
     by_modprobe = re.search(r"\b(networks|ip2nets)=", setup.lnet)
@@ -158,12 +159,12 @@ def network_of_lustre_not_brought_up(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="ldev.conf gives a target another disk than it was made on: whoever mounts by that list mounts the wrong "
-    "one.",
-    remedy="LOCAL FOREIGN LABEL DEVICE with the device of mkfs.lustre.",
+    reason="ldev.conf names another disk for a target than the one it was made on: whoever mounts by this file mounts "
+    "the wrong disk.",
+    remedy="LOCAL FOREIGN LABEL DEVICE, with the device that was given to mkfs.lustre.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/ldev.conf.5",
 )
-def list_of_targets_contradicts_the_cluster(setup: Setup) -> Iterator[str]:
+def ldev_conf_contradicts_the_cluster(setup: Setup) -> Iterator[str]:
     """Find lines of ldev.conf with another disk than the target was made on."""
     made = dict[str, str]()
     for words in made_targets(setup):

@@ -59,9 +59,9 @@ def _addresses_of_names(setup: Setup) -> dict[str, str]:
 
 
 @rule().error(
-    reason="A node, a service, a fencing device and the quorum device are four things that answer at four addresses: "
-    "one of these files names the wrong one.",
-    remedy="Look up which of the two has the address, and correct the other.",
+    reason="A node, a service, a fencing device and the quorum device each need an address of their own: one of these "
+    "files names the wrong one.",
+    remedy="Find out which of the two has the address, and correct the other.",
     source=OWN,
 )
 def one_address_for_two_things(setup: Setup) -> Iterator[str]:
@@ -78,11 +78,11 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Each of them waits for the other: Pacemaker heeds one of the orders only, and nobody knows which.",
+    reason="The resources wait for each other: Pacemaker ignores some of these orders, and it is not known which.",
     remedy="Remove one of the orders; a group orders its members already.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def orders_go_round(setup: Setup) -> Iterator[str]:
+def orders_form_a_loop(setup: Setup) -> Iterator[str]:
     """Find orders that wait for each other in a circle."""
     cib = setup.pacemaker
     before: dict[str, set[str]] = {}
@@ -109,12 +109,12 @@ def _ids(cib: Cib, name: str) -> set[str]:
 
 
 @rule("pacemaker").error(
-    reason="No agent is done in less than a second, and nobody waits for a work day: a unit is missing, or the wrong "
-    "one is there. Pacemaker reads a number without a unit as seconds.",
+    reason="No agent finishes in less than a second, and nobody waits for a working day: the unit is missing or wrong. "
+    "Pacemaker reads a number without a unit as seconds.",
     remedy="Write the unit: 60s, 10min.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def time_that_nobody_means(setup: Setup) -> Iterator[str]:
+def time_unit_missing_or_wrong(setup: Setup) -> Iterator[str]:
     """Find time-outs and intervals of operations that are far from anything usual."""
     cib = setup.pacemaker
     for element in cib.root.iter("op"):
@@ -134,11 +134,11 @@ def time_that_nobody_means(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="sda is another disk after a reboot, and on the other node: another one is mounted, or reserved.",
+    reason="sda may be a different disk after a reboot, and on the other node: the wrong disk is mounted or reserved.",
     remedy="/dev/disk/by-id/..., /dev/mapper/..., /dev/VG/LV",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/scsi/fence_scsi.py",
 )
-def disk_of_the_cluster_by_a_name_that_changes(setup: Setup) -> Iterator[str]:
+def cluster_disk_name_not_persistent(setup: Setup) -> Iterator[str]:
     """Find parameters that name a disk by a device name that may change."""
     for primitive in setup.pacemaker.primitives:
         for name, value in primitive.values.items():
@@ -148,7 +148,7 @@ def disk_of_the_cluster_by_a_name_that_changes(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The device is asked on the port of another protocol, where nobody understands it.",
+    reason="The agent contacts the device on the port of a different protocol, where it gets no valid answer.",
     remedy="Remove ipport.",
     source="https://github.com/ClusterLabs/fence-agents",
 )
@@ -161,12 +161,12 @@ def port_of_another_protocol(setup: Setup) -> Iterator[str]:
 
 
 @rule().warning(
-    reason="No release that this check knows has an option, or a section, of that name in that place: what was meant "
-    "is not set.",
+    reason="No release that this check knows has an option or a section of that name in that place: the intended "
+    "setting has no effect.",
     remedy="Remove it, or write it where corosync.conf(5) or Pacemaker Explained has it.",
     source=COROSYNC_CONF,
 )
-def option_that_nobody_knows(setup: Setup) -> Iterator[str]:
+def option_unknown_in_all_releases(setup: Setup) -> Iterator[str]:
     """Find options of the cluster, of LNet and of Corosync that no table has."""
     for name in setup.cib.properties if setup.cib else ():
         if name not in options_of("properties"):
@@ -193,12 +193,12 @@ def _unknown_settings(block: Block, path: str) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The port is blocked while the service moves, so that clients wait and are not refused; what is blocked "
-    "here is not what is served.",
-    remedy="portno, and protocol, of the service on that address.",
+    reason="portblock blocks a port while the service moves, so that clients wait and are not refused; this one blocks "
+    "a different port than the service uses.",
+    remedy="Set portno and protocol to those of the service on that address.",
     source=f"{AGENTS}/portblock",
 )
-def port_blocked_beside_the_one_served(setup: Setup) -> Iterator[str]:
+def blocked_port_not_the_one_served(setup: Setup) -> Iterator[str]:
     """Find blocked ports of an address on which another port, or another protocol, is served."""
     cib = setup.pacemaker
     served: dict[str, set[str]] = {}
@@ -219,12 +219,12 @@ def port_blocked_beside_the_one_served(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "lnet").error(
-    reason="LNet runs over another card than the one that is watched: the service stays where its network is dead, or "
-    "leaves where it is well.",
-    remedy="device= of healthLNET, and the card in networks= of LNet, with one name.",
+    reason="LNet uses a different card than the watched one: the service stays where its network is dead, or leaves a "
+    "node where it works.",
+    remedy="Use the same card in device= of healthLNET and in networks= of LNet.",
     source="https://wiki.whamcloud.com/display/PUB/Using+Pacemaker+with+a+Lustre+File+System",
 )
-def card_watched_that_nobody_uses(setup: Setup) -> Iterator[str]:
+def watched_card_not_used_by_lnet(setup: Setup) -> Iterator[str]:
     """Find watched cards over which LNet does not run."""
     used = {card for group in re.findall(r"\(([^)]*)\)", setup.lnet) for card in re.split(r"[,\s]+", group)}
     for service in setup.pacemaker.services:
@@ -234,8 +234,9 @@ def card_watched_that_nobody_uses(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="The name of a device is /dev/drbd and its minor: what uses the name finds another device, or none.",
-    remedy="device /dev/drbd0 minor 0, or the minor alone.",
+    reason="The number in the name of a DRBD device must be its minor: whatever uses the name finds another device, or "
+    "none.",
+    remedy="device /dev/drbd0 minor 0, or only the minor.",
     source=DRBD_CONF,
 )
 def minor_differs_from_the_device(setup: Setup) -> Iterator[str]:

@@ -41,12 +41,12 @@ def volume_named(device: str) -> tuple[str, str]:
 
 
 @rule("pacemaker").error(
-    reason="Before its volume group is activated the device does not exist: the mount fails, and the group is banned "
+    reason="Before its volume group is activated, the device does not exist: the mount fails, and the group is banned "
     "from the node.",
-    remedy="LVM-activate before the mount in the group, or an order.",
+    remedy="Put LVM-activate before the mount in the group, or add an order.",
     source=f"{AGENTS}/LVM-activate",
 )
-def volume_not_activated_first(setup: Setup) -> Iterator[str]:
+def volume_group_activated_too_late(setup: Setup) -> Iterator[str]:
     """Find mounts that do not wait for their volume group."""
     cib = setup.pacemaker
     for activation, group, volume in volume_groups(cib):
@@ -58,11 +58,11 @@ def volume_not_activated_first(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The group activates one volume group and mounts a volume of another, which nothing activates.",
-    remedy="vgname, and the device of the mount, with the same volume group.",
+    reason="The group activates one volume group and mounts a volume of a different one, which nothing activates.",
+    remedy="Use the same volume group in vgname and in the device of the mount.",
     source=f"{AGENTS}/LVM-activate",
 )
-def volume_of_nobody(setup: Setup) -> Iterator[str]:
+def volume_group_not_activated(setup: Setup) -> Iterator[str]:
     """Find mounts beside an activation that activates something else."""
     cib = setup.pacemaker
     activated = {group for _, group, _ in volume_groups(cib)}
@@ -80,12 +80,11 @@ def volume_of_nobody(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The array is assembled, or the pool imported, by no resource: on the node that takes over the disk does "
-    "not exist.",
-    remedy="The device of the mount, and what assembles or imports it, with one name.",
+    reason="No resource assembles the array or imports the pool: on the node that takes over, the disk does not exist.",
+    remedy="Use one name in the device of the mount and in the resource that assembles or imports it.",
     source=f"{AGENTS}/mdraid",
 )
-def disk_of_nobody(setup: Setup) -> Iterator[str]:
+def array_or_pool_not_managed(setup: Setup) -> Iterator[str]:
     """Find disks that no resource gives: where others are given, or where what is given is not used."""
     cib = setup.pacemaker
     on_bases = {user.id for user, _ in bases(cib)}
@@ -108,10 +107,10 @@ def disk_of_nobody(setup: Setup) -> Iterator[str]:
 
 @rule("pacemaker").error(
     reason="Only one node can activate a volume exclusively: all other instances of the clone fail.",
-    remedy="activation_mode=shared and vg_access_mode=lvmlockd; or no clone.",
+    remedy="activation_mode=shared and vg_access_mode=lvmlockd; or remove the clone.",
     source=f"{AGENTS}/LVM-activate",
 )
-def exclusive_in_a_clone(setup: Setup) -> Iterator[str]:
+def exclusive_volume_in_a_clone(setup: Setup) -> Iterator[str]:
     """Find clones that activate a volume exclusively."""
     for one in setup.pacemaker.services:
         alone = one.values.get("activation_mode", "exclusive") == "exclusive"
@@ -121,7 +120,7 @@ def exclusive_in_a_clone(setup: Setup) -> Iterator[str]:
 
 @rule("pacemaker").error(
     reason="Cluster file systems and shared volumes cannot start before the lock manager (controld) runs on the node.",
-    remedy="Order: start the clone of controld (and lvmlockd), then what uses it; and a colocation.",
+    remedy="Add an order: start the clone of controld (and lvmlockd), then what uses it; and a colocation.",
     source=f"{PACEMAKER}/constraints.rst",
 )
 def started_without_its_lock_manager(setup: Setup) -> Iterator[str]:
@@ -141,12 +140,12 @@ def started_without_its_lock_manager(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Without locks between the nodes each one changes what the others have in memory: the file system is "
+    reason="Without locks between the nodes, each node overwrites what the other has in memory: the file system is "
     "destroyed.",
     remedy="Remove lockproto from the options.",
     source="https://manpages.debian.org/bookworm/gfs2-utils/gfs2.5.en.html",
 )
-def shared_without_locks(setup: Setup) -> Iterator[str]:
+def cluster_file_system_without_locks(setup: Setup) -> Iterator[str]:
     """Find cluster file systems that are mounted on several nodes without locks."""
     for one in setup.pacemaker.services:
         if one.is_mount and one.clone and "lock_nolock" in one.values.get("options", ""):
@@ -154,8 +153,8 @@ def shared_without_locks(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="Without interleave each instance waits for all instances of the other clone: one node that comes or goes "
-    "restarts the service on all.",
+    reason="Without interleave, each instance waits for all instances of the other clone: whenever a node joins or "
+    "leaves, the service restarts on all nodes.",
     remedy="interleave=true on the clone that waits.",
     source=f"{PACEMAKER}/resources.rst",
 )
@@ -169,7 +168,7 @@ def clone_waits_for_all_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="A clone with one copy runs on one node only: what waits for it on the others never starts.",
+    reason="The clone has only one copy and runs on one node: resources on other nodes that wait for it never start.",
     remedy="Remove clone-max, or the clone.",
     source=f"{PACEMAKER}/collective.rst",
 )
@@ -212,12 +211,12 @@ def bases(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 @rule("pacemaker").error(
-    reason="A parameter names a directory or a dataset that another resource mounts or imports: without an order the "
+    reason="A parameter names a directory or a dataset that another resource mounts or imports: without an order, the "
     "service starts on an empty directory, or fails.",
-    remedy="Mount and pool first in the group, or an order.",
+    remedy="Put the mount and the pool first in the group, or add an order.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def started_before_what_it_stands_on(setup: Setup) -> Iterator[str]:
+def started_before_its_directory_exists(setup: Setup) -> Iterator[str]:
     """Find services that do not wait for the mount or pool that their parameters name."""
     for user, base in bases(setup.pacemaker):
         if not setup.pacemaker.ties.starts_after(user, base):
@@ -225,12 +224,12 @@ def started_before_what_it_stands_on(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A parameter names a directory or a dataset that another resource mounts or imports, and nothing keeps the "
-    "two on one node.",
+    reason="A parameter names a directory or a dataset that another resource mounts or imports, but nothing keeps the "
+    "two on the same node.",
     remedy="One group, or a colocation with score INFINITY.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def not_where_it_stands_on(setup: Setup) -> Iterator[str]:
+def not_colocated_with_its_directory(setup: Setup) -> Iterator[str]:
     """Find services that may run on another node than the mount or pool that their parameters name."""
     cib = setup.pacemaker
     for user, base in bases(cib):
@@ -239,9 +238,9 @@ def not_where_it_stands_on(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="A service that is kept with a mount and does not wait for it starts on the empty directory; one that waits "
-    "and is not kept with it may start on the other node.",
-    remedy="Both: a colocation and an order; or one group.",
+    reason="A service that is colocated with a mount but not ordered after it starts on the empty directory; one that "
+    "is ordered but not colocated may start on the other node.",
+    remedy="Use both a colocation and an order, or one group.",
     source=f"{PACEMAKER}/constraints.rst",
 )
 def half_tied_to_its_mount(setup: Setup) -> Iterator[str]:
@@ -260,11 +259,11 @@ def half_tied_to_its_mount(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The service keeps its data on the node's own disk: after a take-over it serves others, or none.",
-    remedy="A directory below the mount of its group.",
+    reason="The service keeps its data on the node's own disk: after a take-over it serves different data, or none.",
+    remedy="Use a directory on the mount of its group.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def data_beside_the_mount(setup: Setup) -> Iterator[str]:
+def data_outside_the_mount(setup: Setup) -> Iterator[str]:
     """Find services whose data are on no mount of their group."""
     cib = setup.pacemaker
     for members in cib.groups.values():

@@ -18,12 +18,12 @@ def options_of_lnet(setup: Setup, name: str) -> list[str]:
 
 
 @rule("lnet").error(
-    reason="The module brings up other networks than the NIDs name: nobody finds the servers, or what is watched never "
-    "answers.",
+    reason="The lnet module brings up other networks than the NIDs name: nobody finds the servers, or the watched "
+    "addresses never answer.",
     remedy='options lnet networks="tcp0(INTERFACE)" with the networks of the NIDs.',
     source=MKFS,
 )
-def network_of_lustre_not_configured(setup: Setup) -> Iterator[str]:
+def lustre_network_not_configured(setup: Setup) -> Iterator[str]:
     """Find LNet networks of servers' and watched NIDs that the lnet module does not have."""
     lists = options_of_lnet(setup, "networks")
     if not lists:
@@ -45,11 +45,11 @@ def network_of_lustre_not_configured(setup: Setup) -> Iterator[str]:
 
 
 @rule("lnet").error(
-    reason="LNet refuses such a list, or leaves out a part of it: the node has no network for Lustre.",
+    reason="LNet refuses this list of networks, or ignores a part of it: the node has no network for Lustre.",
     remedy='options lnet networks="o2ib0(ib0,ib1),tcp0(eth0)": each network once, with all its cards.',
     source=LUSTRE_MANUAL,
 )
-def networks_of_lustre_refused(setup: Setup) -> Iterator[str]:
+def lustre_networks_refused(setup: Setup) -> Iterator[str]:
     """Find lists of networks that LNet does not take."""
     for text in dict.fromkeys(options_of_lnet(setup, "networks")):
         for complaint in complaints(text):
@@ -57,12 +57,12 @@ def networks_of_lustre_refused(setup: Setup) -> Iterator[str]:
 
 
 @rule("lnet").error(
-    reason="LNet takes one list of networks: with two it refuses to start, or the file that is read last decides; the "
-    "loopback card it refuses, too.",
-    remedy='One line, in one file: options lnet networks="tcp0(INTERFACE)", or ip2nets in its place.',
+    reason="LNet takes one list of networks: with two it refuses to start, or the file that is read last wins. It also "
+    "refuses the loopback card.",
+    remedy='Use one line in one file: options lnet networks="tcp0(INTERFACE)", or ip2nets instead.',
     source=LUSTRE_MANUAL,
 )
-def networks_of_lustre_contradict(setup: Setup) -> Iterator[str]:
+def lustre_networks_contradict(setup: Setup) -> Iterator[str]:
     """Find several lists of networks, and networks on the loopback card."""
     lists = list(dict.fromkeys(options_of_lnet(setup, "networks")))
     if len(lists) > 1:
@@ -75,9 +75,9 @@ def networks_of_lustre_contradict(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="The soft limit is extended while clients come back, up to the hard one: above it, it can never act, and "
-    "recovery ends when the hard one does.",
-    remedy="recovery_time_hard of two to three times recovery_time_soft.",
+    reason="The soft limit is extended while clients reconnect, up to the hard limit. A soft limit above the hard one "
+    "has no effect: recovery always ends at the hard limit.",
+    remedy="Set recovery_time_hard to two to three times recovery_time_soft.",
     source=MOUNT_LUSTRE,
 )
 def recovery_limits_reversed(setup: Setup) -> Iterator[str]:
@@ -94,11 +94,12 @@ def recovery_limits_reversed(setup: Setup) -> Iterator[str]:
 
 
 @rule("description").error(
-    reason="A target registers with the MGS when it is mounted: where nobody answers by that NID it never starts.",
-    remedy="mgs in cluster.toml: the NIDs of the servers of the MGS, as lctl list_nids says there.",
+    reason="A target registers with the MGS when it is mounted: if no MGS answers at that NID, the target never "
+    "starts.",
+    remedy="Set mgs in cluster.toml to the NIDs of the servers of the MGS, as lctl list_nids prints them there.",
     source=MKFS,
 )
-def management_server_not_there(setup: Setup) -> Iterator[str]:
+def mgs_not_at_this_nid(setup: Setup) -> Iterator[str]:
     """Find NIDs of another cluster's MGS that are nodes of this one, or on a network that its servers do not have."""
     cluster = setup.described
     own = {address: node.name for node in cluster.nodes for address in (*node.addresses.values(), node.bmc.address)}
@@ -115,12 +116,11 @@ def management_server_not_there(setup: Setup) -> Iterator[str]:
 
 
 @rule("description").error(
-    reason="A direct cable connects the two nodes and nobody else: no client, and no other server, reaches what is "
-    "served there.",
-    remedy="lnet_network, and the addresses of services, on a network with a switch.",
+    reason="A direct cable connects only the two nodes: no client, and no other server, reaches what is served there.",
+    remedy="Put lnet_network and the addresses of services on a network with a switch.",
     source=OWN,
 )
-def clients_on_a_cable(setup: Setup) -> Iterator[str]:
+def service_address_on_a_direct_cable(setup: Setup) -> Iterator[str]:
     """Find networks that clients use and that have no switch, where other networks have one."""
     cluster = setup.described
     if any(network.switch for network in cluster.networks):
@@ -130,12 +130,12 @@ def clients_on_a_cable(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="All targets of a file system register with one MGS, and clients ask it by the same NIDs: who looks for it "
-    "elsewhere, or over another network, finds nobody.",
-    remedy="The same --mgsnode for every target, and its NIDs in the mount commands of clients.",
+    reason="All targets of a file system register with one MGS, and clients use the same NIDs: a target that uses "
+    "another MGS, or another network, does not find it.",
+    remedy="Use the same --mgsnode for every target, and its NIDs in the mount commands of clients.",
     source=MKFS,
 )
-def targets_of_several_managers(setup: Setup) -> Iterator[str]:
+def targets_with_different_mgs(setup: Setup) -> Iterator[str]:
     """Find targets that name another MGS than the others, and mounts by another network than the targets name."""
     named: dict[frozenset[str], str] = {}
     for words in made_targets(setup):

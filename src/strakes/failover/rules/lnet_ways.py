@@ -79,12 +79,12 @@ def _unmatched(setup: Setup) -> Iterator[tuple[str, list[str], bool]]:
 
 
 @rule("lnet").error(
-    reason="ip2nets gives the network to addresses that no server has: the server comes up without it, and nobody "
-    "reaches it.",
-    remedy='ip2nets="NETWORK(CARD) ADDRESSES", with a pattern for the addresses of the NIDs.',
+    reason="ip2nets gives the network to addresses that no server has: the server starts without it, and nobody can "
+    "reach it.",
+    remedy='ip2nets="NETWORK(CARD) ADDRESSES", with a pattern that matches the addresses of the NIDs.',
     source=LUSTRE_MANUAL,
 )
-def network_of_lustre_for_nobody(setup: Setup) -> Iterator[str]:
+def lustre_network_without_server(setup: Setup) -> Iterator[str]:
     """Find networks of the servers' NIDs that ip2nets gives to none of them."""
     for network, addresses, others in _unmatched(setup):
         if not others:
@@ -92,12 +92,12 @@ def network_of_lustre_for_nobody(setup: Setup) -> Iterator[str]:
 
 
 @rule("lnet").warning(
-    reason="The network is given by the addresses of other cards than those of its NIDs: it comes up only as long as "
-    "these are there, too.",
-    remedy="In ip2nets the addresses of the network itself.",
+    reason="ip2nets selects the network by addresses of other cards than those of its NIDs: it is only configured as "
+    "long as those addresses exist, too.",
+    remedy="Use the addresses of the network itself in ip2nets.",
     source=LUSTRE_MANUAL,
 )
-def network_of_lustre_by_another_address(setup: Setup) -> Iterator[str]:
+def lustre_network_by_another_address(setup: Setup) -> Iterator[str]:
     """Find networks that ip2nets gives by addresses of other cards."""
     for network, addresses, others in _unmatched(setup):
         if others:
@@ -105,9 +105,9 @@ def network_of_lustre_by_another_address(setup: Setup) -> Iterator[str]:
 
 
 @rule("lnet").error(
-    reason="A router is asked over a network that the node itself is on: one that lies on no network of it, or is the "
-    "node itself, leads nowhere.",
-    remedy='routes="NETWORK ROUTER@NETWORK", with the router\'s address on a network of the servers.',
+    reason="A node must reach a router over a network that both are on: a router on no network of the node, or the "
+    "node itself as router, leads nowhere.",
+    remedy='routes="NETWORK ROUTER@NETWORK", with an address of the router on a network of the servers.',
     source=LUSTRE_MANUAL,
 )
 def router_out_of_reach(setup: Setup) -> Iterator[str]:

@@ -45,9 +45,9 @@ def nids_of(words: list[str], *options: str) -> list[str]:
 
 
 @rule("lustre").error(
-    reason="It is the last line that keeps two nodes from mounting the same ldiskfs; a mistake of a minute then "
-    "costs the file system.",
-    remedy="Do not pass -O ^mmp; mkfs.lustre switches it on where --servicenode or --failnode is given.",
+    reason="It is the last protection against two nodes mounting the same ldiskfs; without it, one short mistake "
+    "destroys the file system.",
+    remedy="Do not pass -O ^mmp; mkfs.lustre switches it on if --servicenode or --failnode is given.",
     source="https://manpages.debian.org/bookworm/e2fsprogs/ext4.5.en.html",
 )
 def multiple_mount_protection_off(setup: Setup) -> Iterator[str]:
@@ -60,8 +60,8 @@ def multiple_mount_protection_off(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="A target has an explicit list of the hosts that can serve it: after the take-over it is looked for "
-    "where it is not.",
+    reason="A target stores an explicit list of the hosts that can serve it: clients do not look for it on the node "
+    "that takes over.",
     remedy="--servicenode for both nodes.",
     source="https://wiki.lustre.org/images/f/fa/Defining_Multiple_LNet_Interfaces_for_Multi-homed_Servers,_v1.pdf",
 )
@@ -76,7 +76,7 @@ def clients_know_one_server(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="POOL/NAME is a dataset of ZFS; mkfs.lustre takes it for the path of a disk, and fails.",
+    reason="POOL/NAME is a ZFS dataset; mkfs.lustre takes it for the path of a disk, and fails.",
     remedy="--backfstype=zfs, or a device below /dev.",
     source=MKFS,
 )
@@ -89,8 +89,8 @@ def dataset_made_as_a_disk(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="A target that knows the MGS on one node cannot be mounted while that node is down, which is when it "
-    "must be.",
+    reason="A target that knows only one node of the MGS cannot be mounted while that node is down, which is when it "
+    "has to be.",
     remedy="--mgsnode for both nodes.",
     source="https://wiki.lustre.org/Creating_the_Lustre_Metadata_Service_(MDS)",
 )
@@ -106,9 +106,9 @@ def mgs_known_on_one_node(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="The two ways exclude each other: with servicenode all nodes are equal, with failnode one is another's "
-    "partner.",
-    remedy="Only --servicenode.",
+    reason="The two options exclude each other: with servicenode all nodes are equal, with failnode one node is the "
+    "partner of another.",
+    remedy="Use only --servicenode.",
     source=MKFS,
 )
 def failnode_and_servicenode(setup: Setup) -> Iterator[str]:
@@ -119,9 +119,10 @@ def failnode_and_servicenode(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre", "description").error(
-    reason="Clients that have not come back in time are evicted and lose what they had not written; with thousands "
-    "it takes minutes.",
-    remedy="recovery_time_hard of at least what so many clients need; published experience is 0.21 s for each.",
+    reason="Clients that have not reconnected in time are evicted and lose what they had not written yet; thousands of "
+    "clients need minutes.",
+    remedy="Set recovery_time_hard to at least what that many clients need; published measurements found 0.21 s for "
+    "each.",
     source=MOUNT_LUSTRE,
 )
 def recovery_shorter_than_the_clients_need(setup: Setup) -> Iterator[str]:
@@ -146,12 +147,12 @@ def _client_mounts(setup: Setup) -> Iterator[tuple[list[str], str]]:
 
 
 @rule("lustre").error(
-    reason="A NID on another kind of network than the servers use is never reached: the target is not found after "
-    "a take-over.",
-    remedy="ADDRESS@NET as lctl list_nids says on each server.",
+    reason="A NID on another kind of network than the servers use can never be reached: after a take-over, the target "
+    "is not found.",
+    remedy="ADDRESS@NET as lctl list_nids prints it on each server.",
     source=MKFS,
 )
-def network_of_lustre_mixed(setup: Setup) -> Iterator[str]:
+def lustre_networks_of_different_kinds(setup: Setup) -> Iterator[str]:
     """Find targets whose servers differ, or are on different networks."""
     targets = list(made_targets(setup))
     servers = [
@@ -176,8 +177,8 @@ def network_of_lustre_mixed(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="The index is the target's identity in the file system: the second one with it is refused by the MGS, "
-    "or takes its place.",
+    reason="The index identifies the target in the file system: the MGS refuses a second target with the same index, "
+    "or lets it replace the first.",
     remedy="--index=0, 1, 2, ... for the metadata targets, and the same for the OSTs.",
     source=MKFS,
 )
@@ -204,8 +205,8 @@ def index_given_twice(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre", "drbd").error(
-    reason="A target that is made on the disk below DRBD is on one node only, and overwrites DRBD's metadata at "
-    "its end.",
+    reason="A target made on the disk below DRBD exists on one node only, and overwrites DRBD's metadata at the end of "
+    "the disk.",
     remedy="mkfs.lustre ... /dev/drbdN",
     source=OWN,
 )
@@ -221,8 +222,9 @@ def target_made_below_drbd(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="Clients that are not waited for, or that get errors instead of waiting, lose what they had not written.",
-    remedy="No failover.mode=failout, no abort_recov.",
+    reason="If the server does not wait for clients, or sends them errors instead, they lose what they had not written "
+    "yet.",
+    remedy="Remove failover.mode=failout and abort_recov.",
     source=MOUNT_LUSTRE,
 )
 def clients_not_waited_for(setup: Setup) -> Iterator[str]:
@@ -233,11 +235,11 @@ def clients_not_waited_for(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="With abort_recov every client is evicted at each take-over, and loses what it had not written.",
+    reason="With abort_recov, every client is evicted at each take-over, and loses what it had not written yet.",
     remedy="Remove abort_recov from the mount options.",
     source=MOUNT_LUSTRE,
 )
-def recovery_given_up(setup: Setup) -> Iterator[str]:
+def recovery_aborted(setup: Setup) -> Iterator[str]:
     """Find mounts that abort the recovery of clients."""
     for primitive in setup.pacemaker.services:
         if any("abort_recov" in value for value in primitive.values.values()):
@@ -245,7 +247,7 @@ def recovery_given_up(setup: Setup) -> Iterator[str]:
 
 
 @rule("mounting").error(
-    reason="A client that knows the MGS on one node cannot mount while that node is down.",
+    reason="A client that knows only one node of the MGS cannot mount while that node is down.",
     remedy="mount -t lustre NID1:NID2:/FSNAME",
     source="https://wiki.lustre.org/Mounting_a_Lustre_File_System_on_Client_Nodes",
 )
@@ -265,8 +267,8 @@ def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="Nothing but multihost keeps a second node from importing a pool that is in use, which destroys it: ZFS "
-    "has no other lock.",
+    reason="Only multihost keeps a second node from importing a pool that is in use, which destroys the pool: ZFS has "
+    "no other lock.",
     remedy="zpool create -o multihost=on ..., and a hostid of its own on each node (zgenhostid).",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolprops.7.html",
 )
@@ -279,9 +281,9 @@ def pool_without_multihost(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre", "pacemaker").error(
-    reason="A device holds one target, and what Pacemaker mounts must have been made: else one target overwrites "
-    "another, or does not exist.",
-    remedy="One device for each target, the same in make-targets.sh and in the CIB.",
+    reason="The targets that are made and the ones that Pacemaker mounts are not the same: a device holds one target, "
+    "so one overwrites another, or a mounted target does not exist.",
+    remedy="One device for each target, with the same name in make-targets.sh and in the CIB.",
     source=MKFS,
 )
 def targets_made_and_mounted_differ(setup: Setup) -> Iterator[str]:
@@ -299,11 +301,11 @@ def targets_made_and_mounted_differ(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre", "pacemaker").error(
-    reason="Targets register with the MGS: one that must be up before it never comes up.",
-    remedy="Order the MGS first, as Optional.",
+    reason="Targets register with the MGS when they start: a target that must be up before the MGS never starts.",
+    remedy="Order the MGS first, with kind Optional.",
     source="https://wiki.lustre.org/Starting_and_Stopping_Lustre_Services",
 )
-def management_server_after_its_targets(setup: Setup) -> Iterator[str]:
+def mgs_started_after_its_targets(setup: Setup) -> Iterator[str]:
     """Find an MGS of its own that waits for other targets."""
     cib = setup.pacemaker
     alone = {words[-1] for words in made_targets(setup) if "--mgs" in words and "--mdt" not in words}
@@ -316,11 +318,11 @@ def management_server_after_its_targets(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The mount succeeds and the target does not start: Pacemaker sees nothing of it, and clients wait.",
-    remedy="Remove nosvc; it is for work on the configuration of a target.",
+    reason="With nosvc the mount succeeds but the target does not start: Pacemaker does not notice, and clients wait.",
+    remedy="Remove nosvc; it is meant for maintenance of a target.",
     source=MOUNT_LUSTRE,
 )
-def mounted_and_not_served(setup: Setup) -> Iterator[str]:
+def target_mounted_but_not_served(setup: Setup) -> Iterator[str]:
     """Find targets that are mounted without being started."""
     for one in setup.pacemaker.services:
         if one.is_lustre and any("nosvc" in value.split(",") for value in one.values.values()):

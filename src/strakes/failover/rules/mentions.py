@@ -96,9 +96,9 @@ def _of_words(text: str, where: str) -> Iterator[Mention]:
 
 
 @rule().warning(
-    reason="It is named once, and differs by a letter from what other places name: mostly one of the two is a slip, "
-    "and what is meant is not there.",
-    remedy="One name in all places; names that differ by more than a letter.",
+    reason="The name occurs once, and differs by one letter from a name used elsewhere: probably one of the two is a "
+    "typing error, and refers to nothing.",
+    remedy="Use one name everywhere; choose names that differ by more than one letter.",
     source=OWN,
 )
 def named_almost_like_another(setup: Setup) -> Iterator[str]:
@@ -125,9 +125,9 @@ def _differ_in_a_word(name: str, other: str) -> bool:
 
 
 @rule("pacemaker").warning(
-    reason="Two addresses of one network have two masks: with one of them answers go to the wrong card, or to the "
-    "router.",
-    remedy="cidr_netmask of the network, the same in all addresses on it.",
+    reason="Two addresses of one network have different masks: with one of them, answers go to the wrong card, or to "
+    "the router.",
+    remedy="Use the network's cidr_netmask for all addresses in it.",
     source=f"{AGENTS}/IPaddr2",
 )
 def masks_differ(setup: Setup) -> Iterator[str]:
@@ -156,8 +156,8 @@ def masks_differ(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "corosync").note(
-    reason="The name tells clusters apart, in locks of file systems and at the quorum device: two mean that one file "
-    "is of another cluster.",
+    reason="The name identifies the cluster, in locks of file systems and at the quorum device: two names mean that "
+    "one of the files belongs to another cluster.",
     remedy="Remove the property cluster-name; Pacemaker takes it from Corosync.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
@@ -169,11 +169,11 @@ def cluster_has_two_names(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="The addresses are on other cards than the one that is watched: the service stays where its card is dead.",
-    remedy="interface of ethmonitor, and nic of the addresses, with one name.",
+    reason="The addresses are on other cards than the watched one: the service stays where its card is dead.",
+    remedy="Use the same name in interface of ethmonitor and in nic of the addresses.",
     source=f"{AGENTS}/ethmonitor",
 )
-def card_watched_beside_the_one_used(setup: Setup) -> Iterator[str]:
+def watched_card_not_the_one_used(setup: Setup) -> Iterator[str]:
     """Find watched cards on which no address of a service is."""
     services = setup.pacemaker.services
     used = {one.values["nic"].partition(":")[0] for one in services if one.agent in ADDRESSES and one.values.get("nic")}
@@ -184,11 +184,11 @@ def card_watched_beside_the_one_used(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="multipath.conf gives the disks their names, and has none of that name: the device is not there.",
-    remedy="alias in multipath.conf, and the name in /dev/mapper, with one spelling.",
+    reason="multipath.conf names the disks and has no such name: the device does not exist.",
+    remedy="Use the same spelling for the alias in multipath.conf and the name in /dev/mapper.",
     source=MULTIPATH,
 )
-def alias_of_no_disk(setup: Setup) -> Iterator[str]:
+def multipath_alias_unknown(setup: Setup) -> Iterator[str]:
     """Find devices with a name that resembles an alias of multipath.conf, and is none."""
     known = set(re.findall(r"(?m)^\s*alias\s+\"?([\w.-]+)", setup.texts.get("etc/multipath.conf", "")))
     # Volume groups have a hyphen, encrypted devices a resource of their own.
@@ -202,9 +202,9 @@ def alias_of_no_disk(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The export is for addresses of the cluster itself, or for the network on which DRBD copies: no client is "
+    reason="The export is for addresses of the cluster itself, or for the replication network of DRBD: no client is "
     "there.",
-    remedy="clientspec with the network of the clients.",
+    remedy="Set clientspec to the network of the clients.",
     source=f"{AGENTS}/exportfs",
 )
 def exported_to_nobody(setup: Setup) -> Iterator[str]:
@@ -221,12 +221,12 @@ def exported_to_nobody(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd").warning(
-    reason="The address is on the network over which DRBD copies, mostly a cable between the two nodes: clients are on "
-    "the other one.",
-    remedy="ip of the clients' network.",
+    reason="The address is on the replication network of DRBD, usually a cable between the two nodes: the clients are "
+    "on a different network.",
+    remedy="Use an ip on the clients' network.",
     source=OWN,
 )
-def service_on_the_network_of_the_copies(setup: Setup) -> Iterator[str]:
+def service_on_the_replication_network(setup: Setup) -> Iterator[str]:
     """Find addresses of services on a network that only DRBD and the heartbeat use."""
     for one in setup.pacemaker.services:
         address = _network(one.values.get("ip", "")) if one.agent in ADDRESSES else None
@@ -261,12 +261,12 @@ def _copying_only(setup: Setup) -> set[ipaddress.IPv4Network | ipaddress.IPv6Net
 
 
 @rule("pacemaker").warning(
-    reason="With nfs_no_notify the server does not tell NFSv3 clients that it is new, and no nfsnotify does: they do "
-    "not take their locks again.",
-    remedy="nfsnotify with source_host behind the address, or remove nfs_no_notify.",
+    reason="With nfs_no_notify the server does not notify NFSv3 clients that it has restarted, and there is no "
+    "nfsnotify resource: they do not reclaim their locks.",
+    remedy="Add nfsnotify with source_host after the address, or remove nfs_no_notify.",
     source=f"{AGENTS}/nfsnotify",
 )
-def nobody_tells_the_clients(setup: Setup) -> Iterator[str]:
+def nfs_clients_not_notified(setup: Setup) -> Iterator[str]:
     """Find NFS servers that leave it to another resource to tell the clients, which is not there."""
     services = setup.pacemaker.services
     for one in services:
@@ -279,12 +279,12 @@ def _bare(name: str) -> str:
 
 
 @rule("pacemaker").warning(
-    reason="All other resources of its kind are kept where an attribute of the node says that its network or disk is "
-    "well; this one is not.",
-    remedy="The same location rule for each of them.",
+    reason="All other resources of its kind have a rule that keeps them on nodes whose network or disk works; this one "
+    "has none.",
+    remedy="Give each of them the same location rule.",
     source=OWN,
 )
-def unlike_its_siblings(setup: Setup) -> Iterator[str]:
+def location_rule_missing_on_one_resource(setup: Setup) -> Iterator[str]:
     """Find one of several resources of an agent that lacks the rule which all others have."""
     cib = setup.pacemaker
     ruled: dict[str, set[str]] = {}

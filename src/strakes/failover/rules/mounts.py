@@ -23,9 +23,9 @@ _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "c
 
 
 @rule("pacemaker").error(
-    reason="What is exported or started before the file system is mounted is the empty directory below the mount "
-    "point.",
-    remedy="Members of the group in this order: file system, server, export, address.",
+    reason="If it is exported or started before the file system is mounted, clients get the empty directory below the "
+    "mount point.",
+    remedy="Order the members of the group: file system, server, export, address.",
     source=f"{AGENTS}/exportfs",
 )
 def exported_before_mounted(setup: Setup) -> Iterator[str]:
@@ -37,9 +37,9 @@ def exported_before_mounted(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="Clients that reach the address before the file system is there get errors, or stale handles, instead "
-    "of waiting.",
-    remedy="The address last in its group.",
+    reason="Clients that reach the address before the file system is mounted get errors, or stale handles, instead of "
+    "waiting.",
+    remedy="Put the address last in its group.",
     source=f"{AGENTS}/exportfs",
 )
 def address_before_mount(setup: Setup) -> Iterator[str]:
@@ -51,7 +51,7 @@ def address_before_mount(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="An address or an export that is tied to nothing may run on the node that has not the file system.",
+    reason="An address or an export without a colocation may run on a node that does not have the file system.",
     remedy="One group, or a colocation with score INFINITY.",
     source=f"{PACEMAKER}/constraints.rst",
 )
@@ -69,12 +69,11 @@ def service_not_with_its_mount(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Two mounts on one directory hide each other; one device mounted by two resources may be mounted on "
-    "both nodes.",
-    remedy="Give each its own device and its own directory.",
+    reason="Two mounts on one directory hide each other; two resources for one device may mount it on both nodes.",
+    remedy="Give each mount its own device and its own directory.",
     source=f"{AGENTS}/Filesystem",
 )
-def one_place_mounted_twice(setup: Setup) -> Iterator[str]:
+def directory_or_device_mounted_twice(setup: Setup) -> Iterator[str]:
     """Find devices and directories that several resources mount."""
     seen: dict[tuple[str, str], str] = {}
     for primitive in setup.pacemaker.services:
@@ -89,7 +88,7 @@ def one_place_mounted_twice(setup: Setup) -> Iterator[str]:
 
 @rule("pacemaker").error(
     reason="A clone mounts the same ext4, XFS or ldiskfs on both nodes at once, which destroys it.",
-    remedy="No clone; or a cluster file system (gfs2, ocfs2) with fencing.",
+    remedy="Remove the clone, or use a cluster file system (gfs2, ocfs2) with fencing.",
     source=f"{AGENTS}/Filesystem",
 )
 def mounted_on_both_nodes(setup: Setup) -> Iterator[str]:
@@ -102,7 +101,7 @@ def mounted_on_both_nodes(setup: Setup) -> Iterator[str]:
 
 @rule("pacemaker").error(
     reason="Two resources for one pool may import it on both nodes at once, which destroys it.",
-    remedy="One resource for each pool; zpool set multihost=on POOL",
+    remedy="Use one resource for each pool, and set: zpool set multihost=on POOL",
     source=f"{AGENTS}/ZFS",
 )
 def pool_imported_twice(setup: Setup) -> Iterator[str]:
@@ -117,7 +116,7 @@ def pool_imported_twice(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="With async the NFS server acknowledges what is only in its memory: a take-over loses it.",
+    reason="With async, the NFS server acknowledges data that are only in its memory: a take-over loses them.",
     remedy="exportfs options=rw,sync",
     source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
 )
@@ -133,9 +132,9 @@ def acknowledged_before_written(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Clients know a file system by its fsid: two with one are one to them. Outside of a mount there is "
-    "nothing to take over.",
-    remedy="fsid=N, another one for each export; the exported directory and nfs_shared_infodir on the mount.",
+    reason="Clients identify a file system by its fsid: two exports with the same fsid look like one. An export "
+    "outside a mount does not move in a take-over.",
+    remedy="Give each export its own fsid=N; put the exported directory and nfs_shared_infodir on the mount.",
     source=f"{AGENTS}/exportfs",
 )
 def exports_collide(setup: Setup) -> Iterator[str]:
@@ -163,12 +162,12 @@ def exports_collide(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="An address that two have, or that a node has of its own, answers from both: clients reach one or the "
+    reason="Two resources, or a resource and a machine, have this address, and both answer: clients reach one or the "
     "other.",
-    remedy="An address of its own for each service.",
+    remedy="Give each service an address of its own.",
     source=f"{AGENTS}/IPaddr2",
 )
-def address_wrong(setup: Setup) -> Iterator[str]:
+def service_address_already_used(setup: Setup) -> Iterator[str]:
     """Find service addresses that a node, a BMC, a container or another resource has."""
     rings = setup.membership.one("nodelist").all("node") if setup.corosync else []
     taken = {
@@ -206,11 +205,12 @@ def _bundled(cib: Cib) -> Iterator[tuple[str, str]]:
 
 
 @rule("pacemaker").error(
-    reason="A file system of the network has no device, and one on a disk no server: the mount fails on every node.",
-    remedy="device=SERVER:/DIRECTORY with fstype=nfs; device=/dev/... with the file system that is on it.",
+    reason="A network file system needs a server and not a device, a disk file system a device and not a server: the "
+    "mount fails on every node.",
+    remedy="device=SERVER:/DIRECTORY with fstype=nfs; device=/dev/... with the type of the file system on it.",
     source=f"{AGENTS}/Filesystem",
 )
-def device_of_another_kind(setup: Setup) -> Iterator[str]:
+def mount_device_of_the_wrong_kind(setup: Setup) -> Iterator[str]:
     """Find devices that are none of the kind of file system that they are said to have."""
     for one in setup.pacemaker.services:
         kind = one.values.get("fstype", "").lower()
@@ -225,12 +225,12 @@ def device_of_another_kind(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="The pool moves to the other node, this path does not: what clients see, or the locks that they hold, stay "
-    "behind.",
-    remedy="A directory in the pool.",
+    reason="The pool moves to the other node, but this path does not: what clients see, or the locks that they hold, "
+    "stay behind.",
+    remedy="Use a directory in the pool.",
     source=OWN,
 )
-def path_beside_its_pool(setup: Setup) -> Iterator[str]:
+def path_outside_its_pool(setup: Setup) -> Iterator[str]:
     """Find exports and states of NFS that lie outside of the pool in which others of their group lie."""
     for group in setup.pacemaker.groups.values():
         pools = [one for one in group if one.agent in ("ZFS", "zpool") and one.values.get("pool")]
@@ -248,12 +248,12 @@ def path_beside_its_pool(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="zpool import -F, -X and -T go back to an older state: writes that clients hold for safe are thrown away at "
-    "a take-over. With -N nothing is mounted, with readonly nothing can be written.",
-    remedy='importargs="-d DIRECTORY"; only a person decides to go back.',
+    reason="zpool import -F, -X and -T go back to an older state: a take-over discards writes that clients believe are "
+    "safe. With -N nothing is mounted, with readonly nothing can be written.",
+    remedy='importargs="-d DIRECTORY"; going back must be a decision of a person.',
     source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-import.8.html",
 )
-def import_that_throws_away(setup: Setup) -> Iterator[str]:
+def pool_import_discards_writes(setup: Setup) -> Iterator[str]:
     """Find pools that are imported with the loss of their last writes."""
     for one in setup.pacemaker.services:
         words = one.values.get("importargs", "").split() if one.agent == "ZFS" else []

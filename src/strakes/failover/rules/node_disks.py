@@ -42,8 +42,8 @@ def _aliases(setup: Setup) -> list[tuple[str, str]]:
 
 
 @rule("pacemaker").error(
-    reason="LVM-activate counts on what lvm.conf says: without a name of the system anybody activates the group.",
-    remedy='system_id_source = "uname" in lvm.conf; auto_activation_volume_list without the shared groups.',
+    reason="LVM-activate relies on lvm.conf: if the system has no name, any node can activate the volume group.",
+    remedy='system_id_source = "uname" in lvm.conf; auto_activation_volume_list without the shared volume groups.',
     source=f"{AGENTS}/LVM-activate",
 )
 def volumes_activated_beside_pacemaker(setup: Setup) -> Iterator[str]:
@@ -78,13 +78,13 @@ def volumes_activated_beside_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="By lvm.conf the volume below DRBD does not appear when the node starts: DRBD has no disk there, and the "
-    "second copy is missing.",
-    remedy="A filter that accepts the disks of that group and rejects /dev/drbd; its name in "
-    "auto_activation_volume_list, and in volume_list.",
+    reason="Because of lvm.conf, the volume below DRBD is not activated when the node starts: DRBD has no disk there, "
+    "and the second copy is missing.",
+    remedy="Use a filter that accepts the disks of that volume group and rejects /dev/drbd; add the group to "
+    "auto_activation_volume_list and to volume_list.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-lvm.adoc",
 )
-def disk_of_drbd_not_activated(setup: Setup) -> Iterator[str]:
+def disk_below_drbd_not_activated(setup: Setup) -> Iterator[str]:
     """Find volumes below DRBD that LVM does not see, or that nobody activates."""
     text = setup.bare("etc/lvm/lvm.conf")
     disks = {volume[1] for one in setup.drbd for host in one.hosts for volume in host.volumes.values()}
@@ -119,11 +119,11 @@ def _rejecting_all(text: str) -> Iterator[str]:
 
 
 @rule().error(
-    reason="LVM refuses a file whose braces do not match: no command of it works, and no volume is activated.",
+    reason="LVM refuses a file with unbalanced braces: none of its commands works, and no volume is activated.",
     remedy="Check with: lvmconfig --validate",
     source=_LVM,
 )
-def lvm_reads_nothing(setup: Setup) -> Iterator[str]:
+def lvm_conf_broken(setup: Setup) -> Iterator[str]:
     """Find files of LVM whose braces or brackets do not match."""
     for name in ("etc/lvm/lvm.conf", "etc/lvm/lvmlocal.conf"):
         text = re.sub(r"\"(?:[^\"\\\n]|\\.)*\"", "", re.sub(r"(?m)^([^\"\n#]*)#.*$", r"\1", setup.texts.get(name, "")))
@@ -135,12 +135,12 @@ def lvm_reads_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="fence_mpath writes the key that multipath.conf names; without one, or with the same on both nodes, nobody "
-    "is kept out.",
-    remedy="reservation_key in the defaults of multipath.conf, another one on each node.",
+    reason="fence_mpath uses the key in multipath.conf; without a key, or with the same one on both nodes, no node is "
+    "kept out.",
+    remedy="Set reservation_key in the defaults section of multipath.conf, to a different key on each node.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/mpath/fence_mpath.py",
 )
-def multipath_against_fencing(setup: Setup) -> Iterator[str]:
+def multipath_reservation_key_wrong(setup: Setup) -> Iterator[str]:
     """Find fencing by reservations of multipath without its key."""
     text = setup.bare("etc/multipath.conf")
     of_file = re.compile(r"(?m)^\s*reservation_key\s+\"?((?:0x)?[0-9a-fA-F]+)\b")
@@ -163,8 +163,8 @@ def multipath_against_fencing(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="One disk is taken for two: two targets, or two disks of a mirror, overwrite each other.",
-    remedy="One alias for each disk: for each WWID in multipath.conf, for each path in vdev_id.conf.",
+    reason="One disk looks like two: two targets, or two disks of a mirror, overwrite each other.",
+    remedy="Use one alias for each disk: for each WWID in multipath.conf, for each path in vdev_id.conf.",
     source=MULTIPATH,
 )
 def disk_with_two_names(setup: Setup) -> Iterator[str]:
@@ -179,7 +179,7 @@ def disk_with_two_names(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="multipath leaves alone what its blacklist names: the aliases that the cluster uses do not appear.",
+    reason="multipath ignores the disks in its blacklist: the aliases that the cluster uses do not exist.",
     remedy="Remove the line from the blacklist, or add the disks to blacklist_exceptions.",
     source=MULTIPATH,
 )
@@ -218,12 +218,12 @@ def disk_hidden_from_multipath(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="multipathd then does something else than the file seems to say: sections are left out, or requests go to "
+    reason="multipathd understands the file differently than it looks: it skips sections, or sends requests to "
     "controllers that do not own the disk.",
     remedy="Check with: multipath -t; for arrays with ALUA: path_grouping_policy group_by_prio, prio alua.",
     source=MULTIPATH,
 )
-def multipath_reads_it_otherwise(setup: Setup) -> Iterator[str]:
+def multipath_conf_misread(setup: Setup) -> Iterator[str]:
     """Find braces that do not match, and groups of paths that take no notice of ALUA."""
     for name in setup.texts:
         if not re.fullmatch(r"etc/multipath(\.conf|/conf\.d/.*)", name):
@@ -240,7 +240,7 @@ def multipath_reads_it_otherwise(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Only lvmlockd keeps two nodes from changing one group of volumes at a time.",
+    reason="Only lvmlockd keeps two nodes from changing one volume group at the same time.",
     remedy="activation_mode=exclusive; or vg_access_mode=lvmlockd with a file system for several nodes, such as GFS2.",
     source=f"{AGENTS}/LVM-activate",
 )
@@ -279,8 +279,8 @@ def _matches(pattern: str, device: str) -> bool:
 
 
 @rule("pacemaker").error(
-    reason="LVM's filter rejects every disk of multipath.conf: the group of volumes has no disk, on any node.",
-    remedy="filter in lvm.conf that accepts the aliases, such as a|^/dev/mapper/san_.*|.",
+    reason="LVM's filter rejects every disk in multipath.conf: the volume group has no disk on any node.",
+    remedy="Use a filter in lvm.conf that accepts the aliases, for example a|^/dev/mapper/san_.*|.",
     source=_LVM,
 )
 def disks_hidden_from_lvm(setup: Setup) -> Iterator[str]:
@@ -295,11 +295,11 @@ def disks_hidden_from_lvm(setup: Setup) -> Iterator[str]:
 
 
 @rule("sbd").error(
-    reason="sbd writes its messages to the beginning of its disk: what is stored there is overwritten.",
-    remedy="SBD_DEVICE with small disks that nothing else uses; check each with: sbd -d DISK dump",
+    reason="sbd writes its messages to the beginning of its disk, and overwrites the data there.",
+    remedy="Set SBD_DEVICE to small disks that nothing else uses; check each with: sbd -d DISK dump",
     source=SBD,
 )
-def disk_of_sbd_holds_data(setup: Setup) -> Iterator[str]:
+def sbd_disk_holds_data(setup: Setup) -> Iterator[str]:
     """Find disks of sbd that are made for data: LVM's filter accepts them, or other files name them."""
     devices = [device for device in setup.sbd.get("SBD_DEVICE", "").split(";") if device]
     accepted = [pattern for pattern in _accepted(setup) if re.search(r"\w{3}", pattern.replace("mapper", ""))]
@@ -317,9 +317,9 @@ def _fences(setup: Setup, device: str) -> bool:
 
 
 @rule("pacemaker").error(
-    reason="multihost is what keeps a second node from importing a pool that is in use; in a directory without "
-    "disks it finds no pool.",
-    remedy="Remove -o multihost=off; -d /dev/disk/by-id or /dev/mapper.",
+    reason="multihost keeps a second node from importing a pool that is in use. An import from a directory without "
+    "disks finds no pool.",
+    remedy="Remove -o multihost=off; use -d /dev/disk/by-id or /dev/mapper.",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolprops.7.html",
 )
 def pool_import_unguarded(setup: Setup) -> Iterator[str]:
@@ -332,12 +332,12 @@ def pool_import_unguarded(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="With sync=disabled a pool says that data are on its disks while they are in memory: what clients were told "
-    "is written is lost with the node.",
+    reason="With sync=disabled, a pool acknowledges data that are only in memory: if the node fails, acknowledged "
+    "writes are lost.",
     remedy="Remove -O sync=disabled.",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zfsprops.7.html",
 )
-def pool_acknowledges_what_it_lacks(setup: Setup) -> Iterator[str]:
+def pool_acknowledges_unwritten_data(setup: Setup) -> Iterator[str]:
     """Find pools that do not write what they acknowledge."""
     for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         if line.strip().startswith("zpool create") and re.search(r"\bsync=disabled\b", line):
@@ -345,9 +345,9 @@ def pool_acknowledges_what_it_lacks(setup: Setup) -> Iterator[str]:
 
 
 @rule("description").warning(
-    reason="Each node numbers its disks as it finds them, so that sda may be another disk after a start; and a pool "
+    reason="Each node numbers its disks as it finds them, so sda may be a different disk after a restart; and a pool "
     "without mirror or raidz is lost with its first disk.",
-    remedy="Names in /dev/mapper or /dev/disk/by-id, and mirror, raidz2 or draid before them.",
+    remedy="Use names in /dev/mapper or /dev/disk/by-id, with mirror, raidz2 or draid before them.",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolconcepts.7.html",
 )
 def described_disk_doubtful(setup: Setup) -> Iterator[str]:
@@ -363,12 +363,12 @@ def described_disk_doubtful(setup: Setup) -> Iterator[str]:
 
 
 @rule("units", "corosync").error(
-    reason="Other units of the cluster are enabled and this one is not: after a start of the node the quorum device "
-    "gives no vote, or Pacemaker runs without sbd, which then takes no poison.",
+    reason="Other units of the cluster are enabled, but this one is not: after a restart of the node something is "
+    "missing, such as the vote of the quorum device, sbd, or the names of the disks.",
     remedy="systemctl enable UNIT on all nodes.",
     source=QDEVICE,
 )
-def started_by_nobody(setup: Setup) -> Iterator[str]:
+def cluster_unit_not_enabled(setup: Setup) -> Iterator[str]:
     """Find programs that the configuration needs and that nothing starts at boot."""
     enabled = enabled_units(setup)
     if not {"pacemaker.service", "corosync.service"} & enabled:

@@ -46,7 +46,7 @@ _SYSTEMD = "https://www.freedesktop.org/software/systemd/man/latest/systemd.serv
 _MODULES_THAT_SERVE = ("drbd", "zfs", "lustre", "lnet", "softdog", "gfs2", "dlm", "nfsd", "dm_multipath")
 _NOTHING_PROVED = re.compile(r"(/usr)?(/bin/)?(true|false)\b")
 _MODULE_SETTINGS = (
-    SettingsOf("module softdog").error("soft_noboot", "[1yY].*", "the watchdog bites and the node lives"),
+    SettingsOf("module softdog").error("soft_noboot", "[1yY].*", "when the watchdog expires, the node is not reset"),
     SettingsOf("module softdog").error(
         "soft_panic", "[1yY].*", "the node panics in place of a reset, and stands still"
     ),
@@ -57,7 +57,7 @@ _MODULE_SETTINGS = (
     SettingsOf("module drbd").error("fault_rate", "[1-9].*", "DRBD makes up errors of the disk"),
     SettingsOf("module lnet").error("accept", "none", "the node takes no connection over TCP: no client reaches it"),
     SettingsOf("module libcfs").error(
-        "libcfs_panic_on_lbug", "0", "after an error of Lustre's own its threads hang, and nobody fences"
+        "libcfs_panic_on_lbug", "0", "after an internal error Lustre's threads hang, and the node is not fenced"
     ),
     SettingsOf("module bonding").error("miimon", "0", "the bond does not see that a link is gone"),
 )
@@ -69,8 +69,8 @@ _KERNEL_SETTINGS = (
 
 
 @rule("units", "pacemaker").error(
-    reason="systemd starts it at boot on every node: it runs twice, or on a node that was told to wait, before anybody "
-    "is fenced.",
+    reason="systemd starts it at boot on every node: it runs twice, or on a node that has to wait, before any node is "
+    "fenced.",
     remedy="systemctl disable UNIT on all nodes; Pacemaker starts it.",
     source=OWN,
 )
@@ -87,12 +87,12 @@ def started_beside_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 @rule("units").error(
-    reason="Pacemaker must end by itself, and Corosync and sbd need the processor at once: a node that is killed in "
-    "its stop, or that is late, is fenced.",
-    remedy="Remove the line from the drop-in file; the unit as it is delivered is right.",
+    reason="Pacemaker must be able to finish its stop, and Corosync and sbd need the processor at once: a node that is "
+    "killed during its stop, or that is late, is fenced.",
+    remedy="Remove the line from the drop-in file; the original unit is right.",
     source=_SYSTEMD,
 )
-def cluster_program_held_back(setup: Setup) -> Iterator[str]:
+def cluster_unit_restricted(setup: Setup) -> Iterator[str]:
     """Find drop-in files that kill or slow down the programs of the cluster."""
     for name, text in setup.units.items():
         # Pacemaker starts after this target.
@@ -117,7 +117,7 @@ def cluster_program_held_back(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="A module that is loaded so, or not at all, does not do what the cluster counts on.",
+    reason="A module with this option, or one that is not loaded, does not do what the cluster relies on.",
     remedy="Remove the line from /etc/modprobe.d.",
     source="https://www.kernel.org/doc/html/latest/watchdog/watchdog-parameters.html",
 )
@@ -133,7 +133,7 @@ def module_setting_harmful(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="The kernel of the node then works against the cluster.",
+    reason="With this setting the kernel of the node works against the cluster.",
     remedy="Remove the line from /etc/sysctl.d.",
     source="https://www.kernel.org/doc/html/latest/networking/ip-sysctl.html",
 )
@@ -152,12 +152,12 @@ def kernel_setting_harmful(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="A command that always fails or always succeeds, or asks this node itself, says nothing about who is cut "
-    "off: the vote goes to the wrong side, or to nobody.",
+    reason="A command that always fails, always succeeds or asks this node itself does not show who is cut off: the "
+    "vote goes to the wrong side, or to none.",
     remedy="exec_NAME: /usr/bin/ping -q -c 1 GATEWAY",
     source=QDEVICE,
 )
-def probe_that_proves_nothing(setup: Setup) -> Iterator[str]:
+def heuristic_proves_nothing(setup: Setup) -> Iterator[str]:
     """Find heuristics of the quorum device that do not tell one side from the other."""
     own = {
         value
@@ -178,8 +178,8 @@ def probe_that_proves_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre", "pacemaker").error(
-    reason="Targets with the same servers must be able to start on the same nodes: where one may also run, clients "
-    "do not look for it.",
+    reason="Targets with the same servers must be able to run on the same nodes: clients do not look for a target on "
+    "any other node.",
     remedy="The nodes of --servicenode and of the location constraints of a target must be the same.",
     source="https://wiki.lustre.org/Creating_the_Lustre_Object_Storage_Services_(OSS)",
 )

@@ -130,8 +130,8 @@ def _known(table: str) -> tuple[str, ...]:
 
 
 @rule().error(
-    reason="The program ignores a name that it does not know, or refuses the file: what was meant is not set.",
-    remedy="Write it as the manual page of the file does.",
+    reason="The program ignores a name that it does not know, or refuses the file: the intended setting has no effect.",
+    remedy="Write the name as in the manual page of the file.",
     source=_SYSTEMD,
 )
 def node_option_misspelt(setup: Setup) -> Iterator[str]:
@@ -151,11 +151,11 @@ def node_option_misspelt(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="The program takes its default in place of a value that it does not understand, or does not start.",
-    remedy="Write what the option takes.",
+    reason="The program uses its default instead of a value that it does not understand, or does not start.",
+    remedy="Use a value that the option accepts.",
     source=_SYSTEMD,
 )
-def node_value_not_taken(setup: Setup) -> Iterator[str]:
+def node_option_value_invalid(setup: Setup) -> Iterator[str]:
     """Find values in the files of a node that the program does not take."""
     for given in settings_of_nodes(setup):
         option = options_of(*_known(given.table)).get(given.name)
@@ -175,7 +175,7 @@ def _harm(setup: Setup, severity: Severity) -> Iterator[str]:
 
 
 @rule().warning(
-    reason="The node then does less for the cluster than it could, or recovers later.",
+    reason="With this setting the node does less for the cluster than it could, or recovers later.",
     remedy="Remove the line; the default is right.",
     source=OWN,
 )
@@ -185,8 +185,8 @@ def node_setting_doubtful(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="The node then works against the cluster.",
-    remedy="Remove the line, or write what does no harm: HandlePowerKey=ignore, threads=64, Restart=no.",
+    reason="With this setting the node works against the cluster.",
+    remedy="Remove the line, or use a harmless value: HandlePowerKey=ignore, threads=64, Restart=no.",
     source=OWN,
 )
 def node_setting_harmful(setup: Setup) -> Iterator[str]:
@@ -237,8 +237,8 @@ _ORDERED = (
 
 
 @rule().warning(
-    reason="One is the limit of the other: as they stand, one of the two does nothing.",
-    remedy="Exchange them, or remove both; the defaults are right.",
+    reason="One of these settings is the limit of the other: with these values one of the two has no effect.",
+    remedy="Swap them, or remove both; the defaults are right.",
     source=OWN,
 )
 def node_limits_reversed(setup: Setup) -> Iterator[str]:
@@ -266,9 +266,9 @@ def node_limits_reversed(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="Two services of NFS cannot listen on one port: the second one does not start, or takes another port that "
-    "the firewall does not let through.",
-    remedy="One port for each of nfsd, mountd, statd and lockd in nfs.conf.",
+    reason="Two NFS services cannot listen on one port: the second one does not start, or uses another port that the "
+    "firewall blocks.",
+    remedy="Give nfsd, mountd, statd and lockd a port each in nfs.conf.",
     source="https://manpages.debian.org/bookworm/nfs-common/nfs.conf.5.en.html",
 )
 def port_given_twice(setup: Setup) -> Iterator[str]:
@@ -285,12 +285,12 @@ def port_given_twice(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="A node that restarts does not log in by itself, or does not notice that its target is gone: its disks are "
-    "not there when the cluster needs them.",
+    reason="After a restart the node does not log in to its iSCSI targets by itself, or does not notice that a target "
+    "is gone: its disks are missing when the cluster needs them.",
     remedy="node.startup = automatic, or a resource of ocf:heartbeat:iscsi; noop_out_interval and noop_out_timeout 5",
     source="https://github.com/open-iscsi/open-iscsi/blob/master/README",
 )
-def disks_over_the_network_not_there(setup: Setup) -> Iterator[str]:
+def iscsi_disks_not_reconnected(setup: Setup) -> Iterator[str]:
     """Find iSCSI that nobody logs in to at boot, and that does not ask whether its target is there."""
     given = setup.settings_of("etc/iscsi/iscsid.conf")
     agents = {one.agent for one in setup.pacemaker.services}

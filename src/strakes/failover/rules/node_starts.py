@@ -28,9 +28,9 @@ _IMPORT = {
 
 
 @rule("units").error(
-    reason="A unit that is a link to /dev/null, or empty, cannot be started by anybody, Pacemaker and its agents "
-    "included.",
-    remedy="systemctl unmask UNIT; disable is enough to keep systemd from starting it.",
+    reason="A unit that is a link to /dev/null, or empty, cannot be started by anything, including Pacemaker and its "
+    "agents.",
+    remedy="systemctl unmask UNIT; to keep systemd from starting it, disable is enough.",
     source="https://www.freedesktop.org/software/systemd/man/latest/systemctl.html",
 )
 def unit_masked(setup: Setup) -> Iterator[str]:
@@ -46,11 +46,11 @@ def unit_masked(setup: Setup) -> Iterator[str]:
 
 
 @rule("units", "pacemaker").error(
-    reason="Two programs then manage one node, or hold one watchdog: the second one fails, or works against the first.",
+    reason="Two programs then manage one node, or use one watchdog: the second one fails, or works against the first.",
     remedy="systemctl disable the other one on all nodes.",
     source=OWN,
 )
-def another_manager_started(setup: Setup) -> Iterator[str]:
+def conflicting_program_enabled(setup: Setup) -> Iterator[str]:
     """Find cluster managers and watchdog daemons that are enabled beside Pacemaker and sbd."""
     enabled = enabled_units(setup)
     for name in _OTHER_MANAGERS:
@@ -61,12 +61,12 @@ def another_manager_started(setup: Setup) -> Iterator[str]:
 
 
 @rule("units", "pacemaker").error(
-    reason="What Pacemaker mounts or starts is not there at boot: a unit that requires it pulls it in behind "
-    "Pacemaker's back, or waits until it fails.",
-    remedy="Remove the line; for a service of Pacemaker use its constraints.",
+    reason="What Pacemaker mounts or starts is not there at boot: a unit that requires it starts it behind Pacemaker's "
+    "back, or waits until it fails.",
+    remedy="Remove the line; for a service that Pacemaker starts, use constraints.",
     source="https://www.freedesktop.org/software/systemd/man/latest/systemd.unit.html",
 )
-def start_waits_for_the_cluster(setup: Setup) -> Iterator[str]:
+def unit_depends_on_a_cluster_resource(setup: Setup) -> Iterator[str]:
     """Find units that start at boot and require what Pacemaker mounts or starts."""
     cib, enabled = setup.pacemaker, enabled_units(setup)
     mounts = {one.mount_point for one in cib.services if one.is_mount and one.mount_point}
@@ -89,12 +89,13 @@ def start_waits_for_the_cluster(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="vg_access_mode is kept by lvm.conf alone: without it, or with the other node's name allowed, both nodes "
-    "may activate the group.",
-    remedy='system_id: system_id_source = "uname", no extra_system_ids. tagging: volume_list with the own groups.',
+    reason="Only lvm.conf enforces vg_access_mode: without it, or if the other node's name is allowed, both nodes may "
+    "activate the volume group.",
+    remedy='system_id: system_id_source = "uname", no extra_system_ids. tagging: volume_list with the node\'s own '
+    "groups.",
     source=f"{AGENTS}/LVM-activate",
 )
-def volumes_owned_by_both(setup: Setup) -> Iterator[str]:
+def volume_group_owner_not_enforced(setup: Setup) -> Iterator[str]:
     """Find files of LVM that do not keep what LVM-activate counts on."""
     text = setup.bare("etc/lvm/lvm.conf")
     own = setup.bare("etc/lvm/lvmlocal.conf")
@@ -119,8 +120,7 @@ def volumes_owned_by_both(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="An import that is told so does not bring back what clients were told is written, or takes more than "
-    "its pool.",
+    reason="An import with this option does not restore acknowledged writes, or imports more than its pool.",
     remedy="Remove the option from importargs; -d with the directory of the disks is enough.",
     source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-import.8.html",
 )
@@ -134,9 +134,9 @@ def pool_import_dangerous(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="A log, or a journal, on a disk inside one node is not there when the other node takes over: the pool or "
-    "the target is not imported, or loses what the log has acknowledged.",
-    remedy="A shared disk for it, as for the data: /dev/mapper/..., /dev/disk/by-id/...",
+    reason="A log or a journal on a disk inside one node is missing when the other node takes over: the pool or the "
+    "target is not imported, or loses the writes that the log has acknowledged.",
+    remedy="Use a shared disk for it, as for the data: /dev/mapper/..., /dev/disk/by-id/...",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolconcepts.7.html",
 )
 def part_of_a_target_on_one_node(setup: Setup) -> Iterator[str]:
@@ -159,12 +159,12 @@ def part_of_a_target_on_one_node(setup: Setup) -> Iterator[str]:
 
 
 @rule("lustre").error(
-    reason="mkfs.lustre refuses the combination, or makes a target that lacks what Lustre needs.",
-    remedy="One of --mdt and --ost; --mgsnode where there is no --mgs; the features that mkfs.lustre chooses by "
+    reason="mkfs.lustre refuses this combination, or makes a target that lacks what Lustre needs.",
+    remedy="Use one of --mdt and --ost; --mgsnode unless there is --mgs; and the features that mkfs.lustre chooses by "
     "itself.",
     source=MKFS,
 )
-def target_made_as_it_cannot_be(setup: Setup) -> Iterator[str]:
+def mkfs_lustre_options_contradict(setup: Setup) -> Iterator[str]:
     """Find options that exclude each other, kinds of disks that are none, and features that are taken away."""
     for words in made_targets(setup):
         given = options_given(words)
@@ -189,12 +189,12 @@ def target_made_as_it_cannot_be(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="ldev.conf says which node has which target: a node that is none, or a target or disk that stands twice, is "
-    "mounted on the wrong node or on both.",
+    reason="ldev.conf says which node has which target: with an unknown node, or a target or disk listed twice, a "
+    "target is mounted on the wrong node or on both.",
     remedy="LOCAL FOREIGN LABEL DEVICE: the two nodes of the pair, and each label and device once.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/ldev.conf.5",
 )
-def list_of_targets_contradicts(setup: Setup) -> Iterator[str]:
+def ldev_conf_contradicts_itself(setup: Setup) -> Iterator[str]:
     """Find lines of ldev.conf that contradict each other, or name nodes that are none."""
     seen: set[str] = set()
     known = {part for full in setup.node_names for part in (full, full.partition(".")[0])}
@@ -218,12 +218,13 @@ def list_of_targets_contradicts(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="fence_kdump waits for messages of the node that dumps: kdump sends them only to the nodes that it is told, "
-    "and only where memory is kept for it.",
-    remedy="fence_kdump_nodes with all other nodes in kdump.conf; crashkernel=auto or a size on the kernel's line.",
+    reason="fence_kdump waits for messages from the node that dumps: kdump sends them only to the nodes listed in "
+    "kdump.conf, and only if memory is reserved for it.",
+    remedy="List all other nodes in fence_kdump_nodes in kdump.conf; add crashkernel=auto or a size to the kernel's "
+    "command line.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/kdump/fence_kdump.c",
 )
-def dump_that_nobody_announces(setup: Setup) -> Iterator[str]:
+def kdump_not_announced(setup: Setup) -> Iterator[str]:
     """Find fencing by kdump without its nodes, or without memory for it."""
     if not any(device.agent == "fence_kdump" for device in setup.pacemaker.devices):
         return
@@ -239,12 +240,12 @@ def dump_that_nobody_announces(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="The number before the features says how many words follow: with another one the kernel refuses the table, "
-    "and the disk does not appear.",
-    remedy='no_path_retry in place of features; or features "1 queue_if_no_path".',
+    reason="The number before the features must be the number of words that follow: otherwise the kernel refuses the "
+    "table, and the disk does not appear.",
+    remedy='Use no_path_retry instead of features; or features "1 queue_if_no_path".',
     source=MULTIPATH,
 )
-def features_miscounted(setup: Setup) -> Iterator[str]:
+def multipath_features_miscounted(setup: Setup) -> Iterator[str]:
     """Find features and handlers of multipath with the wrong number before them."""
     for name, value in re.findall(
         r"(?m)^\s*(features|hardware_handler)\s+\"([^\"]*)\"", setup.texts.get("etc/multipath.conf", "")
@@ -269,8 +270,8 @@ _MUST_DIFFER = re.compile(r"etc/(hostid|hostname|machine-id|iscsi/initiatorname\
 
 
 @rule("nodes").error(
-    reason="After a take-over the other node serves with its own files: what differs is found out then, if not by "
-    "chance before. What names a node, as its hostid, has to differ.",
+    reason="After a take-over the other node serves with its own files: a difference is noticed only then. Files that "
+    "identify a node, such as its hostid, must differ.",
     remedy="Copy the file to all nodes (csync2, pcs, ansible); give each node its own hostid, host name and initiator.",
     source=OWN,
 )

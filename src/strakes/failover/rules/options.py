@@ -63,8 +63,8 @@ def _of_known_agents(setup: Setup) -> Iterator[tuple[_Pairs, Mapping[str, Option
 
 
 @rule("pacemaker").error(
-    reason="There is no agent of that name: the resource is not started anywhere, the device powers off nobody.",
-    remedy="Write it as crm_resource --list-agents ocf:PROVIDER, or stonith_admin --list-installed, do.",
+    reason="There is no agent of that name: the resource never starts, or the device powers off no node.",
+    remedy="Write the name as crm_resource --list-agents ocf:PROVIDER, or stonith_admin --list-installed, prints it.",
     source=f"{PACEMAKER}/resources.rst",
 )
 def agent_unknown(setup: Setup) -> Iterator[str]:
@@ -89,8 +89,8 @@ def agent_unknown(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="An agent ignores, or refuses, a parameter that it does not know: what was meant is not set.",
-    remedy="Write it as crm_resource --show-metadata AGENT, or stonith_admin -M -a AGENT, does.",
+    reason="An agent ignores or refuses a parameter that it does not know: the intended setting has no effect.",
+    remedy="Write the name as crm_resource --show-metadata AGENT, or stonith_admin -M -a AGENT, prints it.",
     source=_AGENTS,
 )
 def parameter_misspelt(setup: Setup) -> Iterator[str]:
@@ -100,8 +100,9 @@ def parameter_misspelt(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="An agent ignores, or refuses, a parameter that it does not know: what was meant is not set.",
-    remedy="Remove it, or look it up: crm_resource --show-metadata AGENT, stonith_admin -M -a AGENT.",
+    reason="An agent ignores or refuses a parameter that it does not know: the intended setting has no effect.",
+    remedy="Remove it, or look up the agent's parameters: crm_resource --show-metadata AGENT, stonith_admin -M -a "
+    "AGENT.",
     source=_AGENTS,
 )
 def parameter_of_another_agent(setup: Setup) -> Iterator[str]:
@@ -112,7 +113,7 @@ def parameter_of_another_agent(setup: Setup) -> Iterator[str]:
 
 @rule("pacemaker").error(
     reason="The agent refuses to start without it.",
-    remedy="Set it; crm_resource --show-metadata AGENT says what it is.",
+    remedy="Set it; crm_resource --show-metadata AGENT explains it.",
     source=f"{PACEMAKER}/resources.rst",
 )
 def parameter_missing(setup: Setup) -> Iterator[str]:
@@ -124,8 +125,8 @@ def parameter_missing(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Pacemaker keeps any name and heeds those that it knows: what was meant is not set.",
-    remedy="Write the name as Pacemaker does (crm_attribute --list-options=all, or the page).",
+    reason="Pacemaker stores any name but only uses those that it knows: the intended setting has no effect.",
+    remedy="Write the name as Pacemaker does (crm_attribute --list-options=all, or the page below).",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def setting_misspelt(setup: Setup) -> Iterator[str]:
@@ -142,12 +143,11 @@ def setting_misspelt(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Pacemaker takes its default in place of a value that it does not understand; an agent refuses to do "
-    "anything.",
-    remedy="Write what the option takes.",
+    reason="Pacemaker uses its default instead of a value that it does not understand; an agent refuses to start.",
+    remedy="Use a value that the option accepts.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def value_not_taken(setup: Setup) -> Iterator[str]:
+def option_value_invalid(setup: Setup) -> Iterator[str]:
     """Find values in the CIB that Pacemaker or an agent does not take."""
     cib = setup.pacemaker
     yield from _not_taken(cib.properties.items(), options_of("properties"), "cib: the cluster")
@@ -165,8 +165,8 @@ def value_not_taken(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="Corosync ignores a section or a name that it does not know: what was meant is not set.",
-    remedy="Write it as corosync.conf(5), votequorum(5) and corosync-qdevice(8) do.",
+    reason="Corosync ignores a section or a name that it does not know: the intended setting has no effect.",
+    remedy="Write it as in corosync.conf(5), votequorum(5) and corosync-qdevice(8).",
     source=COROSYNC_CONF,
 )
 def heartbeat_option_misspelt(setup: Setup) -> Iterator[str]:
@@ -187,11 +187,11 @@ def heartbeat_option_misspelt(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="Corosync does not start with a value that it does not take, or takes its default instead.",
-    remedy="Write what the option takes; no unit, and no comment behind a value.",
+    reason="Corosync does not start with a value that it does not accept, or uses its default instead.",
+    remedy="Use a value that the option accepts, without a unit and without a comment after it.",
     source=COROSYNC_CONF,
 )
-def heartbeat_value_not_taken(setup: Setup) -> Iterator[str]:
+def heartbeat_value_invalid(setup: Setup) -> Iterator[str]:
     """Find values that Corosync does not take."""
     for path, block in setup.membership.sections("corosync"):
         yield from _not_taken(block.settings, options_of(path), f"corosync.conf: {path.partition(' ')[2]}")
@@ -215,8 +215,8 @@ def _drbd_options(setup: Setup) -> Iterator[tuple[str, Block, Mapping[str, Optio
 
 
 @rule("drbd").error(
-    reason="drbdadm refuses a file with an option that it does not know, or that stands in another section.",
-    remedy="Write it where drbd.conf(5) of the installed version says.",
+    reason="drbdadm refuses a file with an option that it does not know, or that is in the wrong section.",
+    remedy="Write it where drbd.conf(5) of the installed version has it.",
     source=DRBD_CONF,
 )
 def replication_option_unknown(setup: Setup) -> Iterator[str]:
@@ -229,11 +229,11 @@ def replication_option_unknown(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="drbdadm refuses a value that is not one of the option's, or outside of what it takes.",
-    remedy="Write what drbd.conf(5) says.",
+    reason="drbdadm refuses a value that the option does not have, or that is out of range.",
+    remedy="Use a value that drbd.conf(5) lists.",
     source=DRBD_CONF,
 )
-def replication_value_not_taken(setup: Setup) -> Iterator[str]:
+def replication_value_invalid(setup: Setup) -> Iterator[str]:
     """Find values that DRBD does not take."""
     for place, block, known in _drbd_options(setup):
         # A flag without a value is yes.
@@ -243,7 +243,7 @@ def replication_value_not_taken(setup: Setup) -> Iterator[str]:
 
 @rule("pacemaker").error(
     reason="exportfs refuses an option that it does not know: nothing is exported after the take-over.",
-    remedy="options=rw,sync, and what else exports(5) names.",
+    remedy="Use options=rw,sync and other options that exports(5) lists.",
     source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
 )
 def export_option_unknown(setup: Setup) -> Iterator[str]:
@@ -263,8 +263,8 @@ _ADDRESS_PARAMETERS = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "cl
 
 
 @rule("pacemaker").error(
-    reason="What looks like an address and is none is looked up as a name, which nobody has.",
-    remedy="Four numbers up to 255, with dots between them; a mask of at most 32.",
+    reason="A malformed address is looked up as a host name, which nobody has.",
+    remedy="Write four numbers up to 255, separated by dots, and a mask of at most 32.",
     source=f"{PACEMAKER}/resources.rst",
 )
 def address_malformed(setup: Setup) -> Iterator[str]:
@@ -287,7 +287,7 @@ def _is_network(text: str, *, with_mask: bool) -> bool:
 
 
 @rule("pacemaker").error(
-    reason="One of the two values is used, and nothing says which.",
+    reason="Only one of the two values is used, and nothing says which.",
     remedy="Keep one of them.",
     source=OWN,
 )
@@ -303,8 +303,8 @@ def setting_given_twice(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").note(
-    reason="Newer releases warn of it, or no longer have it: it stops working with an upgrade.",
-    remedy="Write what stands in its place.",
+    reason="Newer releases warn about it, or no longer have it: it stops working with an upgrade.",
+    remedy="Use its replacement.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def deprecated(setup: Setup) -> Iterator[str]:

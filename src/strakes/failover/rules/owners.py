@@ -36,12 +36,12 @@ def _unique(primitive: Primitive) -> tuple[str, ...]:
 
 
 @rule("pacemaker").error(
-    reason="Two resources, mostly on two nodes, have what there can be only once: the second one fails, or both "
-    "destroy it.",
-    remedy="Give each its own; the agent's metadata call the parameter unique.",
+    reason="Two resources have the same value for a parameter that must be unique: the second one fails, or both "
+    "damage what they share.",
+    remedy="Give each resource its own value; the agent's metadata mark the parameter as unique.",
     source=_OCF,
 )
-def one_thing_for_two_resources(setup: Setup) -> Iterator[str]:
+def unique_value_used_twice(setup: Setup) -> Iterator[str]:
     """Find values that two resources of one agent share although the agent calls them unique."""
     owners: dict[tuple[str, str, str], str] = {}
     for primitive in setup.pacemaker.services:
@@ -53,9 +53,9 @@ def one_thing_for_two_resources(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A volume group belongs to one node at a time: two resources that may be on two nodes take it from each "
+    reason="A volume group can be active on one node only: two resources that may run on two nodes take it from each "
     "other.",
-    remedy="One LVM-activate for each volume group; what uses it in one group with that.",
+    remedy="Use one LVM-activate for each volume group, in one group with everything that uses it.",
     source=f"{AGENTS}/LVM-activate",
 )
 def volume_group_activated_twice(setup: Setup) -> Iterator[str]:
@@ -74,11 +74,12 @@ def volume_group_activated_twice(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A target listens, or a port is blocked, on an address that no resource has: clients find nothing there.",
-    remedy="The address of the service (IPaddr2), or leave portals out.",
+    reason="The target listens, or portblock blocks a port, on an address that no resource brings up: clients find "
+    "nothing there.",
+    remedy="Use the address of the service (IPaddr2), or remove portals.",
     source=f"{AGENTS}/iSCSITarget",
 )
-def address_that_nobody_brings_up(setup: Setup) -> Iterator[str]:
+def address_without_a_resource(setup: Setup) -> Iterator[str]:
     """Find addresses of iSCSI targets and of blocked ports that no address resource has."""
     cib = setup.pacemaker
     known = {one.values.get("ip", "") for one in cib.services if one.agent in ADDRESSES}
@@ -97,8 +98,8 @@ def address_that_nobody_brings_up(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="What one portblock blocks before the service starts another one has to open after it: clients wait for "
-    "ever, or are refused.",
+    reason="A port that one portblock blocks before the service starts must be opened by another one after it: "
+    "otherwise clients wait for ever, or are refused.",
     remedy="Last in the group: portblock with action=unblock, and the same ip, portno and protocol.",
     source=f"{AGENTS}/portblock",
 )
@@ -121,12 +122,12 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A logical unit is added to a target by its name and a number: where there is no such target, or the number "
-    "is taken, it cannot start.",
-    remedy="target_iqn as the iqn of the iSCSITarget, and a lun of its own for each unit.",
+    reason="A logical unit is added to a target by the target's name and a number: if there is no such target, or the "
+    "number is taken, it cannot start.",
+    remedy="Set target_iqn to the iqn of the iSCSITarget, and give each unit its own lun.",
     source=f"{AGENTS}/iSCSILogicalUnit",
 )
-def lun_of_no_target(setup: Setup) -> Iterator[str]:
+def lun_without_target(setup: Setup) -> Iterator[str]:
     """Find logical units of a target that no resource or another implementation makes, and two with one number."""
     services = setup.pacemaker.services
     targets = {one.values.get("iqn", ""): one for one in services if one.agent == "iSCSITarget"}
@@ -146,12 +147,12 @@ def lun_of_no_target(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Watchers set a number above 0 where the network is reached: a rule that bans nodes above 0 bans the good "
-    "ones.",
+    reason="Watchers set a number above 0 if the network is reached: a rule that bans nodes with a number above 0 bans "
+    "the good ones.",
     remedy="attribute lt 1, or not_defined.",
     source=PING,
 )
-def network_rule_turned_round(setup: Setup) -> Iterator[str]:
+def network_rule_reversed(setup: Setup) -> Iterator[str]:
     """Find rules that ban the nodes on which a watcher reaches the network."""
     for constraint in setup.pacemaker.root.iterfind("./configuration/constraints/rsc_location"):
         for part in constraint.iter("rule"):
@@ -164,12 +165,12 @@ def network_rule_turned_round(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A watcher sets its attribute on the node where it runs. On the other one it is not set, and the rule "
-    "about it counts that node out.",
+    reason="A watcher sets its attribute only on the node where it runs. On the other node the attribute is missing, "
+    "and the rule bans that node.",
     remedy="Clone it.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def watcher_on_one_node(setup: Setup) -> Iterator[str]:
+def network_watcher_on_one_node(setup: Setup) -> Iterator[str]:
     """Find watchers of networks that run on one node only."""
     for one in setup.pacemaker.services:
         if one.agent in WATCHERS and not one.clone:
@@ -177,11 +178,11 @@ def watcher_on_one_node(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Two directories of the node on one of the container hide each other.",
-    remedy="A target-dir of its own for each storage-mapping.",
+    reason="Two directories of the node are mapped to one directory of the container, and hide each other.",
+    remedy="Give each storage-mapping a target-dir of its own.",
     source=f"{PACEMAKER}/collective.rst",
 )
-def one_directory_twice_in_a_container(setup: Setup) -> Iterator[str]:
+def container_directory_mapped_twice(setup: Setup) -> Iterator[str]:
     """Find directories and ports of containers that are given twice."""
     for bundle in setup.pacemaker.root.iter("bundle"):
         for tag, key in (("storage-mapping", "target-dir"), ("port-mapping", "port")):
@@ -191,11 +192,12 @@ def one_directory_twice_in_a_container(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Pacemaker, or the container's program, refuses it: no copy starts.",
-    remedy="replicas of at least 1; an address, a mask and a card that exist; full paths in storage-mapping.",
+    reason="Pacemaker, or the container program, refuses these settings: no copy starts.",
+    remedy="Set replicas to at least 1; use an address, a mask and a card that exist, and full paths in "
+    "storage-mapping.",
     source=f"{PACEMAKER}/collective.rst",
 )
-def container_not_started(setup: Setup) -> Iterator[str]:
+def container_setting_invalid(setup: Setup) -> Iterator[str]:
     """Find bundles with values that no container can have."""
     for bundle in setup.pacemaker.root.iter("bundle"):
         name = bundle.get("id")
@@ -215,12 +217,12 @@ def container_not_started(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="What Pacemaker is made of, or what its agents manage, cannot be a service of Pacemaker: the stop of one "
-    "ends the other.",
+    reason="Pacemaker cannot manage its own components, or what its agents already manage: stopping one ends the "
+    "other.",
     remedy="Remove it; systemctl enable corosync pacemaker. For DRBD: ocf:linbit:drbd.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def the_cluster_as_its_own_service(setup: Setup) -> Iterator[str]:
+def cluster_program_as_its_own_resource(setup: Setup) -> Iterator[str]:
     """Find units of the cluster's own programs among the services."""
     for one in setup.pacemaker.services:
         name = one.agent.removesuffix(".service")
@@ -229,11 +231,12 @@ def the_cluster_as_its_own_service(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="With no_root_squash and no limit of clients, whoever reaches the server owns all files.",
-    remedy="clientspec=NETWORK of the clients; no_root_squash for trusted hosts only.",
+    reason="With no_root_squash and no restriction of clients, anybody who can reach the server has root access to all "
+    "files.",
+    remedy="clientspec=NETWORK of the clients; use no_root_squash only for trusted hosts.",
     source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
 )
-def everybody_is_root(setup: Setup) -> Iterator[str]:
+def export_gives_root_to_everybody(setup: Setup) -> Iterator[str]:
     """Find exports that give anybody the rights of root."""
     for one in setup.pacemaker.services:
         options = one.values.get("options", "").split(",")

@@ -34,12 +34,12 @@ def _most(cib: Cib, one: Primitive) -> str:
 
 
 @rule("pacemaker").error(
-    reason="The agent learns from notifications which copy is promoted where; without them no copy is promoted, or the "
-    "wrong one.",
+    reason="The agent learns from notifications which copy is promoted on which node; without them no copy is "
+    "promoted, or the wrong one.",
     remedy="notify=true on the clone.",
     source="https://clusterlabs.github.io/PAF/configuration.html",
 )
-def copies_not_told_of_each_other(setup: Setup) -> Iterator[str]:
+def notify_not_set(setup: Setup) -> Iterator[str]:
     """Find clones without notifications whose agent needs them."""
     cib = setup.pacemaker
     for one in cib.services:
@@ -51,8 +51,8 @@ def copies_not_told_of_each_other(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Of two copies that are promoted at a time each takes writes that the other never sees; of Galera each copy "
-    "has to be promoted.",
+    reason="If two copies are promoted at a time, each takes writes that the other never sees; but Galera needs all of "
+    "its copies promoted.",
     remedy="promoted-max=1; for Galera the number of nodes.",
     source=_AGENTS,
 )
@@ -78,12 +78,12 @@ def int_of(text: str) -> int:
 
 
 @rule("pacemaker").error(
-    reason="Only the promoted copy takes writes. What is kept with any copy, or waits only until one is started, may "
-    "be on a standby.",
-    remedy="Colocation with the role Promoted, and an order: promote the clone, then start.",
+    reason="Only the promoted copy takes writes. A resource that is colocated with any copy, or ordered after its "
+    "start only, may run with a standby.",
+    remedy="Use a colocation with the role Promoted, and an order: promote the clone, then start.",
     source="https://github.com/ClusterLabs/PAF/issues/199",
 )
-def with_any_copy(setup: Setup) -> Iterator[str]:
+def not_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
     """Find addresses and the like that are tied to a promotable clone, and not to its promoted copy."""
     cib = setup.pacemaker
     clones = {one.clone for one in _promotable(cib) if _most(cib, one) == "1"}
@@ -103,11 +103,11 @@ def with_any_copy(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Nothing keeps the address with a service: it may be on one node, and what clients look for on the other.",
-    remedy="The address in the group of its service, or a colocation with the service, or with its promoted copy.",
+    reason="Nothing keeps the address with a service: it may be on one node, and the service on the other.",
+    remedy="Put the address into the group of its service, or add a colocation with the service or its promoted copy.",
     source="https://github.com/ClusterLabs/PAF/issues/199",
 )
-def address_that_follows_nothing(setup: Setup) -> Iterator[str]:
+def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
     """Find addresses that are kept with nothing, in a cluster with services."""
     cib = setup.pacemaker
     serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *WATCHERS, "SysInfo", "remote")]
@@ -121,9 +121,9 @@ def address_that_follows_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The agent compares the list with the names of the nodes: a node that is not in it is never promoted or "
-    "joined, and a name that is no node is waited for.",
-    remedy="The names as crm_node --list writes them, all of them.",
+    reason="The agent compares this list with the names of the nodes: a node missing from the list is never promoted "
+    "or never joins, and a name that is no node is waited for.",
+    remedy="List all names as crm_node --list prints them.",
     source="https://github.com/ClusterLabs/resource-agents/issues/1846",
 )
 def list_of_nodes_differs(setup: Setup) -> Iterator[str]:
@@ -148,11 +148,11 @@ def _copies(cib: Cib, one: Primitive) -> str:
 
 
 @rule("pacemaker").error(
-    reason="The copies look for the promoted one at an address that no resource brings up and no node has.",
-    remedy="The ip of the IPaddr2 that is kept with the promoted copy.",
+    reason="The copies look for the promoted one at an address that no resource adds and no node has.",
+    remedy="Use the ip of the IPaddr2 resource that is colocated with the promoted copy.",
     source=f"{AGENTS}/pgsql",
 )
-def address_held_by_nobody(setup: Setup) -> Iterator[str]:
+def promoted_address_without_a_resource(setup: Setup) -> Iterator[str]:
     """Find addresses in parameters that no resource has."""
     cib = setup.pacemaker
     brought = {one.values.get("ip", "") for one in cib.services if one.agent in ADDRESSES}
@@ -168,7 +168,7 @@ def address_held_by_nobody(setup: Setup) -> Iterator[str]:
     remedy="Write the port on which the service listens.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def no_such_port(setup: Setup) -> Iterator[str]:
+def port_out_of_range(setup: Setup) -> Iterator[str]:
     """Find parameters that are called a port and are none, URLs with such a port, and ports of containers."""
     for one in setup.pacemaker.primitives:
         for name, value in one.values.items():
@@ -189,12 +189,12 @@ def _is_no_port(word: str) -> bool:
 
 
 @rule("pacemaker").error(
-    reason="A copy of DRBD is promoted for what uses its device. Nothing is kept with the promoted copy, or waits for "
-    "it: what uses the device may be on the other node, or come too early.",
-    remedy="A colocation with the role Promoted, and an order: promote the clone, then start.",
+    reason="A copy of DRBD is promoted so that its device can be used. No resource is colocated with the promoted copy "
+    "or ordered after its promotion: what uses the device may run on the other node, or start too early.",
+    remedy="Add a colocation with the role Promoted, and an order: promote the clone, then start.",
     source=DRBD_PACEMAKER,
 )
-def promoted_for_nobody(setup: Setup) -> Iterator[str]:
+def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
     """Find promotable clones of DRBD with which nothing is kept, or for which nothing waits."""
     cib = setup.pacemaker
     users = [one for one in cib.services if not one.is_drbd and one.agent not in ADDRESSES]
@@ -209,12 +209,12 @@ def promoted_for_nobody(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The device cuts the power of a machine that has the name of another node: the healthy one is lost, and the "
-    "silent one goes on.",
-    remedy="port (plug) with the machine of the node in pcmk_host_list.",
+    reason="The device powers off the machine that has the name of another node: the healthy node is lost, and the "
+    "silent one keeps running.",
+    remedy="Set port (plug) to the machine of the node in pcmk_host_list.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def machine_of_the_other_node(setup: Setup) -> Iterator[str]:
+def fencing_device_names_another_node(setup: Setup) -> Iterator[str]:
     """Find fencing devices for one node with the name of another one as their machine."""
     cib = setup.pacemaker
     for device in cib.devices:

@@ -13,8 +13,7 @@ _ON = ("1", "yes")
 
 
 @rule("corosync").error(
-    reason="Corosync itself works happily without a provider, but Pacemaker does not come up: its controller "
-    "refuses connections.",
+    reason="Corosync runs without a quorum provider, but Pacemaker does not start: its controller refuses connections.",
     remedy="quorum: provider: corosync_votequorum",
     source="https://github.com/corosync/corosync/issues/718",
 )
@@ -25,7 +24,7 @@ def no_quorum_provider(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="One of two nodes is not a majority: when a node dies, the survivor loses quorum and stops everything.",
+    reason="One of two nodes is not a majority: when a node dies, the survivor loses quorum and stops all services.",
     remedy="quorum: two_node: 1 (with fencing), or a quorum device on a third machine.",
     source=VOTEQUORUM,
 )
@@ -38,7 +37,8 @@ def two_nodes_without_tie_breaker(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="Corosync refuses to start with both: the device decides, and these settings would decide otherwise.",
+    reason="Corosync refuses to start with both: the device decides who has quorum, and these settings would decide "
+    "differently.",
     remedy="Remove two_node, auto_tie_breaker, last_man_standing and allow_downscale where there is a quorum device.",
     source="https://github.com/ClusterLabs/crmsh/issues/1795",
 )
@@ -51,9 +51,9 @@ def two_node_with_quorum_device(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="two_node sets the quorum to 1 and is switched off when a third node joins: until then every node alone "
-    "has quorum.",
-    remedy="Remove two_node, and expected_votes, where there are more than two nodes.",
+    reason="two_node sets the quorum to 1 and is switched off only when a third node joins: until then every node has "
+    "quorum on its own.",
+    remedy="Remove two_node and expected_votes if there are more than two nodes.",
     source=VOTEQUORUM,
 )
 def two_node_with_more_nodes(setup: Setup) -> Iterator[str]:
@@ -71,11 +71,11 @@ def two_node_with_more_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="A node that starts while it cannot see the other has quorum at once, and powers the other one off.",
-    remedy="Remove wait_for_all: 0; two_node switches it on by itself.",
+    reason="A node that starts while it cannot see the other one has quorum at once, and powers the other one off.",
+    remedy="Remove wait_for_all: 0; two_node switches wait_for_all on by itself.",
     source=VOTEQUORUM,
 )
-def wait_for_all_off(setup: Setup) -> Iterator[str]:
+def wait_for_all_switched_off(setup: Setup) -> Iterator[str]:
     """Find two nodes of which one may start without having seen the other."""
     quorum = setup.membership.one("quorum")
     if quorum.get("two_node") in _ON and quorum.get("wait_for_all", "1") not in _ON:
@@ -83,20 +83,20 @@ def wait_for_all_off(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Every fragment serves, also one that has just started alone; two nodes are the business of Corosync's "
-    "two_node.",
+    reason="Every separated part of the cluster serves, even a node that has just started alone. For two nodes use "
+    "Corosync's two_node.",
     remedy="no-quorum-policy=stop",
     source="https://github.com/os-autoinst/os-autoinst-distri-opensuse/pull/10911",
 )
-def quorum_ignored(setup: Setup) -> Iterator[str]:
+def loss_of_quorum_ignored(setup: Setup) -> Iterator[str]:
     """Find a cluster that goes on without quorum."""
     if setup.pacemaker.properties.get("no-quorum-policy") == "ignore":
         yield "cib: no-quorum-policy=ignore"
 
 
 @rule("corosync").error(
-    reason="auto_tie_breaker gives quorum to the side with the lowest node id only: when that node dies, the other "
-    "one stops everything.",
+    reason="auto_tie_breaker gives quorum only to the side with the lowest node id: when that node dies, the other one "
+    "stops all services.",
     remedy="two_node: 1 (with fencing), or a quorum device, instead of auto_tie_breaker.",
     source=VOTEQUORUM,
 )
@@ -108,9 +108,9 @@ def quorum_by_lowest_node(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="A node with no vote, or with more than the others, decides alone: the loss of one node may take quorum "
-    "from all.",
-    remedy="Remove quorum_votes: every node has one vote.",
+    reason="A node with no vote, or with more votes than the others, leaves the decision to one node: its loss may "
+    "take quorum from all.",
+    remedy="Remove quorum_votes, so that every node has one vote.",
     source=VOTEQUORUM,
 )
 def votes_not_equal(setup: Setup) -> Iterator[str]:
@@ -122,8 +122,8 @@ def votes_not_equal(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="A quorum device without a host, with the wrong number of votes or on a node itself decides nothing "
-    "when it is needed.",
+    reason="A quorum device without a host, with the wrong number of votes, or on one of the nodes cannot decide when "
+    "it is needed.",
     remedy="device: model: net, votes: 1, net: host on a third machine, algorithm: ffsplit (or lms).",
     source=QDEVICE,
 )
@@ -152,7 +152,7 @@ def quorum_device_wrong(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").warning(
-    reason="Whoever can reach the quorum device can take its vote.",
+    reason="Anybody who can reach the quorum device can take its vote.",
     remedy="net: tls: on or required, with the certificates of corosync-qdevice-net-certutil.",
     source=QDEVICE,
 )
@@ -164,8 +164,8 @@ def quorum_device_without_tls(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="The number of votes falls with the nodes that are lost: two halves that are cut off one after the "
-    "other both have quorum.",
+    reason="The number of expected votes falls with every lost node: two halves that are separated step by step can "
+    "both have quorum.",
     remedy="Remove last_man_standing and allow_downscale.",
     source=VOTEQUORUM,
 )
@@ -180,7 +180,7 @@ def last_man_standing(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Pacemaker ignores a value that it does not know, and takes its default.",
+    reason="Pacemaker ignores a value that it does not know, and uses the default.",
     remedy="no-quorum-policy=stop",
     source=f"{PACEMAKER}/cluster-options.rst",
 )

@@ -29,12 +29,12 @@ _WELL_KNOWN_PORTS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5
 
 
 @rule("pacemaker").error(
-    reason="A preference for a node that does not exist has no effect. Probably it was meant for a node that now has "
+    reason="A constraint for a node that does not exist has no effect. It was probably meant for a node that now has "
     "none.",
-    remedy="Use the name that crm_node -l shows.",
+    remedy="Use the name that crm_node -l prints.",
     source=f"{PACEMAKER}/constraints.rst",
 )
-def constraint_names_no_node(setup: Setup) -> Iterator[str]:
+def constraint_names_unknown_node(setup: Setup) -> Iterator[str]:
     """Find location constraints for nodes that do not exist."""
     known = setup.node_names
     for element in setup.pacemaker.root.iterfind("./configuration/constraints/rsc_location"):
@@ -67,8 +67,8 @@ def _asked_attributes(element: Xml.Element) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="A rule about an attribute that no agent sets never does what was meant: the service stays, or may run "
-    "nowhere.",
+    reason="The rule tests an attribute that no agent sets, so it never does what was meant: the service stays where "
+    "it is, or may not run anywhere.",
     remedy="Use the name that the agent sets: its parameter name (ping: pingd; ethmonitor: ethmonitor-INTERFACE).",
     source=PING,
 )
@@ -85,11 +85,11 @@ def attribute_that_nobody_sets(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A level for the nodes that have an attribute is used for none when no node has it.",
-    remedy="target=NODE, or give the nodes the attribute.",
+    reason="The level is for nodes with an attribute that no node has, so it is never used.",
+    remedy="target=NODE, or set the attribute on the nodes.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def fencing_level_for_an_attribute(setup: Setup) -> Iterator[str]:
+def fencing_level_for_unset_attribute(setup: Setup) -> Iterator[str]:
     """Find fencing levels for attributes or names that no node has."""
     cib = setup.pacemaker
     for level in cib.levels:
@@ -102,12 +102,12 @@ def fencing_level_for_an_attribute(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="A device that waits for a service, or is kept with it, is stopped with it: when it is needed it is not "
-    "there.",
-    remedy="No order and no colocation for fencing devices; Pacemaker uses them wherever it runs.",
+    reason="A device that waits for a service, or is colocated with it, stops with it, and is not there when it is "
+    "needed.",
+    remedy="Remove orders and colocations of fencing devices; Pacemaker can use them wherever it runs.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def fencing_device_tied(setup: Setup) -> Iterator[str]:
+def fencing_device_tied_to_a_resource(setup: Setup) -> Iterator[str]:
     """Find orders and colocations of fencing devices."""
     devices = {primitive.id for primitive in setup.pacemaker.primitives if primitive.standard == "stonith"}
     for order in setup.pacemaker.orders:
@@ -121,12 +121,12 @@ def fencing_device_tied(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="The copy is promoted where the service was placed, not the service placed where there is a good copy: "
-    "an old one may be chosen.",
+    reason="Pacemaker then promotes the copy where the service was placed, instead of placing the service where there "
+    "is a good copy: it may choose an outdated copy.",
     remedy="rsc=SERVICE with-rsc=DRBD-CLONE with-rsc-role=Promoted",
     source=DRBD_PACEMAKER,
 )
-def colocation_turned_round(setup: Setup) -> Iterator[str]:
+def colocation_reversed(setup: Setup) -> Iterator[str]:
     """Find colocations that place DRBD where its user is, not the user where DRBD is promoted."""
     cib = setup.pacemaker
     clones = {primitive.clone for primitive in cib.primitives if primitive.is_drbd and primitive.clone}
@@ -136,9 +136,9 @@ def colocation_turned_round(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "corosync").error(
-    reason="Pacemaker knows the nodes by Corosync's ids: an entry with another one is a second node of that name, "
-    "which is never there.",
-    remedy="Let Pacemaker write the section nodes itself, or use the nodeid of corosync.conf.",
+    reason="Pacemaker identifies nodes by Corosync's ids: an entry with a different id is a second node of that name, "
+    "which is never online.",
+    remedy="Let Pacemaker write the nodes section itself, or use the nodeid from corosync.conf.",
     source=OWN,
 )
 def node_id_differs(setup: Setup) -> Iterator[str]:
@@ -161,12 +161,12 @@ def _own_addresses(setup: Setup) -> dict[str, str]:
 
 
 @rule("pacemaker").error(
-    reason="A node always reaches its own address, and loses the other's only when that is off: neither says that "
-    "clients are reached.",
-    remedy="host_list of machines that are always there: the gateway, several clients.",
+    reason="A node always reaches its own address, and the other node's address fails only when that node is off: "
+    "neither shows whether clients can be reached.",
+    remedy="Set host_list to machines that are always there: the gateway and several clients.",
     source=PING,
 )
-def watches_itself(setup: Setup) -> Iterator[str]:
+def watcher_pings_cluster_nodes(setup: Setup) -> Iterator[str]:
     """Find watchers that ask an address of the cluster itself."""
     own = _own_addresses(setup)
     names = hosts_of(setup)
@@ -189,12 +189,12 @@ def watches_itself(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The attribute is the number of hosts that answer times the multiplier: with 0 it never differs between "
-    "the nodes.",
-    remedy="multiplier above resource-stickiness, such as 20000.",
+    reason="The attribute is the number of hosts that answer times the multiplier: with 0 or less, a connected node is "
+    "never better than the others.",
+    remedy="Set multiplier above resource-stickiness, for example 20000.",
     source=PING,
 )
-def watched_for_nothing(setup: Setup) -> Iterator[str]:
+def ping_multiplier_not_positive(setup: Setup) -> Iterator[str]:
     """Find watchers whose answer counts for nothing."""
     for primitive in setup.pacemaker.services:
         given = primitive.values.get("multiplier", "1")
@@ -203,12 +203,12 @@ def watched_for_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="A tie is broken for nobody, or the device is looked for where it is not: in the moment it is needed "
-    "there is no vote.",
+    reason="The tie breaker is no node, or the quorum device is looked for where it cannot be: there is no vote when "
+    "it is needed.",
     remedy="tie_breaker: lowest, highest or a nodeid; port: 5403; totem: cluster_name.",
     source=QDEVICE,
 )
-def quorum_device_names_nothing(setup: Setup) -> Iterator[str]:
+def quorum_device_reference_wrong(setup: Setup) -> Iterator[str]:
     """Find names, ports and programs of the quorum device that do not fit."""
     ids = {node.get("nodeid") for node in nodes_of(setup)}
     bmcs = {node.bmc.address: node.name for node in setup.cluster.nodes} if setup.cluster else {}
@@ -231,9 +231,9 @@ def quorum_device_names_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="drbdadm refuses it: both sides of a connection need a node-id of their own, and an on section of their "
+    reason="drbdadm refuses this: both sides of a connection need a node-id of their own, and an on section with their "
     "name.",
-    remedy="node-id 0 and node-id 1; the names of the on sections in host.",
+    remedy="node-id 0 and node-id 1; write the names of the on sections in host.",
     source=DRBD_CONF,
 )
 def replication_hosts_contradict(setup: Setup) -> Iterator[str]:
@@ -268,12 +268,12 @@ def _unconnected(name: str, sides: list[str], connections: list[Block]) -> Itera
 
 
 @rule("drbd", "pacemaker").error(
-    reason="The node on which the replicated device has another number does not have the one that is mounted: the "
-    "take-over fails there.",
-    remedy="The same device and minor on both sides; or /dev/drbd/by-res/RESOURCE/VOLUME in the resource.",
+    reason="The replicated device has another number on this node, so the device that is mounted does not exist there: "
+    "the take-over fails.",
+    remedy="Use the same device and minor on both sides; or /dev/drbd/by-res/RESOURCE/VOLUME in the resource.",
     source=DRBD_CONF,
 )
-def device_not_there_on_one_side(setup: Setup) -> Iterator[str]:
+def drbd_device_differs_between_nodes(setup: Setup) -> Iterator[str]:
     """Find devices that are mounted by a number that only one side has."""
     used = {one.device: one.id for one in setup.pacemaker.services}
     for resource in setup.drbd:
@@ -291,9 +291,9 @@ def _devices_that_differ(resource: Resource) -> Iterator[list[str]]:
 
 
 @rule("drbd").warning(
-    reason="Ports and minors may differ between the sides; mostly one was forgotten when the other was changed, "
-    "and firewalls follow one.",
-    remedy="The same port and minor on both sides.",
+    reason="Ports and minors may differ between the sides, but usually one was changed and the other forgotten; "
+    "firewall rules may match only one.",
+    remedy="Use the same port and minor on both sides.",
     source=DRBD_CONF,
 )
 def replication_sides_differ(setup: Setup) -> Iterator[str]:

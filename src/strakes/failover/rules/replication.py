@@ -47,8 +47,8 @@ _PORTS_OF_OTHERS = (
 
 
 @rule("drbd").error(
-    reason="A write is acknowledged before it is on the other disk: with A a take-over loses it, with B a power "
-    "cut of both nodes.",
+    reason="A write is acknowledged before it is on the disk of the other node: protocol A can lose it in a take-over, "
+    "protocol B when both nodes lose power.",
     remedy="net { protocol C; }",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
@@ -61,9 +61,9 @@ def replication_not_synchronous(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="When only the replication is cut, both nodes may be promoted, one with old data, and the copies grow "
-    "apart.",
-    remedy="fencing resource-and-stonith; (8.4: in disk {}, 9: in net {})",
+    reason="If only the replication link is cut, both nodes may be promoted, one of them with old data, and the copies "
+    "diverge.",
+    remedy="fencing resource-and-stonith; (DRBD 8.4: in the section disk, DRBD 9: in net)",
     source=DRBD_PACEMAKER,
 )
 def no_replication_fencing(setup: Setup) -> Iterator[str]:
@@ -75,8 +75,8 @@ def no_replication_fencing(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").warning(
-    reason="With resource-only writing goes on while the peer may be alive; what is acknowledged then is lost if "
-    "the peer is promoted.",
+    reason="With resource-only, writing continues while the peer may be alive; what is acknowledged in this time is "
+    "lost if the peer is promoted.",
     remedy="fencing resource-and-stonith;",
     source=DRBD_CONF,
 )
@@ -89,7 +89,7 @@ def replication_fencing_without_freeze(setup: Setup) -> Iterator[str]:
 
 @rule("drbd").error(
     reason="One of two copies is not a majority: when a node dies, the other one stops writing.",
-    remedy="A diskless third node as tie breaker, or quorum off with fencing resource-and-stonith.",
+    remedy="Add a diskless third node as tie breaker, or set quorum off with fencing resource-and-stonith.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
 def replication_quorum_of_two(setup: Setup) -> Iterator[str]:
@@ -100,8 +100,8 @@ def replication_quorum_of_two(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="With half of the copies or fewer as quorum, two sides have it at once and both write. More copies than "
-    "there are can never be reached.",
+    reason="If half of the copies or fewer are enough for quorum, two sides can have it at once and both write. If "
+    "more copies are needed than exist, no side ever has it.",
     remedy="options { quorum majority; }",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
@@ -118,8 +118,8 @@ def replication_quorum_impossible(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="The policy asks a handler; without one that acts the outdated copy may be promoted, or the primary "
-    "stays frozen.",
+    reason="The fencing policy needs a handler that acts: without one, the outdated copy may be promoted, or the "
+    "primary stays frozen.",
     remedy="handlers "
     "{ fence-peer ...crm-fence-peer...; unfence-peer (8.4: after-resync-target) ...crm-unfence-peer...; }",
     source=DRBD_CONF,
@@ -141,8 +141,8 @@ def no_fence_peer_handler(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="crm-fence-peer.sh is for DRBD 8.4, crm-fence-peer.9.sh for 9; a wrong one shows only when the peer is "
-    "gone.",
+    reason="crm-fence-peer.sh is for DRBD 8.4, crm-fence-peer.9.sh for DRBD 9; the wrong one is noticed only when the "
+    "peer is gone.",
     remedy="Use the handlers of the installed version.",
     source=DRBD_PACEMAKER,
 )
@@ -158,9 +158,9 @@ def handler_of_the_other_version(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="Two nodes may then mount the same ext4, XFS or ldiskfs; only cluster file systems, with fencing, can "
-    "live with it.",
-    remedy="Remove allow-two-primaries, and become-primary-on both.",
+    reason="Two nodes may then mount the same ext4, XFS or ldiskfs; only cluster file systems with fencing support "
+    "that.",
+    remedy="Remove allow-two-primaries and become-primary-on both.",
     source="https://github.com/LINBIT/drbd/issues/62",
 )
 def two_primaries(setup: Setup) -> Iterator[str]:
@@ -178,7 +178,7 @@ def mounts_on_both(setup: Setup) -> bool:
 
 
 @rule("drbd").error(
-    reason="DRBD's own start makes a node primary before Pacemaker has decided who serves.",
+    reason="DRBD's own start-up makes a node primary before Pacemaker has decided which node serves.",
     remedy="Remove become-primary-on, and disable drbd.service.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/pacemaker.adoc",
 )
@@ -191,7 +191,7 @@ def promoted_beside_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="After a split brain the writes of one side are thrown away without anybody being asked.",
+    reason="After a split brain the writes of one side are discarded without asking anybody.",
     remedy="after-sb-0pri discard-zero-changes, after-sb-1pri consensus, after-sb-2pri disconnect, rr-conflict "
     "disconnect",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
@@ -209,8 +209,7 @@ def split_brain_solved_by_discarding(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").note(
-    reason="After a split brain what the other side wrote before it was demoted is thrown away without anybody "
-    "being asked.",
+    reason="After a split brain, what the other side wrote before it was demoted is discarded without asking anybody.",
     remedy="after-sb-1pri consensus",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
@@ -222,12 +221,12 @@ def split_brain_discards_the_secondary(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").note(
-    reason="Without a handler nobody is told of a split brain: it is a line in the kernel's log, and the copies "
-    "stay apart.",
+    reason="Without a handler nobody is told about a split brain: it is only a line in the kernel's log, and the "
+    "copies stay different.",
     remedy='handlers { split-brain "/usr/lib/drbd/notify-split-brain.sh root"; }',
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
-def split_brain_unheard(setup: Setup) -> Iterator[str]:
+def split_brain_not_reported(setup: Setup) -> Iterator[str]:
     """Find resources that report a split brain to nobody."""
     for resource in setup.drbd:
         if not resource.option("handlers", "split-brain"):
@@ -235,8 +234,8 @@ def split_brain_unheard(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="Without drain DRBD does not keep the order of writes on the peer: after a power cut the copy is not a "
-    "state that ever was.",
+    reason="Without disk-drain, DRBD does not keep the order of writes on the peer: after a power cut the copy may be "
+    "in a state that never existed.",
     remedy="Remove disk-drain no.",
     source=DRBD_CONF,
 )
@@ -248,9 +247,8 @@ def writes_not_ordered(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").warning(
-    reason="Without flushes a power cut loses what was acknowledged, unless every cache below has a battery that "
-    "is watched.",
-    remedy="Leave disk-flushes and md-flushes on; else be sure of the battery.",
+    reason="Without flushes, a power cut loses acknowledged writes, unless every cache below has a monitored battery.",
+    remedy="Leave disk-flushes and md-flushes on, unless you are sure of the battery.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def flushes_off(setup: Setup) -> Iterator[str]:
@@ -264,12 +262,12 @@ def flushes_off(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").warning(
-    reason="With 8.4 an error of the local disk reaches the file system, though the peer has a good copy; 9 goes "
-    "on using the bad disk.",
+    reason="In DRBD 8.4 an error of the local disk reaches the file system, although the peer has a good copy; DRBD 9 "
+    "keeps using the bad disk.",
     remedy="disk { on-io-error detach; }",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
-def disk_error_passed_on(setup: Setup) -> Iterator[str]:
+def disk_error_passed_to_the_file_system(setup: Setup) -> Iterator[str]:
     """Find resources that pass on a disk error in place of using the other copy."""
     for resource in setup.drbd:
         if "pass_on" in resource.all_values("disk", "on-io-error"):
@@ -277,8 +275,9 @@ def disk_error_passed_on(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").note(
-    reason="Copies that differ silently are found by drbdadm verify, which needs an algorithm, or by the take-over.",
-    remedy="net { verify-alg sha256; } and a monthly drbdadm verify.",
+    reason="Copies that differ silently are found by drbdadm verify, which needs verify-alg. Without it, they are "
+    "found at a take-over.",
+    remedy="net { verify-alg sha256; } and drbdadm verify every month.",
     source=DRBD_CONF,
 )
 def copies_never_compared(setup: Setup) -> Iterator[str]:
@@ -289,7 +288,7 @@ def copies_never_compared(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="Two resources on one disk, minor or port: one of them does not come up, or overwrites the other.",
+    reason="Two resources use the same disk, minor or port: one of them does not start, or overwrites the other.",
     remedy="Give each its own disk, minor and port.",
     source=OWN,
 )
@@ -309,8 +308,8 @@ def devices_collide(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="Two resources that keep their metadata in one place overwrite each other's: which blocks differ is "
-    "then not known.",
+    reason="Two resources that keep their metadata in the same place overwrite them: DRBD then no longer knows which "
+    "blocks differ.",
     remedy="meta-disk internal; or a device, or an [index], for each resource.",
     source=DRBD_CONF,
 )
@@ -338,7 +337,8 @@ def metadata_of_another_resource(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="The disk below a DRBD device is a partition, a volume or a RAID; a DRBD device there waits for itself.",
+    reason="The disk below a DRBD device is a partition, a volume or a RAID; if it is a DRBD device itself, it waits "
+    "for itself.",
     remedy="disk /dev/VG/LV;",
     source=DRBD_CONF,
 )
@@ -351,7 +351,7 @@ def replicated_device_as_its_own_disk(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").error(
-    reason="DRBD finds its own side by the name of the host: one that no node has is never brought up.",
+    reason="DRBD finds its own section by the host name: with a name that no node has, the resource never starts.",
     remedy="Use the output of uname -n in each on section.",
     source=DRBD_CONF,
 )
@@ -372,9 +372,9 @@ def _leads_somewhere(address: str) -> bool:
 
 
 @rule("drbd").error(
-    reason="Two sides with one address, or on a port that Corosync, pcsd, LNet or NFS has, do not find each other: "
-    "there is no second copy.",
-    remedy="Each host its own address on the replication network, and a port of its own, such as 7788.",
+    reason="The two sides cannot connect if they have the same address, or a port that Corosync, pcsd, LNet or NFS "
+    "uses: there is no second copy.",
+    remedy="Give each host its own address on the replication network, and a port of its own, for example 7788.",
     source=DRBD_CONF,
 )
 def replication_address_wrong(setup: Setup) -> Iterator[str]:
@@ -409,8 +409,8 @@ def replication_address_wrong(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").warning(
-    reason="Who can read the shared secret can connect as the peer and receive, or overwrite, the whole device.",
-    remedy="chmod 600, owned by root; best in a file of its own (drbd.d/*.secret).",
+    reason="Anybody who can read the shared secret can connect as the peer, and receive or overwrite the whole device.",
+    remedy="chmod 600, owned by root; best kept in a file of its own (drbd.d/*.secret).",
     source=DRBD_CONF,
 )
 def secret_readable_by_all(setup: Setup) -> Iterator[str]:

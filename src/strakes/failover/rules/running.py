@@ -28,11 +28,11 @@ _CHRONY = "https://chrony-project.org/doc/4.3/chrony.conf.html"
 
 
 @rule("units").warning(
-    reason="Each undoes what the other one does, or the one that starts later fails.",
+    reason="Each program undoes what the other one does, or the one that starts later fails.",
     remedy="systemctl disable all but one.",
     source=OWN,
 )
-def two_programs_for_one_thing(setup: Setup) -> Iterator[str]:
+def two_programs_for_one_task(setup: Setup) -> Iterator[str]:
     """Find programs that are enabled together and do the same."""
     enabled = {name.removesuffix(".service") for name in enabled_units(setup)}
     for what, names in _ALTERNATIVES:
@@ -42,8 +42,8 @@ def two_programs_for_one_thing(setup: Setup) -> Iterator[str]:
 
 
 @rule("units", "pacemaker").warning(
-    reason="acpid answers the button that a BMC presses with a shutdown of minutes: the node is not off when the other "
-    "one is told so, or fencing times out.",
+    reason="A BMC presses the power button, and acpid answers with a shutdown that takes minutes: the other node is "
+    "told too early that this node is off, or fencing times out.",
     remedy="systemctl disable acpid; HandlePowerKey=ignore in logind.conf",
     source="https://docs.redhat.com/en/documentation/red_hat_enterprise_linux/8/html/"
     "configuring_and_managing_high_availability_clusters/assembly_configuring-fencing-configuring-and-managing-high-"
@@ -57,9 +57,9 @@ def power_button_answered_slowly(setup: Setup) -> Iterator[str]:
 
 
 @rule().warning(
-    reason="Clocks of nodes that nobody sets run apart: logs, tickets, certificates and the times of files disagree "
-    "after a take-over.",
-    remedy="At least one server or pool outside the cluster in chrony.conf, the same ones on all nodes.",
+    reason="The nodes have no time source, so their clocks drift apart: logs, tickets, certificates and the times of "
+    "files disagree after a take-over.",
+    remedy="Add at least one server or pool outside the cluster to chrony.conf, the same on all nodes.",
     source=_CHRONY,
 )
 def clock_without_a_source(setup: Setup) -> Iterator[str]:
@@ -87,11 +87,12 @@ def clock_without_a_source(setup: Setup) -> Iterator[str]:
 
 
 @rule("units").warning(
-    reason="Without what it needs it does nothing, or only half of what is expected of it.",
-    remedy="Enable pacemaker beside corosync; crashkernel= on the kernel's line for kdump; no lvmetad.",
+    reason="Without something else that it needs, it does nothing, or only half of what is expected.",
+    remedy="Enable pacemaker together with corosync; add crashkernel= to the kernel's command line for kdump; remove "
+    "lvmetad.",
     source=OWN,
 )
-def started_for_nothing(setup: Setup) -> Iterator[str]:
+def enabled_without_what_it_needs(setup: Setup) -> Iterator[str]:
     """Find programs that are enabled without what they need."""
     enabled = enabled_units(setup)
     if "corosync.service" in enabled and setup.cib and "pacemaker.service" not in enabled:
@@ -106,12 +107,12 @@ def started_for_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("units", "pacemaker").error(
-    reason="Pacemaker asks systemd whether the unit is active: one that ends at once counts as stopped and is started "
-    "again and again; one whose processes stay keeps the mount busy.",
+    reason="Pacemaker asks systemd whether the unit is active: a unit that ends at once counts as stopped and is "
+    "started again and again; a unit whose processes survive its stop keeps the mount busy.",
     remedy="Type=oneshot with RemainAfterExit=yes, or another type; KillMode=control-group.",
     source="https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html",
 )
-def unit_not_fit_for_pacemaker(setup: Setup) -> Iterator[str]:
+def unit_unsuitable_for_pacemaker(setup: Setup) -> Iterator[str]:
     """Find units of Pacemaker's that are never active, or leave processes behind."""
     managed = {
         f"{one.agent.removesuffix('.service')}.service" for one in setup.pacemaker.services if one.standard == "systemd"
@@ -129,7 +130,7 @@ def unit_not_fit_for_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 @rule("units", "pacemaker").error(
-    reason="systemd starts again what Pacemaker has stopped or moved: it runs on two nodes.",
+    reason="systemd restarts what Pacemaker has stopped or moved: the service runs on two nodes.",
     remedy="Remove Restart= from the unit, or from its drop-in file.",
     source="https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html",
 )

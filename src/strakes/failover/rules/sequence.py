@@ -37,8 +37,8 @@ def _serves(one: Primitive) -> bool:
 
 
 @rule("pacemaker").error(
-    reason="All services of the group have started when it is mounted: the one that needs it finds an empty directory.",
-    remedy="Disks and mounts first in the group, then services, then addresses.",
+    reason="The mount starts after all services of the group: the service that needs it finds an empty directory.",
+    remedy="Order the group: disks and mounts first, then services, then addresses.",
     source=f"{PACEMAKER}/resources.rst",
 )
 def mounted_after_its_users(setup: Setup) -> Iterator[str]:
@@ -52,9 +52,10 @@ def mounted_after_its_users(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="One is placed where the other runs, and yet started before it: Pacemaker chooses the place by the one that "
-    "comes last.",
-    remedy="first and with-rsc the same resource: what is needed starts first, and what needs it is placed with it.",
+    reason="One resource is placed with the other but started before it: Pacemaker chooses the node by the one that "
+    "starts last.",
+    remedy="Use the same resource for first and with-rsc: the needed one starts first, and the other is placed with "
+    "it.",
     source=f"{PACEMAKER}/constraints.rst",
 )
 def order_against_colocation(setup: Setup) -> Iterator[str]:
@@ -72,8 +73,8 @@ def order_against_colocation(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="Both start at the same moment: what needs the other one fails, or serves before it is there.",
-    remedy="An order: what is needed first, then what is placed with it.",
+    reason="Both start at the same time: the one that needs the other fails, or serves before the other is there.",
+    remedy="Add an order: the needed resource first, then the one that is placed with it.",
     source=f"{PACEMAKER}/constraints.rst",
 )
 def placed_together_in_no_order(setup: Setup) -> Iterator[str]:
@@ -97,9 +98,9 @@ def _tied_by_any(orders: Iterable[Order], element: Mapping[str, str]) -> bool:
 
 
 @rule("pacemaker").error(
-    reason="When nfs-server.service starts it runs exportfs -r, which forgets every export that is not in "
+    reason="When nfs-server.service starts, it runs exportfs -r, which removes every export that is not in "
     "/etc/exports: clients get stale handles until the next monitor.",
-    remedy="nfsserver before exportfs in the group, and in orders.",
+    remedy="Put nfsserver before exportfs, in the group and in orders.",
     source=f"{AGENTS}/nfsserver",
 )
 def exported_before_its_server(setup: Setup) -> Iterator[str]:
@@ -112,12 +113,12 @@ def exported_before_its_server(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Clients that are told of a restart ask for their locks at once, and only once: while the server or its "
-    "address is not there they are lost.",
-    remedy="nfsnotify last in the group.",
+    reason="Clients that are notified of a restart reclaim their locks at once, and only once: if the server or its "
+    "address is not there yet, the locks are lost.",
+    remedy="Put nfsnotify last in the group.",
     source=f"{AGENTS}/nfsnotify",
 )
-def clients_told_too_early(setup: Setup) -> Iterator[str]:
+def clients_notified_too_early(setup: Setup) -> Iterator[str]:
     """Find notifications of NFS clients that are sent before the server and its address are up."""
     services = setup.pacemaker.services
     for notify in (one for one in services if one.agent == "nfsnotify"):
@@ -129,11 +130,11 @@ def clients_told_too_early(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A server that listens on one address only does not start while that address is not on the node.",
-    remedy="IPaddr2 before nfsserver in the group; or no host in nfs.conf.",
+    reason="A server that listens on one address only cannot start while the node does not have that address.",
+    remedy="Put IPaddr2 before nfsserver in the group; or remove host from nfs.conf.",
     source="https://manpages.debian.org/bookworm/nfs-common/nfs.conf.5.en.html",
 )
-def address_of_the_server_not_there_yet(setup: Setup) -> Iterator[str]:
+def server_started_before_its_address(setup: Setup) -> Iterator[str]:
     """Find NFS servers that listen on an address which comes up after them."""
     services = setup.pacemaker.services
     section = re.search(r"(?ms)^\[nfsd\]$(.*?)(?=^\[|\Z)", setup.texts.get("etc/nfs.conf", ""))

@@ -28,12 +28,12 @@ def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="What is mounted is a device that no DRBD resource of Pacemaker makes, and that does not promote itself "
-    "as DRBD 9 can.",
+    reason="The mounted device belongs to no DRBD resource in Pacemaker, and does not promote itself, as a device of "
+    "DRBD 9 can.",
     remedy="Correct the device, or add the ocf:linbit:drbd resource; with DRBD 9 also auto-promote yes.",
     source=DRBD_PACEMAKER,
 )
-def device_not_managed(setup: Setup) -> Iterator[str]:
+def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
     """Find mounts of a DRBD device that nothing promotes."""
     automatic = {
         device
@@ -47,7 +47,8 @@ def device_not_managed(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="What is written to the disk below DRBD is not replicated, and DRBD does not know of it: the copies differ.",
+    reason="What is written to the disk below DRBD is not replicated, and DRBD does not know about it: the copies "
+    "differ.",
     remedy="Mount the DRBD device.",
     source=DRBD_PACEMAKER,
 )
@@ -60,11 +61,11 @@ def disk_below_drbd_mounted(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="The agent brings up a resource that the files do not have: it fails on both nodes.",
+    reason="No DRBD file has a resource of this name: the agent fails on both nodes.",
     remedy="drbd_resource=NAME as in drbd.d.",
     source=DRBD_PACEMAKER,
 )
-def resource_of_drbd_unknown(setup: Setup) -> Iterator[str]:
+def drbd_resource_unknown(setup: Setup) -> Iterator[str]:
     """Find DRBD resources that do not exist, or that are managed twice."""
     known = {resource.name for resource in setup.drbd}
     seen: dict[str, str] = {}
@@ -78,7 +79,7 @@ def resource_of_drbd_unknown(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="Without the colocation the mount is started on the node that has only the secondary, and fails there.",
+    reason="Without the colocation, Pacemaker may start the mount on the node whose copy is secondary, where it fails.",
     remedy="Colocation of the group with the Promoted role of its DRBD clone, score INFINITY.",
     source=DRBD_PACEMAKER,
 )
@@ -90,8 +91,8 @@ def mount_not_with_the_primary(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="Without the order the mount is tried before the device can be written to, fails, and is banned from "
-    "the node.",
+    reason="Without the order, Pacemaker tries the mount before the device is writable. The mount fails and is banned "
+    "from the node.",
     remedy="Order: promote the DRBD clone, then start the group.",
     source=DRBD_PACEMAKER,
 )
@@ -103,7 +104,7 @@ def mount_before_promotion(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="With symmetrical=false nothing says that the unmount comes before the demotion: that fails, and the "
+    reason="With symmetrical=false, nothing makes Pacemaker unmount before it demotes: the demotion fails, and the "
     "node is powered off.",
     remedy="Remove symmetrical=false.",
     source=f"{PACEMAKER}/constraints.rst",
@@ -117,7 +118,7 @@ def demotion_before_unmount(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="DRBD needs one promoted instance, two in all, and to be told what happens to its peer (notify=true).",
+    reason="The DRBD clone needs one promoted instance, two in all, and notifications about its peer (notify=true).",
     remedy="promoted-max=1 clone-max=2 clone-node-max=1 notify=true",
     source=DRBD_PACEMAKER,
 )
@@ -146,11 +147,12 @@ def drbd_clone_wrong(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A move or ban by hand leaves a constraint behind; with it the service never goes to the other node again.",
+    reason="A manual move or ban leaves a constraint behind; as long as it exists, the service never moves to the "
+    "other node.",
     remedy="crm_resource --clear --resource RESOURCE",
     source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/crm_resource.8.en.html",
 )
-def left_over_move(setup: Setup) -> Iterator[str]:
+def leftover_move_constraint(setup: Setup) -> Iterator[str]:
     """Find constraints left over from commands that moved a resource."""
     for location in setup.pacemaker.locations:
         if location.id.startswith(("cli-ban-", "cli-prefer-", "cli-standby-")):
@@ -158,12 +160,12 @@ def left_over_move(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="DRBD's handler has found the other copy outdated; until it is up to date again, that node cannot take "
-    "over.",
-    remedy="Repair the replication: the handler removes the constraint when the copy has caught up.",
+    reason="DRBD's handler has found the other copy outdated; until that copy is up to date again, its node cannot "
+    "take over.",
+    remedy="Repair the replication: the handler removes the constraint once the copy is up to date.",
     source=DRBD_PACEMAKER,
 )
-def copy_locked_out(setup: Setup) -> Iterator[str]:
+def outdated_copy_locked_out(setup: Setup) -> Iterator[str]:
     """Find copies that the DRBD handler keeps from being promoted."""
     for identity in dict.fromkeys(location.id for location in setup.pacemaker.locations):
         if identity.startswith("drbd-fence-by-handler"):
@@ -172,7 +174,7 @@ def copy_locked_out(setup: Setup) -> Iterator[str]:
 
 @rule("pacemaker").error(
     reason="A service that may run on one node only cannot be taken over.",
-    remedy="A finite score, less than the stickiness; -INFINITY only for nodes beside the pair.",
+    remedy="Use a finite score below the stickiness; use -INFINITY only for nodes outside the pair.",
     source=f"{PACEMAKER}/constraints.rst",
 )
 def pinned_to_one_node(setup: Setup) -> Iterator[str]:
@@ -197,7 +199,8 @@ def pinned_to_one_node(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="When one node is left, one of the two services is not served: there is no take-over between them.",
+    reason="When only one node is left, one of the two services does not run: neither node can take over for the "
+    "other.",
     remedy="A finite negative score, such as -100.",
     source=f"{PACEMAKER}/constraints.rst",
 )
@@ -212,9 +215,9 @@ def services_keep_each_other_away(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="When the repaired node comes back the service moves home by itself: a second interruption, at a time "
+    reason="When the repaired node comes back, the service moves back by itself: a second interruption, at a time "
     "nobody chose.",
-    remedy="rsc_defaults: resource-stickiness=1000, more than any location score.",
+    remedy="rsc_defaults: resource-stickiness=1000, higher than any location score.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
 )
 def no_stickiness(setup: Setup) -> Iterator[str]:
@@ -226,11 +229,11 @@ def no_stickiness(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").note(
-    reason="Without stickiness Pacemaker may move a service to balance the nodes, when one comes back.",
+    reason="Without stickiness, Pacemaker may move a service to balance the load when a node comes back.",
     remedy="rsc_defaults: resource-stickiness=1000",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
 )
-def stickiness_not_said(setup: Setup) -> Iterator[str]:
+def stickiness_not_set(setup: Setup) -> Iterator[str]:
     """Find services that may move without need."""
     loose = [name for name, stick, strongest in homes_of(setup) if strongest <= 0 and stick <= 0]
     if loose:
@@ -260,8 +263,8 @@ def homes_of(setup: Setup) -> Iterator[tuple[str, float, float]]:
 
 
 @rule("pacemaker").error(
-    reason="In maintenance, unmanaged, kept stopped or on a node in standby, Pacemaker gives no protection: "
-    "nothing is taken over.",
+    reason="Pacemaker does not protect a service that is in maintenance, unmanaged, kept stopped, or on a node in "
+    "standby: nothing is taken over.",
     remedy="maintenance-mode=false; is-managed=true; target-role=Started; crm_standby --delete --node NODE",
     source="https://github.com/ClusterLabs/crmsh/issues/1956",
 )
@@ -289,7 +292,7 @@ def nothing_is_managed(setup: Setup) -> Iterator[str]:
 
 @rule("pacemaker").error(
     reason="With symmetric-cluster=false a resource runs only where a location constraint allows it.",
-    remedy="symmetric-cluster=true, or a location for every resource on every node that may take over.",
+    remedy="symmetric-cluster=true, or a location constraint for every resource on every node that may take it over.",
     source=f"{PACEMAKER}/constraints.rst",
 )
 def nowhere_to_run(setup: Setup) -> Iterator[str]:
@@ -308,12 +311,13 @@ def nowhere_to_run(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A failure that is ignored, or only blocks, is never recovered: the service stays dead, or its node is "
-    "never made sure to be off.",
-    remedy="Remove on-fail: a failed stop is fenced, everything else is restarted.",
+    reason="A failure with on-fail ignore or block is never recovered: the service stays dead, or its node is never "
+    "powered off.",
+    remedy="Remove on-fail: the default fences a node after a failed stop, and restarts the service after anything "
+    "else.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def failure_passed_over(setup: Setup) -> Iterator[str]:
+def failure_ignored(setup: Setup) -> Iterator[str]:
     """Find operations whose failure does not lead to recovery."""
     cib = setup.pacemaker
     default = cib.operation_defaults.get("on-fail", "")
@@ -326,8 +330,9 @@ def failure_passed_over(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="With requires=nothing or quorum a service is started although the node that had it is not known to be off.",
-    remedy="Remove requires; its default is fencing.",
+    reason="With requires=nothing or requires=quorum, a service is started although the node that ran it may still be "
+    "on.",
+    remedy="Remove requires; the default is fencing.",
     source=f"{PACEMAKER}/resources.rst",
 )
 def started_without_fencing(setup: Setup) -> Iterator[str]:
@@ -341,9 +346,9 @@ def started_without_fencing(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").note(
-    reason="After so many failures a node is out of question for ever; months later the last healthy node is "
-    "refused for an old one.",
-    remedy="failure-timeout=600s beside migration-threshold.",
+    reason="After that many failures the node may never run the service again; months later, the last healthy node is "
+    "refused because of an old failure.",
+    remedy="failure-timeout=600s together with migration-threshold.",
     source="https://github.com/corosync/corosync/issues/455",
 )
 def failure_never_forgotten(setup: Setup) -> Iterator[str]:
@@ -357,11 +362,11 @@ def failure_never_forgotten(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").note(
-    reason="A take-over that nobody notices is followed by weeks without redundancy, and by the second failure.",
+    reason="If nobody notices a take-over, the cluster runs without redundancy for weeks, until the second failure.",
     remedy="Alerts by mail or webhook ([alerts] in cluster.toml).",
     source=f"{PACEMAKER}/alerts.rst",
 )
-def nobody_is_told(setup: Setup) -> Iterator[str]:
+def nobody_is_alerted(setup: Setup) -> Iterator[str]:
     """Find a cluster that tells nobody of events."""
     if not setup.pacemaker.alerts and not any(
         one.agent in ("ClusterMon", "MailTo") for one in setup.pacemaker.primitives

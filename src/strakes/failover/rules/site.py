@@ -9,8 +9,8 @@ from strakes.failover.setup import Setup
 
 
 @rule("description").error(
-    reason="One fuse takes both nodes; no software makes up for it.",
-    remedy="Two feeds for each node, or each node on its own.",
+    reason="One fuse takes down both nodes; no software can make up for that.",
+    remedy="Use two feeds for each node, or a feed of its own for each node.",
     source=OWN,
 )
 def both_nodes_on_one_feed(setup: Setup) -> Iterator[str]:

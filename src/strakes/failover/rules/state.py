@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 from strakes.failover.rules.rule import COROSYNC_CONF, PACEMAKER, rule
 from strakes.failover.setup import DRBD_STATE, LINK_STATE, PACEMAKER_STATE, Setup
 
-_REPAIRED = "Repair what has failed, then: crm_resource --cleanup"
+_REPAIRED = "Repair the cause, then: crm_resource --cleanup"
 
 
 def _status(setup: Setup) -> Xml.Element:
@@ -21,11 +21,12 @@ def _is(element: Xml.Element, key: str) -> bool:
 
 
 @rule("state").error(
-    reason="With a node that is off, unclean or set aside there is nobody left to take over.",
-    remedy="Repair the node and start it; crm_standby --delete, or stonith_admin --confirm only when it is really off.",
+    reason="While a node is offline, unclean, or in standby or maintenance, no other node is left that can take over.",
+    remedy="Repair the node and start it; crm_standby --delete, or stonith_admin --confirm only when the node is "
+    "really off.",
     source=f"{PACEMAKER}/nodes.rst",
 )
-def node_not_there(setup: Setup) -> Iterator[str]:
+def node_not_available(setup: Setup) -> Iterator[str]:
     """Find nodes that are offline or not in use, and a side without quorum."""
     status = _status(setup)
     for node in status.iterfind("./nodes/node"):
@@ -40,7 +41,7 @@ def node_not_there(setup: Setup) -> Iterator[str]:
 
 
 @rule("state").error(
-    reason="What has failed, is blocked or is not managed now is not recovered by itself.",
+    reason="A resource that has failed, is blocked or is not managed is not recovered by itself.",
     remedy=_REPAIRED,
     source=f"{PACEMAKER}/resources.rst",
 )
@@ -59,8 +60,9 @@ def service_not_running(setup: Setup) -> Iterator[str]:
 
 
 @rule("state").error(
-    reason="A device whose monitoring fails will not power off its node either: nothing is taken over from that node.",
-    remedy="Look at the BMC or outlet, its network and its password; then: stonith_admin --fence NODE in a quiet hour.",
+    reason="A device whose monitor fails will not power off its node either: nothing is taken over from that node.",
+    remedy="Check the BMC or outlet, its network and its password; then test it at a quiet time: stonith_admin --fence "
+    "NODE",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def fencing_device_does_not_answer(setup: Setup) -> Iterator[str]:
@@ -73,7 +75,7 @@ def fencing_device_does_not_answer(setup: Setup) -> Iterator[str]:
 
 
 @rule("state").warning(
-    reason="Failures count against the node until they are cleaned up: the next one may forbid the service there.",
+    reason="Failures count against the node until they are cleaned up: the next one may ban the service from the node.",
     remedy=_REPAIRED,
     source=f"{PACEMAKER}/operations.rst",
 )
@@ -92,7 +94,7 @@ def failures_not_cleaned_up(setup: Setup) -> Iterator[str]:
 
 
 @rule("link state").error(
-    reason="One link is left: the next cable, card or switch that fails gets a node powered off.",
+    reason="Only one link is left: when the next cable, card or switch fails, a node is powered off.",
     remedy="Repair the network of that link; corosync-cfgtool -s shows it.",
     source=COROSYNC_CONF,
 )
@@ -107,8 +109,8 @@ def link_down(setup: Setup) -> Iterator[str]:
 
 
 @rule("replication state").error(
-    reason="A copy that is not up to date, or not connected, cannot be taken over from: nothing is left if the "
-    "other node dies.",
+    reason="Nobody can take over from a copy that is not up to date or not connected: if the other node dies, nothing "
+    "is left.",
     remedy="drbdadm status; repair the replication network or the disk, and wait for UpToDate.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-administration.adoc",
 )

@@ -12,9 +12,9 @@ from strakes.failover.setup import Setup
 
 
 @rule("pacemaker").warning(
-    reason="A service that depends on a ticket runs only while that is granted: without booth, or after its loss, "
-    "nothing is served.",
-    remedy="Remove rsc_ticket where there is one site.",
+    reason="A service that depends on a ticket runs only while the ticket is granted: without booth, or after the "
+    "ticket is lost, nothing is served.",
+    remedy="Remove rsc_ticket if there is only one site.",
     source=OWN,
 )
 def placed_by_a_ticket(setup: Setup) -> Iterator[str]:
@@ -26,12 +26,13 @@ def placed_by_a_ticket(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "booth").error(
-    reason="Booth grants the tickets that its file names, to the sites that it names: another ticket is never granted, "
-    "and at another address no site is found.",
-    remedy="One name for the ticket in booth's file and in rsc_ticket; site= the address that moves with booth-site.",
+    reason="Booth grants only the tickets in its file, to the sites in its file: any other ticket is never granted, "
+    "and a site at another address is not found.",
+    remedy="Use one name for the ticket in booth's file and in rsc_ticket; set site= to the address that moves with "
+    "booth-site.",
     source=BOOTH,
 )
-def ticket_of_no_site(setup: Setup) -> Iterator[str]:
+def ticket_or_site_unknown(setup: Setup) -> Iterator[str]:
     """Find tickets, addresses and files of booth that one side names and the other one does not."""
     named = list(booths(setup))
     known = {name for booth in named for name in booth.tickets}
@@ -53,9 +54,9 @@ def ticket_of_no_site(setup: Setup) -> Iterator[str]:
 
 
 @rule("booth").error(
-    reason="A ticket is granted by more than half of sites and arbitrators: of two, both are needed, and when one site "
-    "is lost the other never gets it.",
-    remedy="arbitrator = an address at a third place; an odd number of members, each given once.",
+    reason="Booth grants a ticket only if more than half of sites and arbitrators agree: with two members both are "
+    "needed, and when one site is lost the other never gets the ticket.",
+    remedy="Set arbitrator to an address at a third place; use an odd number of members, each listed once.",
     source=BOOTH,
 )
 def sites_cannot_agree(setup: Setup) -> Iterator[str]:
@@ -70,7 +71,7 @@ def sites_cannot_agree(setup: Setup) -> Iterator[str]:
 
 
 @rule("booth").warning(
-    reason="Whoever can send to the port of booth takes the ticket from the site that serves.",
+    reason="Anybody who can send packets to booth's port can take the ticket from the site that serves.",
     remedy="authfile = /etc/booth/booth.key, made by booth-keygen, the same on all members.",
     source=BOOTH,
 )
@@ -82,8 +83,8 @@ def sites_not_authenticated(setup: Setup) -> Iterator[str]:
 
 
 @rule("booth").error(
-    reason="Booth refuses its file, or takes its default in place of what was meant.",
-    remedy="Write it as boothd(8) does.",
+    reason="Booth refuses its file, or uses its default instead of the intended value.",
+    remedy="Write it as in boothd(8).",
     source=BOOTH,
 )
 def booth_option_misspelt(setup: Setup) -> Iterator[str]:

@@ -29,7 +29,8 @@ _LEAST_S = {
 
 
 @rule("pacemaker").error(
-    reason="Pacemaker looks once at the start and never again: a service that dies stays dead.",
+    reason="Without a monitor, Pacemaker checks the service once at the start and never again: if it dies, it stays "
+    "dead.",
     remedy="Add op monitor interval=20s.",
     source=f"{PACEMAKER}/operations.rst",
 )
@@ -42,7 +43,7 @@ def no_monitor(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="A device that stopped answering is noticed when it is needed.",
+    reason="If the device stops answering, nobody notices until a node has to be powered off.",
     remedy="Add op monitor interval=60s.",
     source=f"{PACEMAKER}/fencing.rst",
 )
@@ -60,7 +61,7 @@ def fencing_device_not_monitored(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="For that long nobody notices that the service is dead.",
+    reason="A dead service is not noticed for that long.",
     remedy="op monitor interval=20s",
     source=f"{PACEMAKER}/operations.rst",
 )
@@ -73,8 +74,8 @@ def monitored_too_seldom(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Operations are told apart by name and interval: with the same interval for both roles one of them is "
-    "not monitored.",
+    reason="Pacemaker tells operations apart by name and interval: if both roles have the same interval, one of them "
+    "is not monitored.",
     remedy="Two monitors with different intervals, such as 29s role=Promoted and 31s role=Unpromoted.",
     source="https://github.com/crowbar/crowbar-openstack/pull/1464",
 )
@@ -93,7 +94,7 @@ def one_role_not_monitored(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="A copy that failed on the standby is noticed when it should be promoted.",
+    reason="If the copy on the standby fails, nobody notices until it has to be promoted.",
     remedy="op monitor interval=31s role=Unpromoted",
     source="https://github.com/crowbar/crowbar-openstack/pull/1464",
 )
@@ -107,8 +108,8 @@ def standby_copy_not_monitored(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="Under load, which is when it matters, a healthy service answers late and is restarted: an outage out "
-    "of nothing.",
+    reason="Under load a healthy service answers late, and this timeout makes Pacemaker restart it: an unnecessary "
+    "outage when it hurts most.",
     remedy="timeout=60s for monitors.",
     source=OWN,
 )
@@ -134,7 +135,7 @@ def _short(primitive: Primitive, names: tuple[str, ...]) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A stop that is not done in time counts as failed, and a node with a failed stop is powered off: each "
+    reason="A stop that does not finish in time counts as failed, and a node with a failed stop is powered off: every "
     "move becomes a crash.",
     remedy="op stop timeout=120s for mounts, 300s for Lustre.",
     source=f"{PACEMAKER}/fencing.rst",
@@ -146,8 +147,8 @@ def stop_timeout_too_short(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="After a crash a start replays journals and waits for disks; cut short it counts as failed, and so does "
-    "the take-over.",
+    reason="After a crash, a start replays journals and waits for disks. If the timeout ends it, the start and with it "
+    "the take-over count as failed.",
     remedy="op start timeout=240s for DRBD, 60s for a mount, 600s for Lustre.",
     source="https://github.com/lustre/lustre-release/blob/master/contrib/scripts/pacemaker/Lustre",
 )
@@ -158,12 +159,12 @@ def start_timeout_too_short(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="The agent's own metadata advise more than three times as long. What is not done in time counts as failed: "
-    "a start is banned from the node, a stop ends with a power-off.",
-    remedy="The times that crm_resource --show-metadata AGENT shows.",
+    reason="The agent's own metadata recommend more than three times as long. After a start that times out the service "
+    "is banned from the node; after a stop, the node is powered off.",
+    remedy="Use the timeouts that crm_resource --show-metadata AGENT shows.",
     source=f"{PACEMAKER}/operations.rst",
 )
-def time_below_the_agents_advice(setup: Setup) -> Iterator[str]:
+def timeout_far_below_the_agents_advice(setup: Setup) -> Iterator[str]:
     """Find operations with less than a third of the time that their agent advises."""
     short = []
     for one in setup.pacemaker.services:

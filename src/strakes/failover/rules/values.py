@@ -27,7 +27,7 @@ _WITH_OPTIONS = (*_EXT, "xfs")
 
 
 @rule("corosync").warning(
-    reason="Whoever can send to the cluster's network can join it, or make nodes power each other off.",
+    reason="Anybody who can send packets to the cluster's network can join it, or make nodes power each other off.",
     remedy="crypto_cipher: aes256, crypto_hash: sha256, and the key of corosync-keygen on all nodes.",
     source=COROSYNC_CONF,
 )
@@ -42,9 +42,9 @@ def heartbeat_not_authenticated(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").error(
-    reason="One link is described twice, or its addresses are of another family than ip_version: a node does not "
-    "find the others.",
-    remedy="One interface section for each link; remove ip_version.",
+    reason="One link is configured twice, or its addresses are of a different family than ip_version: the node does "
+    "not find the others.",
+    remedy="Use one interface section for each link; remove ip_version.",
     source=COROSYNC_CONF,
 )
 def heartbeat_links_contradict(setup: Setup) -> Iterator[str]:
@@ -62,7 +62,7 @@ def heartbeat_links_contradict(setup: Setup) -> Iterator[str]:
 
 
 @rule("corosync").warning(
-    reason="After an outage nobody can tell what happened.",
+    reason="After an outage nobody can find out what happened.",
     remedy="logging: to_syslog: yes",
     source=COROSYNC_CONF,
 )
@@ -74,8 +74,8 @@ def nothing_is_logged(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Levels are numbered from 1 to 9, and each needs all its devices: a BMC that died with its node then "
-    "blocks the outlets.",
+    reason="Levels have numbers from 1 to 9, and a level fails if any of its devices fails: if the BMC died with its "
+    "node, the outlets in the same level cannot help.",
     remedy="Level 1: the BMC. Level 2: all outlets of the node.",
     source=f"{PACEMAKER}/fencing.rst",
 )
@@ -94,11 +94,12 @@ def fencing_level_unusable(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="A device whose check does not reach it is found out when a node has to be powered off.",
+    reason="The monitor does not contact the device: that the device does not work is noticed only when a node has to "
+    "be powered off.",
     remedy="Remove pcmk_monitor_action.",
     source=f"{PACEMAKER}/fencing.rst",
 )
-def fencing_monitor_looks_at_nothing(setup: Setup) -> Iterator[str]:
+def fencing_monitor_ineffective(setup: Setup) -> Iterator[str]:
     """Find monitors that do not reach the device."""
     for device in setup.pacemaker.devices:
         # A reservation has no power to ask for, and fence_kdump nobody.
@@ -108,12 +109,12 @@ def fencing_monitor_looks_at_nothing(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A fencing device with an empty user or password does not log in, and an agent without "
-    "hosts watches nothing.",
-    remedy="username=USER of the BMC; host_list=ADDRESSES that always answer.",
+    reason="A fencing device with an empty user or password cannot log in, and a watcher without hosts watches "
+    "nothing.",
+    remedy="username=USER of the BMC; host_list=ADDRESSES that are always reachable.",
     source=PING,
 )
-def nothing_given_to_do_it_with(setup: Setup) -> Iterator[str]:
+def required_value_empty(setup: Setup) -> Iterator[str]:
     """Find users and lists of hosts that are empty."""
     for device in setup.pacemaker.devices:
         for key, value in device.values.items():
@@ -125,12 +126,12 @@ def nothing_given_to_do_it_with(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A service that is found on two nodes is writing from both: blocked or left stopped, nobody ends that, "
-    "or nobody serves.",
-    remedy="Remove multiple-active; its default stops all and starts one.",
+    reason="A service that is found on two nodes writes from both. With this setting it is only blocked or stopped, so "
+    "this continues, or nothing is served.",
+    remedy="Remove multiple-active; the default stops both and starts one.",
     source=f"{PACEMAKER}/resources.rst",
 )
-def second_copy_of_a_service_stays(setup: Setup) -> Iterator[str]:
+def service_on_two_nodes_not_resolved(setup: Setup) -> Iterator[str]:
     """Find services that are not restarted after they ran on two nodes."""
     for primitive in setup.pacemaker.services:
         given = primitive.meta.get("multiple-active", "")
@@ -139,19 +140,19 @@ def second_copy_of_a_service_stays(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").warning(
-    reason="With shutdown-lock a service waits for the node that was shut down, and is not taken over.",
+    reason="With shutdown-lock, a service waits for the node that was shut down, and is not taken over.",
     remedy="Remove shutdown-lock.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
-def stays_with_a_node_that_was_shut_down(setup: Setup) -> Iterator[str]:
+def service_waits_for_shut_down_node(setup: Setup) -> Iterator[str]:
     """Find locks to a node that was shut down."""
     if is_true(setup.pacemaker.properties.get("shutdown-lock", "false")):
         yield "cib: shutdown-lock=true"
 
 
 @rule("pacemaker").warning(
-    reason="Until start-delay is over nobody notices that the service is dead.",
-    remedy="Remove start-delay; give the start of the service more time instead.",
+    reason="A dead service is not noticed before start-delay is over.",
+    remedy="Remove start-delay; give the start of the service a longer timeout instead.",
     source=f"{PACEMAKER}/operations.rst",
 )
 def monitor_begins_late(setup: Setup) -> Iterator[str]:
@@ -162,7 +163,8 @@ def monitor_begins_late(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="Pacemaker runs the program by its full path; anything else is not found, and nobody is told.",
+    reason="Pacemaker runs the program by its full path; with anything else, the program is not found, and nobody is "
+    "alerted.",
     remedy="path=/... of a program that hacluster may run.",
     source=f"{PACEMAKER}/alerts.rst",
 )
@@ -176,12 +178,12 @@ def alert_without_a_program(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="What is mounted read-only cannot be written, an option of another file system is refused, and an address "
-    "on the loopback device is reached by nobody.",
-    remedy="Remove ro from the options; leave nic out: it follows from the address.",
+    reason="Clients cannot write to a read-only mount, a mount with an option of another file system fails, and an "
+    "address on the loopback device cannot be reached.",
+    remedy="Remove ro from the options; remove nic: the agent finds the card by the address.",
     source=f"{AGENTS}/IPaddr2",
 )
-def served_as_nobody_can_use_it(setup: Setup) -> Iterator[str]:
+def service_unusable_for_clients(setup: Setup) -> Iterator[str]:
     """Find mounts that cannot be written to, options of other file systems, and addresses on the loopback."""
     for service in setup.pacemaker.services:
         if service.is_mount and "ro" in service.values.get("options", "").split(","):
@@ -196,12 +198,12 @@ def served_as_nobody_can_use_it(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "drbd").error(
-    reason="DRBD's agent wants as many anonymous instances as there are copies: more are started where there is "
-    "none, numbered ones move.",
-    remedy="clone-max=2 (as many as the resource has hosts), no globally-unique.",
+    reason="DRBD's agent needs as many anonymous instances as there are copies: extra instances start where there is "
+    "no copy, and numbered instances move.",
+    remedy="clone-max=2 (the number of hosts of the resource); remove globally-unique.",
     source=DRBD_PACEMAKER,
 )
-def copies_not_counted_right(setup: Setup) -> Iterator[str]:
+def drbd_clone_max_wrong(setup: Setup) -> Iterator[str]:
     """Find DRBD clones with more or fewer copies than hosts, or whose copies are not interchangeable."""
     hosts = {resource.name: len(resource.hosts) for resource in setup.drbd}
     sides = {resource.name: [host.name for host in resource.hosts] for resource in setup.drbd}
@@ -219,8 +221,8 @@ def copies_not_counted_right(setup: Setup) -> Iterator[str]:
 
 
 @rule("drbd").warning(
-    reason="DRBD's own page warns of it: a slow disk or a hung peer ends in a panic, a full resynchronisation or "
-    "an endless wait.",
+    reason="DRBD's manual page warns about it: a slow disk or a hung peer leads to a panic, a full resynchronisation "
+    "or an endless wait.",
     remedy="Remove it; the default is right.",
     source=DRBD_CONF,
 )
@@ -246,11 +248,11 @@ def replication_option_dangerous(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="A node that was powered off has not exported its pool: without force nobody can import it.",
-    remedy="importforce=true; multihost=on keeps two nodes apart.",
+    reason="A node that was powered off has not exported its pool: without force no other node can import it.",
+    remedy="importforce=true; multihost=on keeps two nodes from using the pool at once.",
     source=f"{AGENTS}/ZFS",
 )
-def pool_cannot_move(setup: Setup) -> Iterator[str]:
+def pool_import_not_forced(setup: Setup) -> Iterator[str]:
     """Find pools that are not imported after a crash."""
     for service in setup.pacemaker.services:
         if service.agent == "ZFS" and service.values.get("importforce", "true").lower() in ("false", "no", "0", "off"):
@@ -258,8 +260,9 @@ def pool_cannot_move(setup: Setup) -> Iterator[str]:
 
 
 @rule().error(
-    reason="A pool in a cache file is imported by each node that starts and has the file, whoever serves it.",
-    remedy="cachefile=none, wherever the pool is made, imported or set.",
+    reason="A pool in a cache file is imported at boot by every node that has the file, even while another node serves "
+    "it.",
+    remedy="Set cachefile=none wherever the pool is created or imported.",
     source=OWN,
 )
 def pool_imported_at_boot(setup: Setup) -> Iterator[str]:

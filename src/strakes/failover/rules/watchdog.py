@@ -13,8 +13,8 @@ from strakes.failover.setup import Setup
 
 
 @rule("pacemaker").error(
-    reason="With stonith-watchdog-timeout a lost node is taken to be off after that time; without sbd and a "
-    "watchdog it goes on writing.",
+    reason="With stonith-watchdog-timeout, Pacemaker assumes that a lost node is off after that time; without sbd and "
+    "a watchdog it keeps writing.",
     remedy="Set up sbd (SBD_WATCHDOG_DEV), or remove stonith-watchdog-timeout.",
     source=SBD,
 )
@@ -26,8 +26,9 @@ def watchdog_without_sbd(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker", "corosync").error(
-    reason="A watchdog resets a node that has no quorum. With two_node a node always has it, and nobody is reset.",
-    remedy="A quorum device or a third node; or sbd with a shared disk; or BMCs.",
+    reason="A watchdog resets a node that has lost quorum. With two_node, a node never loses it, so neither node is "
+    "reset.",
+    remedy="Use a quorum device or a third node, or sbd with a shared disk, or BMCs.",
     source=SBD,
 )
 def watchdog_with_two_nodes(setup: Setup) -> Iterator[str]:
@@ -38,9 +39,9 @@ def watchdog_with_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 @rule("sbd").error(
-    reason="Without a watchdog sbd cannot reset a node that hangs, and without its device or Pacemaker's watcher "
-    "it hears of nothing.",
-    remedy="SBD_WATCHDOG_DEV=/dev/watchdog, SBD_PACEMAKER=yes, and SBD_DEVICE where a disk is used.",
+    reason="Without a watchdog, sbd cannot reset a node that hangs; without its disk or SBD_PACEMAKER it does not "
+    "learn when to do so.",
+    remedy="SBD_WATCHDOG_DEV=/dev/watchdog, SBD_PACEMAKER=yes, and SBD_DEVICE if a disk is used.",
     source=SBD,
 )
 def sbd_not_working(setup: Setup) -> Iterator[str]:
@@ -66,11 +67,11 @@ def sbd_not_working(setup: Setup) -> Iterator[str]:
 
 
 @rule("sbd", "corosync").error(
-    reason="A watchdog can be opened by one program: the other one does not start, or resets nothing.",
+    reason="Only one program can open a watchdog: the other one does not start, or resets nothing.",
     remedy="Remove resources { watchdog_device } from corosync.conf: sbd resets the node.",
     source=COROSYNC_CONF,
 )
-def watchdog_wanted_by_two(setup: Setup) -> Iterator[str]:
+def watchdog_used_by_two_programs(setup: Setup) -> Iterator[str]:
     """Find a watchdog that Corosync opens although sbd needs it."""
     device = setup.membership.one("resources").get("watchdog_device", "off")
     if device not in ("", "off"):

@@ -18,12 +18,13 @@ def _weight(watcher: Primitive) -> float:
 
 
 @rule("pacemaker").warning(
-    reason="A service leaves its node when another one is better by more than the stickiness, which of a group is the "
-    "sum of its members: what the watcher counts never is, so the service stays where its network is dead.",
-    remedy="multiplier of the watcher far above the stickiness, such as 20000; or a rule with -INFINITY for lt 1.",
+    reason="A service leaves its node only if another node is better by more than the stickiness (for a group, the sum "
+    "over its members). The watcher's score is smaller, so the service stays where the network is dead.",
+    remedy="Set the watcher's multiplier far above the stickiness, for example 20000; or use a rule with -INFINITY for "
+    "lt 1.",
     source=PING,
 )
-def network_watched_in_vain(setup: Setup) -> Iterator[str]:
+def ping_score_below_stickiness(setup: Setup) -> Iterator[str]:
     """Find watchers that count less, with all their hosts, than the stickiness of what shall move."""
     cib = setup.pacemaker
     weights = {one.watched_attribute: (one.id, _weight(one)) for one in cib.services if one.watched_attribute}
@@ -47,12 +48,12 @@ def network_watched_in_vain(setup: Setup) -> Iterator[str]:
 
 
 @rule("pacemaker").error(
-    reason="The rule is for nodes that do not have the attribute, and takes its score from it: it never counts, and "
-    "what is watched moves nothing.",
+    reason="The rule applies to nodes that do not have the attribute, and takes its score from that attribute: it "
+    "never has an effect, and the watcher moves nothing.",
     remedy="operation=defined; or score=-INFINITY with not_defined.",
     source=f"{PACEMAKER}/rules.rst",
 )
-def rule_where_nothing_is_known(setup: Setup) -> Iterator[str]:
+def rule_scores_by_undefined_attribute(setup: Setup) -> Iterator[str]:
     """Find rules that take their score from an attribute where it is not defined."""
     for constraint in setup.pacemaker.root.iterfind("./configuration/constraints/rsc_location"):
         for part in constraint.iter("rule"):

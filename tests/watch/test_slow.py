@@ -1,0 +1,78 @@
+"""Slow targets: like is compared with like, a few long requests are no slow target, a disk is not given to a target by guess."""
+
+from __future__ import annotations
+
+import random
+
+from strakes.watch.placed import Placed
+from strakes.watch.reading import OfKind, Work
+from strakes.watch.slow import SlowTargets
+from strakes.watch.values import WatchEvent
+
+
+def of_kinds(**kinds: OfKind) -> Work:
+    return Work(sum(kind.requests for kind in kinds.values()), sum(kind.busy_s for kind in kinds.values()), kinds=kinds)
+
+
+def events_of(group: SlowTargets, *windows: dict[str, Work]) -> list[WatchEvent]:
+    return [event for number, work in enumerate(windows) for event in group.add(20.0 * number, work)]
+
+
+def in_each_window(kinds: dict[str, OfKind], windows: int) -> list[Work]:
+    return [
+        of_kinds(
+            **{
+                name: OfKind(number * kind.requests, number * kind.busy_s, number * kind.squares_s2)
+                for name, kind in kinds.items()
+            }
+        )
+        for number in range(windows)
+    ]
+
+
+def slow_among(one: dict[str, OfKind], other: dict[str, OfKind]) -> list[str]:
+    windows = [
+        {"MDT0000": ours, "MDT0001": theirs}
+        for ours, theirs in zip(in_each_window(one, 12), in_each_window(other, 12), strict=True)
+    ]
+    return [event.subject for event in events_of(SlowTargets("metadata target"), *windows)]
+
+
+def test_a_target_that_is_asked_for_other_things_is_not_slow() -> None:
+    opens = OfKind(100, 0.1, 0.0002)
+    assert slow_among({"open": opens, "sync": OfKind(9, 0.9, 0.1)}, {"open": opens, "sync": OfKind(1, 0.1, 0.01)}) == []
+    assert slow_among({"sync": OfKind(9, 0.9, 0.1)}, {"open": opens}) == []
+
+
+def test_one_that_takes_longer_for_the_same_is_slow() -> None:
+    assert slow_among({"sync": OfKind(9, 0.9, 0.1)}, {"sync": OfKind(20, 0.2, 0.003)}) == ["metadata target MDT0000"]
+
+
+def test_one_long_request_among_few_makes_no_slow_target() -> None:
+    few = {"open": OfKind(9, 0.009, 0.00001), "mkdir": OfKind(2, 0.2, 0.039)}
+    many = {"open": OfKind(50, 0.05, 0.0001), "mkdir": OfKind(9, 0.05, 0.001)}
+    assert slow_among(few, many) == []
+
+
+def placed_after(readings: int, apart: float) -> Placed:
+    """Two targets write the same but for ``apart``; the disk of the first is vdb."""
+    draw = random.Random(3)
+    placed, written = Placed(), {"OST0000": 0.0, "OST0001": 0.0}
+    for _ in range(readings):
+        common = draw.uniform(1e6, 4e6)
+        for target in written:
+            written[target] += common + draw.uniform(0, apart)
+        disks = {"vdb": written["OST0000"], "vda": written["OST0001"], "vdz": 5e6}
+        noise = {disk: Work(1, 1, wrote + draw.uniform(0, 1e4)) for disk, wrote in disks.items()}
+        placed.add(noise, {target: Work(1, 1, wrote) for target, wrote in written.items()})
+    return placed
+
+
+def test_a_disk_whose_bytes_follow_one_target_is_its() -> None:
+    assert placed_after(60, 1e6).disks == {"vdb": "OST0000", "vda": "OST0001"}
+
+
+def test_where_targets_write_the_same_it_is_said_that_either_may_be_it() -> None:
+    placed = placed_after(60, 0.0)
+    both = ("OST0000", "OST0001")
+    assert placed.disks == {} and placed.perhaps == {"vda": both, "vdb": both}

@@ -20,9 +20,7 @@ _LATER = (State(), State(now_s=1.0))
 _HOT = 1_000.0
 _FULL = 1_000_000.0
 
-_CHANGES = (
-    r"level of|speed of .* what it was|take turns|depends on what was done|From the first third|\bthen\b|by turns"
-)
+_CHANGES = r"level of|speed of .* what it was|take turns|depends on (?:what was done|when it was)|From the first third|\bthen\b|by turns"
 _GROUPS = r"two groups|take turns|by turns"
 
 

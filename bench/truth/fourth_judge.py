@@ -26,7 +26,7 @@ is the ratio of their noise-free rates at one and the same moment; there are as 
   from the first run or from the first of all); a kind of work that is said to have changed and did not; "take turns" where the level
   did not come back, or with a share that is off by more than four times; "drift" where fewer than a third of the figures moved so
   by half as much; two groups of runs that are not where they are said to be; "fresh ... then ..." where that is not so;
-- runs that "resemble each other" where neither truth nor noise has any memory; "depends on what was done before" where nothing does;
+- runs that "resemble each other" where neither truth nor noise has any memory; "depends on when it was measured" where nothing does;
 - a cache that answered where none did; a server that is slow and is not, or is said to be slower or faster by more than a twentieth
   beyond the interval than it is.
 **Cannot be judged**: how many runs would do, what took less than half a second, what was answered from a kernel's memory of names, what a
@@ -52,7 +52,7 @@ from strakes.store import Run
 
 # Levels are medians of few runs, and some runs meet two states.
 LEVEL_OFF = 1.3
-_DEPENDS = "Depends on what was done before"
+_DEPENDS = "Depends on when it was measured"
 _FROM = re.compile(r"From (.+?) after the first run on, and perhaps not before")
 
 
@@ -210,7 +210,7 @@ def _finding(finding: Finding, cells: dict[str, CellEstimate], world: World) -> 
         )
         told.append(Statement(kind, shown, "true" if good else "false", "" if good else reason, severe and not good))
 
-    if text.startswith(_DEPENDS) or "best choice depends on what was done before" in text:
+    if text.startswith(_DEPENDS) or "best choice depends on when it was measured" in text:
         changed = [_changes(one, world) for one in evidence if world.runs(one)]
         say("depends on what was done", max(changed, default=1.0) > 1.1, f"spread {changed}", severe=False)
     if "looked best in the blocks, but fresh runs refute it" in text:

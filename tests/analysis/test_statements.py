@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.analysis.statements import blocks_to_decide, confirming, shared_out, state
+from strakes.analysis.statements import blocks_to_decide, confirming, shared_out, state, unless_refuted
 from strakes.findings.cell import Cell
 from strakes.findings.claims import Claim
 from strakes.findings.portrait import CellEstimate, Figure, Finding, Headline, SkippedCell
@@ -130,6 +130,19 @@ def test_what_fresh_runs_contradict_is_said() -> None:
     assert (refuted.verdict, stated.recommendations) == ("does-not", ())
     (claim,) = refuted.claims
     assert claim.high == pytest.approx(0.5, rel=0.05)
+    (block,) = [finding for finding in stated.findings if finding.id == "f"]
+    assert (block.verdict, block.claims) == ("inconclusive", ())
+    assert block.statement == "In the blocks, but not in the fresh runs: b suffices"
+
+
+@pytest.mark.parametrize(("of", "to", "low", "high"), [("b:x", "c:x", 0.9, None), ("c:x", "b:x", None, 1.1)])
+@pytest.mark.parametrize("refuted", [Claim("b:x", "c:x", high=0.7), Claim("c:x", "b:x", low=1.5)])
+def test_a_finding_that_fresh_runs_contradict_in_either_order_is_undecided(
+    of: str, to: str, low: float | None, high: float | None, refuted: Claim
+) -> None:
+    finding = Finding("f", "s", "as before", "holds", (), claims=(Claim(of, to, low, high),))
+    assert unless_refuted(finding, [refuted]).verdict == "inconclusive"
+    assert unless_refuted(finding, [replace(refuted, of="d:x")]) == finding
 
 
 @pytest.mark.parametrize("changed", [{}, {"b:x": "read", "c:x": "read"}])

@@ -98,22 +98,25 @@ def state(
     ]
     proposed = proposals(studies, results)
     recommendations: list[Recommendation] = []
+    refutations: list[Claim] = []
     for (study, advice), judged in zip(proposed, _judged(proposed, results), strict=True):
         if isinstance(judged, Finding):
             refuted = judged.verdict == "does-not"
+            refutations += judged.claims if refuted else ()
             findings.append(_since_then(judged, results, changed) if refuted else _unless_changed(judged, changed))
         elif (
             _across_levels(judged.claims, changed)
             or not _at_all_levels(judged.claims, results, moments or {})
             or _unlike_turns(judged.claims, slow or {})
         ):
-            text = f"Whether {judged.setting} = {judged.value} is the best choice depends on what was done before."
+            text = f"Whether {judged.setting} = {judged.value} is the best choice depends on when it was measured."
             identifier = f"{advice.chosen}-changed"
             findings.append(
                 Finding(identifier, study.name, text, "inconclusive", judged.evidence, judged.interval, _STEADY)
             )
         else:
             recommendations.append(judged)
+    findings = [unless_refuted(finding, refutations) for finding in findings]
     # First, since it says why there is nothing on reads.
     return Statements((*_cached(studies, results), *findings), tuple(recommendations), len(proposed))
 
@@ -132,8 +135,27 @@ def _unless_changed(finding: Finding, changed: Mapping[str, str]) -> Finding:
     single = finding.verdict == "measured" and not finding.claims and any(cell in changed for cell in finding.evidence)
     if not single and not _across_levels(finding.claims, changed):
         return finding
-    text = f"Depends on what was done before: {finding.statement}"
+    text = f"Depends on when it was measured: {finding.statement}"
     return replace(finding, statement=text, verdict="inconclusive", needs=_STEADY, tone="neutral", claims=())
+
+
+def unless_refuted(finding: Finding, refutations: Sequence[Claim]) -> Finding:
+    """Return a finding of the blocks as undecided where fresh runs of the same cells contradict it."""
+    if not any(_contradict(claim, refuted) for claim in finding.claims for refuted in refutations):
+        return finding
+    text = f"In the blocks, but not in the fresh runs: {finding.statement}"
+    return replace(finding, statement=text, verdict="inconclusive", needs=_STEADY, tone="neutral", claims=())
+
+
+def _contradict(claim: Claim, other: Claim) -> bool:
+    """Whether two claims on the same two measures cannot both be true."""
+    if (claim.of, claim.to) == (other.to, other.of):
+        low, high = (None if bound is None else 1 / bound for bound in (other.high, other.low))
+        other = Claim(claim.of, claim.to, low, high)
+    return (claim.of, claim.to) == (other.of, other.to) and (
+        (claim.low is not None and other.high is not None and claim.low > other.high)
+        or (claim.high is not None and other.low is not None and claim.high < other.low)
+    )
 
 
 def _since_then(refuted: Finding, results: Results, changed: Mapping[str, str]) -> Finding:

@@ -72,13 +72,14 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], 
         return FigureForecast(figure, scale, measured, None, why)
     if len({level.scale for level in levels}) < 2 and not stated:
         return FigureForecast(figure, scale, measured, None, "measured with one scale only")
+    way = _way(figure, scale)
     model = Model(levels, Typical(same=figure.rank_is_client), stated, is_time=figure.is_time)
     return FigureForecast(
         figure,
         scale,
         measured,
         model.forecast(scale),
-        curve=tuple(CurvePoint(point, model.forecast(point)) for point in _way(figure, scale)),
+        curve=tuple(map(CurvePoint, way, model.curve(way))),
         help=() if figure.is_time else tuple(_helps(figure, model, scale, stated)),
         families=model.families,
     )

@@ -118,7 +118,7 @@ class StationNetwork(_Parts):
 
 def _of(values: Array, levels: NDArray[np.bool_]) -> Array:
     """Return what is of those levels, the last axis but one; all where the values are the same for every level."""
-    return values if values.shape[-2] != len(levels) or levels.all() else values[..., levels, :]
+    return values if values.shape[-2] != len(levels) or levels.all() else np.compress(levels, values, axis=-2)
 
 
 def _wait(wholes: Array, demands: Array, most: Array, ranks: Array) -> Array:

@@ -54,13 +54,20 @@ class FigureForecast:
     families: Mapping[str, float] | None = None
 
 
-def forecast_figures(figures: Sequence[FigureLevels], asked: Asked, stated: Stated) -> tuple[FigureForecast, ...]:
-    """Return one for each figure, in their order. Raises BadInputError where the question lacks something."""
+def forecast_figures(
+    figures: Sequence[FigureLevels], asked: Asked, stated: Stated, *, curves: bool = True
+) -> tuple[FigureForecast, ...]:
+    """Return one for each figure, in their order, with or without the way there.
+
+    Raises BadInputError where the question lacks something.
+    """
     factor = link_factor(asked, stated)
-    return tuple(_forecast(figure, asked, stated.of(figure.unit), factor) for figure in figures)
+    return tuple(_forecast(figure, asked, stated.of(figure.unit), factor, curve=curves) for figure in figures)
 
 
-def _forecast(figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float) -> FigureForecast:
+def _forecast(
+    figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float, *, curve: bool
+) -> FigureForecast:
     outermost, levels = figure.outermost, figure.comparable
     measured = outermost.scale, math.exp(outermost.log_value)
     scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client)
@@ -79,7 +86,7 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], 
         scale,
         measured,
         model.forecast(scale),
-        curve=tuple(map(CurvePoint, way, model.curve(way))),
+        curve=tuple(map(CurvePoint, way, model.curve(way))) if curve else (),
         help=() if figure.is_time else tuple(_helps(figure, model, scale, stated)),
         families=model.families,
     )

@@ -1,9 +1,9 @@
 """Composed days of a Lustre server, what must and must not be told of each, and how much of that the watch tells.
 
-``python -m bench.watch.days --seed 1`` composes them from the recorded day of tests/watch and judges each. What must be
-told, and how exactly, was written before the first run. The rules were mended on seed 1 and judged on seed 2; how a
-fail-over ends was mended after that, and judged on seed 3. Whatever a day's truth does not name is a false alarm; so is
-a second event for one thing.
+``python -m bench.watch.days --seed 1 2 3 5`` composes them from the recorded day of tests/watch and judges each. What
+must be told, and how exactly, was written before the first run. The rules were mended on seed 1 and judged on seed 2;
+how a fail-over ends was mended after that and judged on seed 3, and that a long one is told once after that and judged
+on seed 5. Whatever a day's truth does not name is a false alarm; so is a second event for one thing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench.watch.blocks import Recording, take_apart
 from bench.watch.composed import Act, Composed, Day, compose
+from bench.watch.sections import write_section
 from strakes.watch.recorded import readings
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
@@ -209,6 +210,8 @@ def days(seed: int) -> list[Day]:
     def quiet(name: str, minutes: float, *acts: Act, **settings: object) -> None:
         made.append(Day(name, seed, 60 * minutes, acts, **settings))  # type: ignore[arg-type]
 
+    reboot = tuple(Act("away", 201, 85, name) for name in ("MDT0000", "MDT0001", "OST0000", "OST0001"))
+    made.append(Day("a server reboots", seed, 420, (*reboot, Act("gap", 201.5, 80))))
     _days_with_something(told, over)
     _days_with_nothing(quiet)
     return made
@@ -237,6 +240,8 @@ def _days_with_something(told: Callable[..., None], over: Callable[..., None]) -
     told("another metadata target away", usual, ("away", 5, 20, "MDT0000"), _NOISY)
     told("away for 3 s", usual, ("away", 3, 3.5, "MDT0001"))
     told("away for 60 s", usual, ("away", 55, 60, "MDT0001"))
+    told("away for two minutes", usual, ("away", 110, 130, "MDT0001"))
+    told("a data target away for two minutes, no client", usual, ("away", 110, 130, "OST0000"), client=False)
     told("a data target away", usual, ("away", 10, 30, "OST0001"), _NOISY)
     told("away twice", usual, _AWAY_ONE, ("away", 10, 30, "MDT0001"))
     told("each 6 s", usual, _NOISY, _SLOW_ONE, _AWAY_ONE, cadence="second")
@@ -284,41 +289,64 @@ def _days_with_nothing(quiet: Callable[..., None]) -> None:
     quiet("quiet, ten minutes", 10)
 
 
-def report(verdicts: Sequence[Verdict]) -> str:
-    """Return the rates as a table."""
-    lines = ["| told of | planted | found | not in time |", "| --- | --- | --- | --- |"]
-    for kind in ("heavy", "slow-target", "fail-over"):
-        planted = sum(each.planted.count(kind) for each in verdicts)
-        found = sum(each.found.count(kind) for each in verdicts)
-        lines.append(f"| {kind} | {planted} | {found} | {planted - found} |")
-    empty = [each for each in verdicts if not each.planted]
-    hours = sum(each.day.long_s for each in verdicts) / 3600
-    wrong, false = (sum(len(getattr(each, name)) for each in verdicts) for name in ("wrong", "false"))
-    of_empty = sum(len(each.false) for each in empty)
-    lines += [
-        "",
-        f"{len(verdicts)} days of together {hours:.1f} hours; {sum(each.good for each in verdicts)} without any error.",
-        f"Begins, ends and lengths that are wrong: {wrong}.",
-        f"False alarms: {false}, {of_empty} of them on the {len(empty)} days of which nothing is to be told.",
+def row(seed: int, verdicts: Sequence[Verdict]) -> str:
+    """Return a line of the table: found of planted, and what was wrong."""
+    found = [
+        f"{sum(each.found.count(kind) for each in verdicts)} of {sum(each.planted.count(kind) for each in verdicts)}"
+        for kind in _KINDS
     ]
-    return "\n".join(lines)
+    empty = [each for each in verdicts if not each.planted]
+    wrong, false = (sum(len(getattr(each, name)) for each in verdicts) for name in ("wrong", "false"))
+    hours = sum(each.day.long_s for each in verdicts) / 3600
+    good = sum(each.good for each in verdicts)
+    cells = [seed, len(verdicts), len(empty), f"{hours:.1f}", *found, wrong, false, good]
+    return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+_KINDS = ("heavy", "slow-target", "fail-over")
+_HEAD = f"""| seed | days | of them nothing to tell | hours | {" | ".join(_KINDS)} | wrong times | false alarms | without error |
+|{" --- |" * 10}
+"""
+_PAGE = """Days of a Lustre server and its client, composed of the recorded one: its blocks (quiet, a noisy job, a slow disk,
+a target away) in another order, of other lengths, with other jobs, targets, disks, numbers of targets and of servers,
+readings each 6 s or irregular, two things at once; and days of which nothing is to be told, such as quiet hours, breaks,
+all targets slow together, and an everyday job three times as busy. They vary one recording, so that they do not show how
+other systems behave. What must be told, and how exactly, was written before the first run: a noisy job at most 20 s
+after its end, a slow target within 100 s, ends within 40 s, the length of a fail-over within 2 s (4 s where readings
+are further apart) and within the interval that is told. Everything else, and anything told twice, is a false alarm.
+Since the first run a target is gone before its unmounting ends, as it is in recordings, and a slow disk that is named
+with the targets it may belong to ("OST0000 or OST0001") counts as found.
+
+The rules were mended on seed 1. Before that they found 24 of 27 noisy jobs, 17 of 17 slow targets and 19 of 19
+fail-overs of its 59 days then, with 4 false alarms (three of them named the wrong target of a slow disk) and 3 wrong
+times. On seed 2, which they had not seen, they made no false alarm and told 3 lengths of fail-overs wrong. When a
+fail-over ends was mended after that, and judged on seed 3 (61 days: no false alarm, one wrong length, one slow target
+2 s late). That a long fail-over is one event was mended after that, with three more days: seed 5 is what the present
+rules had not seen. The rules as they were at first give 8 false alarms, 7 wrong times and 17 of 18 slow targets on it.
+Made by `python -m bench.watch.days --seed 1 2 3 5 --page`.
+
+"""
 
 
 def main() -> None:
     """Compose, watch, judge, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--seed", type=int, nargs="+", required=True)
     parser.add_argument("--only", default="", help="days whose name holds this")
+    parser.add_argument("--page", action="store_true", help="write it into docs/watch.md")
     options = parser.parse_args()
     recording = take_apart(RECORDINGS)
-    verdicts = []
-    for day in days(options.seed):
-        if options.only in day.name:
-            verdicts.append(watch_day(day, recording))
+    rows, errors = [], []
+    for seed in options.seed:
+        verdicts = [watch_day(day, recording) for day in days(seed) if options.only in day.name]
+        rows.append(row(seed, verdicts))
+        for verdict in verdicts:
             for what in ("lacking", "wrong", "false"):
-                for each in getattr(verdicts[-1], what):
-                    print(f"{day.name}: {what}: {each}", flush=True)
-    print(report(verdicts))
+                errors += [f"- seed {seed}, {verdict.day.name}: {what}: {each}" for each in getattr(verdict, what)]
+    text = _HEAD + "\n".join(rows) + "\n\nWhat is not as it should be:\n\n" + "\n".join(errors or ["- nothing"]) + "\n"
+    print(text)
+    if options.page:
+        write_section("days", _PAGE + text)
 
 
 if __name__ == "__main__":

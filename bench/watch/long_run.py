@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from strakes.watch.alerts import AlertSender
 from strakes.watch.live import OPERATIONS, RATE_PER_S, LiveWatch
 from strakes.watch.own_load import own_load
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
-from strakes.watch.ring import DAY_S, Ring
+from strakes.watch.ring import DAY_S, TIERS, Ring
 
 _BEGIN_S = 1.76e9
 _EVERY_S, _SECOND_S, _MINUTE_S = 10.0, 1.0, 60.0
@@ -125,10 +126,28 @@ def kept_mib(store: Path) -> float:
     return sum(path.stat().st_size for path in store.iterdir()) / _MIB
 
 
+def day_sizes(store: Path, now_s: float) -> tuple[float, ...]:
+    """Return what the last whole day takes, in MiB, as minutes, ten minutes and hours: all of the store is merged."""
+    day = int(now_s // DAY_S) - 1
+    ring, sizes = Ring(store), []
+    for width, keep_s in TIERS:
+        (path,) = store.glob(f"rows-{width:04d}-*{day}.jsonl")
+        sizes.append(path.stat().st_size / _MIB)
+        ring.thin((day + 1) * DAY_S + keep_s)
+    return tuple(sizes)
+
+
+def store_mib(days: float, sizes: Sequence[float], events: float) -> float:
+    """Return what a store holds after so many days; ``sizes``: of a day in each width, ``events``: of those of a day."""
+    ages_s = [0.0, *(keep_s + DAY_S for _, keep_s in TIERS)]
+    spent = [min(days * DAY_S, end) - min(days * DAY_S, begin) for begin, end in pairwise(ages_s)]
+    return days * events + sum(size * span_s / DAY_S for size, span_s in zip(sizes, spent, strict=True))
+
+
 def main() -> None:
     """Print a row for each few days."""
     parser = argparse.ArgumentParser(prog="python -m bench.watch.long_run", description=__doc__)
-    parser.add_argument("--days", type=float, default=31.0)
+    parser.add_argument("--days", type=float, default=31.0, help="at least 3")
     parser.add_argument("--page", action="store_true", help="write it into docs/watch.md")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
@@ -146,10 +165,15 @@ def main() -> None:
                     f"| {passed_s / DAY_S:.1f} | {used_s:.0f} | {memory_mib:.0f} | {kept_mib(Path(directory)):.1f} |"
                 )
                 print(rows[-1], flush=True)
+        events = (Path(directory) / "events.jsonl").stat().st_size / _MIB / chosen.days
+        sizes = day_sizes(Path(directory), _BEGIN_S + chosen.days * DAY_S)
     text = f"""The simulated watch has {_DIRECTORIES} directories, {_TARGETS + 2} targets, {_JOBS} jobs and {_JOBS} clients at a time
 ({_JOBS // 10} of each are replaced each hour) and {_FIGURES} further figures. The table is from a simulation in steps of a minute. With the real
 steps of a second and readings every {_EVERY_S:.0f} s, strakes itself takes {took_s / live_s:.2%} of a processor (half an hour,
 simulated; probes and the reading of real counters add to that). This table is made by `python -m bench.watch.long_run --page`.
+
+A day takes {sizes[0]:.2f} MiB as minutes, {sizes[1]:.2f} MiB as ten minutes and {sizes[2]:.2f} MiB as hours; the events of a day, which are
+kept for ever, take {events:.2f} MiB. From that follow {store_mib(30, sizes, events):.0f} MiB after a month, {store_mib(365, sizes, events):.0f} MiB after a year and {store_mib(5 * 365, sizes, events):.0f} MiB after five.
 
 """ + "\n".join(rows)
     print(text)

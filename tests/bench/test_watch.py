@@ -11,8 +11,10 @@ from bench.watch.changes import Finder, find_changes
 from bench.watch.crossed import BEST, KINDS, OURS, VARIANTS, Judged, difference, draws, judge, tune, variants
 from bench.watch.kept import Kept, keep, read_kept
 from bench.watch.known import GRIDS
+from bench.watch.long_run import store_mib
 from bench.watch.page import render
 from bench.watch.yardstick import DAY_S, Detector, Score
+from bench.watch.year import alarms_of
 
 from strakes.watch.values import ShiftedLevel, WatchedSeries
 
@@ -116,7 +118,10 @@ def test_whoever_alarms_more_often_than_the_best_rival_and_once_a_month_is_worse
 def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
     kept = kept_with(2)
     kept.targets["strakes", 0, 0.6] = Score(3, (2 * DAY_S,), 1, 0)
-    kept.year, kept.year_a_month = [("2017-05-01", "fs1 a", "-20%", "-10%", "none in the columns", "CUSUM")], 0.5
+    kept.year, kept.year_a_month = (
+        [("2017-05-01", "fs1 a", "-20%", "-10%", "none in the columns", "CUSUM", "jobs 80%")],
+        0.5,
+    )
     keep(tmp_path / "kept.json", kept)
     assert read_kept(tmp_path / "kept.json") == kept
     assert read_kept(tmp_path / "none.json") == Kept()
@@ -138,6 +143,31 @@ def test_alarms_of_a_plant_that_come_too_late_are_neither_found_nor_false() -> N
     assert sum(score.late for score in scores) == 24 and all(not score.delays_s and not score.false for score in scores)
 
 
+def test_false_alarms_are_told_apart() -> None:
+    series = [noise_of(1, 400)]
+
+    def early_and_again(one: WatchedSeries) -> list[ShiftedLevel]:
+        found = at_once(series)(one)
+        early = [ShiftedLevel(change.since - 30, change.told, 0.9, 0.8, 0.95, 0.9) for change in found]
+        again = [ShiftedLevel(change.since + 70, change.told + 70, 0.9, 0.8, 0.95, 0.9) for change in found]
+        return [*early, *found, *again]
+
+    scores = list(judge([series], 0, "theirs", "twice", lambda: early_and_again).scores.values())
+    assert all(score.false == 2 * score.planted and score.precision == pytest.approx(1 / 3) for score in scores)
+    assert all(score.early == score.again == score.planted for score in scores)
+    # Noise alone seldom falls by 5 % and more.
+    assert sum(score.moved for score in scores) < 0.2 * sum(score.false for score in scores)
+
+
+def test_the_column_that_comes_nearest_to_a_cause_is_named() -> None:
+    days = np.asarray(1.5e9 + DAY_S * np.arange(100), dtype=np.float64)
+    columns = {"fs_ave_mds_cpu": np.arange(100) % 10.0, "fs_ave_oss_cpu": np.full(100, np.nan)}
+    columns["fs_ave_mds_cpu"][70:] = 7.5
+    one = WatchedSeries("fs a", days, np.ones(100), columns)
+    rows = list(alarms_of([one], {"fs a": [ShiftedLevel(70, 75, 0.8, 0.7, 0.9, 0.9)]}, [{}, {}]))
+    assert rows[0][4:] == ("none in the columns", "", "load of the metadata servers 80%, of 1 column")
+
+
 @pytest.mark.parametrize("confirm", [False, True])
 def test_what_begins_alike_is_gone_through_once_with_the_same_result(confirm: bool) -> None:
     one = noise_of(3, 140)
@@ -150,3 +180,8 @@ def test_what_begins_alike_is_gone_through_once_with_the_same_result(confirm: bo
         told.append(list(finder(trial)))
         assert told[-1] == find_changes(trial, 0.1, confirm=confirm)
     assert all(told)
+
+
+def test_a_store_grows_by_hours_and_events_once_it_is_older_than_two_weeks() -> None:
+    assert store_mib(2, (3.0, 1.0, 0.1), 0.0) == 6
+    assert store_mib(30, (3.0, 1.0, 0.1), 0.2) == pytest.approx(3 * 3 + 12 * 1 + 15 * 0.1 + 30 * 0.2)

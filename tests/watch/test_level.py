@@ -8,7 +8,9 @@ from bench.watch.changes import find_changes
 from numpy.typing import NDArray
 
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelNews, LevelReturns
+from strakes.watch.reading import CounterReading
 from strakes.watch.values import WatchedSeries
+from strakes.watch.watch import LEVEL_S, Watch
 
 DAY_S = 86400.0
 MONTH = 30.4375
@@ -101,6 +103,18 @@ def test_a_change_that_is_back_soon_after_its_end_is_the_same_one() -> None:
     ]
     returned = next(one for one in news if isinstance(one, LevelReturns))
     assert abs(returned.began_s - days(220)[134]) <= 2 * DAY_S
+
+
+def test_a_figure_that_is_bad_again_soon_is_the_same_event_reported_again() -> None:
+    values = correlated(np.random.default_rng(8), 220, 0.0, 0.05)
+    values[120:128] /= 0.6
+    values[134:] /= 0.6
+    watch, events = Watch(30.0), []
+    for number, value in enumerate(values.tolist()):
+        events += watch.add(CounterReading("made up", 1.5e9 + LEVEL_S * number, figures={"p99": value}))
+    first, over, again = (event for event in events if event.kind == "level" and event.alarm)
+    assert first.key == over.key == again.key and first.ended_s is None and again.ended_s is None
+    assert over.ended_s is not None and first.began_s < over.ended_s <= 1.5e9 + LEVEL_S * 131
 
 
 def test_one_that_goes_further_or_comes_later_is_another() -> None:

@@ -126,18 +126,15 @@ def test_equals_without_common_times_are_refused(tmp_path: Path) -> None:
         replay(tmp_path / "year.csv", COLUMNS, equals=True)
 
 
-def write_drop(path: Path, days: int) -> None:
-    """Eight equals, one of which is at half of its rate for some days from day 200 on."""
+def write_drop(path: Path, days: int, back_on: int = 300) -> None:
+    """Eight equals, one of which is at half of its rate for some days from day 200 on, and from day ``back_on`` on."""
     generator = np.random.default_rng(11)
     with path.open("w") as file:
         file.write("time,target,rate\n")
         for day in range(300):
             for target in range(8):
-                rate = (
-                    100
-                    * np.exp(0.03 * generator.standard_normal())
-                    * (0.5 if target == 3 and 200 <= day < 200 + days else 1)
-                )
+                slow = target == 3 and (200 <= day < 200 + days or day >= back_on)
+                rate = 100 * np.exp(0.03 * generator.standard_normal()) * (0.5 if slow else 1)
                 file.write(f"{1.5e9 + day * DAY_S},OST{target:04},{rate}\n")
 
 
@@ -156,3 +153,11 @@ def test_a_drop_that_lasts_is_a_slow_target_told_once_it_is_confirmed(tmp_path: 
     assert slow.kind == "slow-target" and slow.alarm and result.alarms == 1
     assert 198 <= (slow.began_s - 1.5e9) / DAY_S <= 202 and 203 <= (slow.told_s - 1.5e9) / DAY_S <= 212
     assert slow.ended_s is not None or len(result.events) > 1
+
+
+def test_a_drop_that_is_over_for_a_few_days_only_is_one_event(tmp_path: Path) -> None:
+    write_drop(tmp_path / "targets.csv", days=3, back_on=209)
+    result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
+    (slow,) = (event for event in result.events if event.subject == "OST0003")
+    assert slow.kind == "slow-target" and slow.ended_s is None and result.alarms == 1
+    assert 198 <= (slow.began_s - 1.5e9) / DAY_S <= 202

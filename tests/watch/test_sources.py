@@ -75,6 +75,26 @@ def test_a_target_that_a_client_misses_before_its_server_tells_is_told_once() ->
     assert event.evidence["client_connected_unix_s"] == 1083
 
 
+def test_a_long_absence_is_one_event_from_its_begin_to_its_end() -> None:
+    watch, events = Watch(), list[WatchEvent]()
+    for second in range(1000, 1300, 5):
+        serving = {} if 1050 <= second < 1150 else {"fs-MDT0000": 900.0 if second < 1050 else 1148.0}
+        events += watch.add(CounterReading("server", second, serving=serving))
+    first, last = events
+    assert first.key == last.key and first.ended_s is None and last.ended_s is not None
+
+
+def test_a_client_that_forgets_when_it_lost_a_target_is_told_once() -> None:
+    watch, events = Watch(), list[WatchEvent]()
+    for second in range(1000, 1300, 5):
+        began = 1050 if second < 1100 else min(second, 1150) - 50
+        ended = 1150 if second > 1150 else None
+        waits = () if second < 1055 else (Interruption("fs-MDT0000", began, ended, or_earlier=second >= 1100),)
+        events += watch.add(CounterReading("client", second, waits=waits))
+    first, last = events
+    assert first.key == last.key and first.began_s == 1050 and last.ended_s == 1150 and last.size == 100
+
+
 def test_another_server_for_a_rank_is_another_beginning() -> None:
     numbers: dict[str, float] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from strakes.targets.description import Interruption
 from strakes.units import format_seconds
@@ -30,6 +30,11 @@ class _Away:
     recovered_s: float | None = None
     told: bool = False
     waits: dict[tuple[float, str], float] = field(default_factory=dict)
+
+    @property
+    def began_s(self) -> float:
+        """Return when it probably went away."""
+        return (self.seen_s + self.missed_s) / 2
 
 
 class AwayTargets:
@@ -84,6 +89,10 @@ class AwayTargets:
             if wait.ended_unix_s is not None and wait.began_unix_s >= away.seen_s - 1:
                 away.waits[wait.began_unix_s, wait.target] = wait.ended_unix_s
         elif wait.began_unix_s > self._waits_told.get(wait.target, 0.0) + 1:
+            known = self._client_waits.get(wait.target)
+            if known and wait.or_earlier and known.ended_unix_s in (None, wait.ended_unix_s):
+                # The client forgets how it began while it tries again and again.
+                wait = replace(wait, began_unix_s=known.began_unix_s)
             self._client_waits[wait.target] = wait
 
     def _of_servers(self, now_s: float) -> list[WatchEvent]:
@@ -97,13 +106,13 @@ class AwayTargets:
             elif not away.told and away.back_s is None and now_s - away.missed_s >= _LONG_S:
                 away.told = True
                 text = f"{target} is away, for at least {format_seconds(now_s - away.missed_s)}"
-                events.append(WatchEvent("fail-over", target, away.seen_s, now_s, text))
+                events.append(WatchEvent("fail-over", target, away.began_s, now_s, text))
         return events
 
     def _back(self, target: str, away: _Away, now_s: float) -> WatchEvent:
         assert away.back_s is not None and away.recovered_s is not None
         missed, still = away.missed_s, away.still_away_s or away.missed_s
-        began = (away.seen_s + missed) / 2
+        began = away.began_s
         anew = away.began_anew_s or away.back_s
         ended = anew if still <= anew <= away.back_s else (still + away.back_s) / 2
         low, high = max(0.0, min(still, ended) - missed), away.back_s - away.seen_s
@@ -120,7 +129,9 @@ class AwayTargets:
         if stalled:
             longest = max(stalled, key=lambda stall: stall[1] - stall[0])
             waited = longest[1] - longest[0]
-            began, ended = max(away.seen_s, longest[0]), min(away.back_s, longest[1])
+            ended = min(away.back_s, longest[1])
+            # What was told before keeps its begin.
+            began = began if away.told else max(away.seen_s, longest[0])
         between = (
             f"between {format_seconds(low)} and {format_seconds(high)}" if low else f"{format_seconds(high)} at most"
         )
@@ -155,7 +166,7 @@ class AwayTargets:
             if now_s < wait.ended_unix_s + _PATIENCE_S:
                 continue
             del self._client_waits[target]
-            self._waits_told[target] = wait.began_unix_s
+            self._waits_told[target] = wait.ended_unix_s
             waited = wait.ended_unix_s - wait.began_unix_s
             evicted = ", and the client was evicted" if wait.evicted else ""
             text = f"{target} did not serve a client for {format_seconds(waited)} (± {wait.within_s:g} s){evicted}"

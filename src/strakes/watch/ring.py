@@ -23,7 +23,8 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 
 DAY_S = 86400.0
-_TIERS = ((60, 2 * DAY_S), (600, 14 * DAY_S), (3600, float("inf")))
+# Seconds of a row, and for how long a day of such rows is kept.
+TIERS = ((60, 2 * DAY_S), (600, 14 * DAY_S), (3600, float("inf")))
 _EVENTS = "events.jsonl"
 # A line of a wider file: length and digest of the narrower file that has been merged into it.
 _MERGED = "merged"
@@ -95,7 +96,7 @@ class Ring:
 
     def thin(self, now_s: float) -> None:
         """Merge what is old enough. A full store is no reason to lose what is there."""
-        for (width, keep_s), (wider, _) in pairwise(_TIERS):
+        for (width, keep_s), (wider, _) in pairwise(TIERS):
             for path in sorted(self.directory.glob(f"rows-{width:04d}-*.jsonl")):
                 day_s = float(path.stem.rpartition("-")[2]) * DAY_S
                 if now_s - day_s - DAY_S >= keep_s:

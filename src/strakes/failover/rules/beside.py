@@ -189,7 +189,7 @@ def target_in_a_pool_that_is_never_created(setup: Setup) -> Iterator[str]:
     for words in made_targets(setup):
         pool = words[-1].partition("/")[0]
         if made and "--backfstype=zfs" in words and pool and pool not in made:
-            yield f"make-targets.sh: {words[-1]}, and no pool {pool} is made"
+            yield f"make-targets.sh: {words[-1]}, and no pool {pool} is created"
 
 
 @rule("lustre").warning(

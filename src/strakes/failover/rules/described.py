@@ -232,7 +232,7 @@ def service_differs_from_the_description(setup: Setup) -> Iterator[str]:
             yield f"cib: {target.name} may start on {node}, which does not reach its disks"
         ip = target.address.partition("/")[0]
         if ip and ip not in addresses:
-            yield f"cib: the address {ip} of {target.name} is not there"
+            yield f"cib: no resource has the address {ip} of {target.name}"
         yield from _details(cib, mount, target)
 
 

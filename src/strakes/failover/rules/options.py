@@ -317,4 +317,4 @@ def deprecated(setup: Setup) -> Iterator[str]:
         named += [(primitive.id, kind) for kind in kinds]
     for place, name in named:
         if name in old:
-            yield f"cib: {place} has {name}, today {old[name]}"
+            yield f"cib: {place} has {name}, which is now {old[name]}"

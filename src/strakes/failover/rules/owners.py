@@ -161,7 +161,7 @@ def network_rule_reversed(setup: Setup) -> Iterator[str]:
                 watched = re.fullmatch(r"pingd|ethmonitor-.*|lustred|lnet.*", test.get("attribute", ""))
                 if watched and (test.get("operation"), test.get("value")) in _REACHED:
                     words = " ".join(test.get(key, "") for key in ("attribute", "operation", "value"))
-                    yield f"cib: {constraint.get('id')} bans where {words}"
+                    yield f"cib: {constraint.get('id')} bans nodes where {words}"
 
 
 @rule("pacemaker").error(

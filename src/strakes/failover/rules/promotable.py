@@ -67,7 +67,7 @@ def number_of_promoted_copies_wrong(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.clone} promotes {_most(cib, one)} of {len(cib.members_of_corosync)} copies of Galera"
         modes = one.agent == "pgsqlms" or one.values.get("rep_mode", "none") not in ("none", "slave")
         if modes and alone and not cib.promotable(one.clone):
-            yield f"cib: {one.id} ({one.agent}) replicates, and is not promotable"
+            yield f"cib: {one.id} ({one.agent}) is a replicated service, but not promotable"
         if one.agent == "pgsql" and not modes and one in tuple(_promotable(cib)):
             yield f"cib: {one.clone} is promotable, {one.id} has no rep_mode"
 
@@ -99,7 +99,7 @@ def not_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
     for order in cib.orders:
         ours = with_promoted.get(order.first, set())
         if order.then in ours and order.mandatory and order.first_action == "start":
-            yield f"cib: {order.id} lets {order.then} wait until {order.first} is started, and not promoted"
+            yield f"cib: {order.id} orders {order.then} after the start of {order.first}, not after its promotion"
 
 
 @rule("pacemaker").error(
@@ -117,7 +117,7 @@ def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
         names = {one.id, one.group, *(mate.id for mate in mates)} - {""}
         only_addresses = all(mate.agent in ADDRESSES for mate in mates)
         if one.agent in ADDRESSES and not one.clone and only_addresses and not names & tied:
-            yield f"cib: {one.id} is kept with nothing"
+            yield f"cib: {one.id} has no colocation"
 
 
 @rule("pacemaker").error(
@@ -203,9 +203,9 @@ def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
     for one in cib.services if users else ():
         names = {one.id, one.clone}
         if one.is_drbd and one.clone and _most(cib, one) == "1" and not names & near:
-            yield f"cib: nothing is kept with the promoted copy of {one.clone}"
+            yield f"cib: no resource is colocated with the promoted copy of {one.clone}"
         if one.is_drbd and one.clone and _most(cib, one) == "1" and not names & first:
-            yield f"cib: nothing waits for the promotion of {one.clone}"
+            yield f"cib: no resource is ordered after the promotion of {one.clone}"
 
 
 @rule("pacemaker").error(
@@ -222,4 +222,4 @@ def fencing_device_names_another_node(setup: Setup) -> Iterator[str]:
         for node in targets if len(targets) == 1 or "pcmk_host_map" in device.values else ():
             machine = plug_of(device, node)
             if machine in cib.nodes and machine != node:
-                yield f"cib: {device.id} is for {node}, and cuts the power of {machine}"
+                yield f"cib: {device.id} is for {node}, but cuts the power of {machine}"

@@ -81,7 +81,7 @@ def attribute_that_nobody_sets(setup: Setup) -> Iterator[str]:
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
         for name in dict.fromkeys(_asked_attributes(element)):
             if name not in known and not _OWN_ATTRIBUTES.fullmatch(name):
-                yield f"cib: {element.get('id')} asks for {name}"
+                yield f"cib: {element.get('id')} tests the attribute {name}"
 
 
 @rule("pacemaker").error(

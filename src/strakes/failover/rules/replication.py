@@ -362,9 +362,9 @@ def replication_between_other_hosts(setup: Setup) -> Iterator[str]:
         names = [host.name for host in resource.hosts]
         for name in names:
             if known and name not in known:
-                yield f"drbd: {resource.name} has a side on {name}, which is no node"
+                yield f"drbd: {resource.name} is on {name}, which is no node"
         if len(set(names)) == 1:
-            yield f"drbd: {resource.name} has a side on {names[0]} only"
+            yield f"drbd: {resource.name} is on {names[0]} only"
 
 
 def _leads_somewhere(address: str) -> bool:

@@ -79,7 +79,7 @@ def clock_without_a_source(setup: Setup) -> Iterator[str]:
             yield f"{name}: no server, no pool"
         yield from (f"{name}: {one} moves with a service" for one in asked if one in owned.addresses)
         if asked and not elsewhere and set(asked) <= own | set(setup.node_names):
-            yield f"{name}: only nodes of the cluster are asked"
+            yield f"{name}: all time sources are nodes of the cluster"
     known = options_of("chrony.conf")
     for given in settings_of_nodes(setup):
         if given.table == "chrony.conf" and given.name not in known and (other := slip(given.name, known)):

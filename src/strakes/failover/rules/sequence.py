@@ -48,7 +48,7 @@ def mounted_after_its_users(setup: Setup) -> Iterator[str]:
         servers = [number for number, one in enumerate(members) if _serves(one)]
         for number, one in enumerate(members):
             if servers and _is_storage(one) and number > servers[-1] and one.id not in used:
-                yield f"cib: {one.id} is behind {members[servers[-1]].id} in {name}"
+                yield f"cib: {one.id} comes after {members[servers[-1]].id} in {name}"
 
 
 @rule("pacemaker").warning(

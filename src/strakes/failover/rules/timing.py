@@ -70,7 +70,7 @@ def monitored_too_seldom(setup: Setup) -> Iterator[str]:
     for primitive in setup.pacemaker.services:
         for one in primitive.operations:
             if one.name == "monitor" and one.interval_s > _MOST_INTERVAL_S:
-                yield f"cib: {primitive.id} is looked at every {one.interval_s:g} s"
+                yield f"cib: {primitive.id} is monitored every {one.interval_s:g} s"
 
 
 @rule("pacemaker").error(
@@ -172,6 +172,6 @@ def timeout_far_below_the_agents_advice(setup: Setup) -> Iterator[str]:
             given = one.timeout_s(name)
             judged = name in (*_LEAST_S.get(one.agent, ()), "monitor") or one.operation(name) is None
             if not judged and 0 < given < advised / _LEAST_OF_ADVICE:
-                short.append(f"{name} of {one.id} has {given:g} s of {advised:g} s")
+                short.append(f"{name} of {one.id} has {given:g} s, the agent advises {advised:g} s")
     if short:
         yield f"cib: {', '.join(short)}"

@@ -244,7 +244,7 @@ def replication_option_dangerous(setup: Setup) -> Iterator[str]:
         rate = resource.option("disk", "c-max-rate", "")
         speed, planned = kib(rate), resource.option("disk", "c-plan-ahead", "20") != "0"
         if planned and speed is not None and speed < _SLOWEST_RESYNC_KIB:
-            yield f"drbd: {resource.name} is brought up to date with at most {rate}"
+            yield f"drbd: {resource.name} is resynchronised at {rate} at most"
 
 
 @rule("pacemaker").error(

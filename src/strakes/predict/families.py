@@ -16,6 +16,7 @@ from strakes.predict.scale import PARTS, Scale
 
 Array = NDArray[np.float64]
 _ITERATIONS = 12
+_LOG_10 = float(np.log(10))
 
 
 @dataclass(frozen=True)
@@ -78,14 +79,17 @@ class _Parts:
         self.means = np.array([mean for mean, _ in parameters])
         self.deviations = np.array([deviation for _, deviation in parameters])
 
-    def _demands(self, parameters: Array, scales: Scales) -> Array:
-        """Return what an operation takes of a unit of each part, by what a rank waits for besides (p, n, l)."""
-        # Parts first: arithmetic goes over whole blocks of memory.
-        each, units = np.ascontiguousarray(parameters[:, : len(PARTS)].T), np.ascontiguousarray(scales.units.T)
-        demands = 10 ** each[:, :, None] / units[:, None, :]
-        if self._dearer:
-            demands[_SHARED] *= 1 + 10 ** parameters[:, len(PARTS), None] * (scales.ranks - 1)
-        return np.asarray(demands)
+    def _log_wholes(self, parameters: Array, scales: Scales) -> Array:
+        """Return the logarithm of what an operation takes of each part, were it one unit (p, 1 or l, n).
+
+        By what a rank waits for besides. Draws last: arithmetic and sums over parts go over whole blocks of memory.
+        """
+        wholes = _LOG_10 * np.ascontiguousarray(parameters[:, : len(PARTS)].T)[:, None, :]
+        if not self._dearer:
+            return wholes
+        wholes = np.repeat(wholes, len(scales.ranks), axis=1)
+        wholes[_SHARED] += np.log1p(np.exp(_LOG_10 * parameters[:, len(PARTS)]) * (scales.ranks[:, None] - 1))
+        return wholes
 
 
 class StationNetwork(_Parts):
@@ -100,16 +104,38 @@ class StationNetwork(_Parts):
 
     def rates(self, parameters: Array, scales: Scales) -> tuple[Array, Array]:
         """Return the network's throughput, and its share of what each part carries."""
-        demands = self._demands(parameters, scales)
-        units, ranks = np.ascontiguousarray(scales.units.T), scales.ranks[None, :]
-        met, most = demands * (ranks - 1) / ranks, 1 / demands.max(axis=0)
-        queue = 0.5 * np.minimum(ranks, most) * demands
-        for _ in range(_ITERATIONS):
-            stay = demands + met * queue
-            rate = ranks / (1 + np.einsum("pnl,pl->nl", stay, units))
-            queue = 0.5 * (queue + rate * stay)
-        rate = np.minimum(rate, most)
-        return np.log(rate), (rate * demands).transpose(1, 2, 0)
+        wholes, ranks = np.exp(self._log_wholes(parameters, scales)), scales.ranks[:, None]
+        demands = wholes / scales.units.T[:, :, None]
+        most = 1 / demands.max(axis=0)
+        # For what an operation waits in all: one of a single rank meets nobody.
+        waited = np.repeat(np.add.reduce(wholes, initial=1.0), len(ranks) // wholes.shape[1], axis=0)
+        several = scales.ranks > 1
+        if several.any():
+            waited[several] = _wait(*(_of(each, several) for each in (wholes, demands, most, ranks)))
+        rate = np.minimum(ranks / waited, most)
+        return np.log(rate).T, (rate * demands).T
+
+
+def _of(values: Array, levels: NDArray[np.bool_]) -> Array:
+    """Return what is of those levels, the last axis but one; all where the values are the same for every level."""
+    return values if values.shape[-2] != len(levels) or levels.all() else np.compress(levels, values, axis=-2)
+
+
+def _wait(wholes: Array, demands: Array, most: Array, ranks: Array) -> Array:
+    """Return for what an operation waits in all (l, n), after some steps of the fixed point.
+
+    At each part it waits for wholes * (1 + (ranks - 1) / ranks * queue). A step takes the queue half of the way to
+    rate * stay, and so the waits to wholes / 2 + waits * (1 / 2 + rate * met).
+    """
+    met = demands * ((ranks - 1) / 2)
+    waits = wholes * (1 + np.minimum(1, most / ranks) * met)
+    half, grown = wholes / 2, np.empty_like(waits)
+    for _ in range(_ITERATIONS - 1):
+        np.multiply(met, 1 / np.add.reduce(waits, initial=1.0), out=grown)
+        grown += 0.5
+        waits *= grown
+        waits += half
+    return np.asarray(np.add.reduce(waits, initial=1.0))
 
 
 class Caps(_Parts):
@@ -120,14 +146,18 @@ class Caps(_Parts):
 
     def rates(self, parameters: Array, scales: Scales) -> tuple[Array, Array]:
         """Return the generalised least of what ranks ask and parts carry, and its share of what each carries."""
-        demands = self._demands(parameters, scales)
-        alone = scales.ranks[None, :] / (1 + 10 ** parameters[:, None, : len(PARTS)].sum(axis=2))
-        sharp = 10 ** np.clip(parameters[:, -1], 0, 2)[:, None]
+        # In logarithms: powers of many draws are dear.
+        demands = self._log_wholes(parameters, scales) - np.log(scales.units.T)[:, :, None]
+        waited = np.log1p(np.exp(_LOG_10 * parameters[:, : len(PARTS)].sum(axis=1))) - np.log(scales.ranks)[:, None]
+        sharp = np.exp(_LOG_10 * np.minimum(np.maximum(parameters[:, -1], 0), 2))
         # By the largest of all, so that no power overflows.
-        most = np.maximum(demands.max(axis=0), 1 / alone)
-        powers = ((demands / most) ** sharp).sum(axis=0) + (1 / (alone * most)) ** sharp
-        rates = powers ** (-1 / sharp) / most
-        return np.log(rates), np.minimum(1.0, rates * demands).transpose(1, 2, 0)
+        most = np.maximum(demands.max(axis=0), waited)
+        powers = demands - most
+        powers *= sharp
+        np.exp(powers, out=powers)
+        log_rates = -np.log(np.add.reduce(powers) + np.exp(sharp * (waited - most))) / sharp - most
+        demands += log_rates
+        return log_rates.T, np.minimum(1.0, np.exp(demands, out=demands)).T
 
 
 @dataclass(frozen=True)

@@ -54,13 +54,20 @@ class FigureForecast:
     families: Mapping[str, float] | None = None
 
 
-def forecast_figures(figures: Sequence[FigureLevels], asked: Asked, stated: Stated) -> tuple[FigureForecast, ...]:
-    """Return one for each figure, in their order. Raises BadInputError where the question lacks something."""
+def forecast_figures(
+    figures: Sequence[FigureLevels], asked: Asked, stated: Stated, *, curves: bool = True
+) -> tuple[FigureForecast, ...]:
+    """Return one for each figure, in their order, with or without the way there.
+
+    Raises BadInputError where the question lacks something.
+    """
     factor = link_factor(asked, stated)
-    return tuple(_forecast(figure, asked, stated.of(figure.unit), factor) for figure in figures)
+    return tuple(_forecast(figure, asked, stated.of(figure.unit), factor, curve=curves) for figure in figures)
 
 
-def _forecast(figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float) -> FigureForecast:
+def _forecast(
+    figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float, *, curve: bool
+) -> FigureForecast:
     outermost, levels = figure.outermost, figure.comparable
     measured = outermost.scale, math.exp(outermost.log_value)
     scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client)
@@ -72,13 +79,14 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], 
         return FigureForecast(figure, scale, measured, None, why)
     if len({level.scale for level in levels}) < 2 and not stated:
         return FigureForecast(figure, scale, measured, None, "measured with one scale only")
+    way = _way(figure, scale)
     model = Model(levels, Typical(same=figure.rank_is_client), stated, is_time=figure.is_time)
     return FigureForecast(
         figure,
         scale,
         measured,
         model.forecast(scale),
-        curve=tuple(CurvePoint(point, model.forecast(point)) for point in _way(figure, scale)),
+        curve=tuple(map(CurvePoint, way, model.curve(way))) if curve else (),
         help=() if figure.is_time else tuple(_helps(figure, model, scale, stated)),
         families=model.families,
     )

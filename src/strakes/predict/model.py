@@ -90,13 +90,19 @@ class Model:
 
     def forecast(self, scale: Scale, coverage: float = COVERAGE) -> Forecast:
         """Return the forecast at that scale, with intervals that hold what they are for in that share of the cases."""
-        values, weights, busy = self._draw(scale)
+        (values,), weights, busy = self._draw([scale])
         low, middle, high = _interval(values, weights, coverage)
         # What will be measured has the error of a measurement, too.
         error = float(np.sqrt(np.mean([level.log_error**2 for level in self.levels])))
         again = error * np.random.default_rng(self._generator_seed + 1).standard_normal(len(values))
         ends = _interval(values + again, weights, coverage)
         return Forecast(middle, low, high, self._scarce(busy), (ends[0], ends[2]))
+
+    def curve(self, scales: Sequence[Scale]) -> list[Forecast]:
+        """Return the forecasts at some scales, without what becomes scarce there and what would be measured."""
+        every, weights, _ = self._draw(scales)
+        ends = [_interval(values, weights) for values in every]
+        return [Forecast(middle, low, high, {}) for low, middle, high in ends]
 
     def gain(self, scale: Scale, instead: Scale) -> Forecast:
         """Return by how much the figure changes from one scale to another: a factor."""
@@ -113,24 +119,35 @@ class Model:
         """How much each family counts."""
         return {draws.family.name: weight for draws, weight in self._draws}
 
-    def _draw(self, scale: Scale) -> tuple[Array, Array, list[tuple[Array, float]]]:
-        """Return logarithms of values with their weights, and of families that know parts busy shares (n, p)."""
+    def _draw(self, scales: Sequence[Scale]) -> tuple[Array, Array, list[tuple[Array, float]]]:
+        """Return logarithms of values (l, n) with their weights (n).
+
+        And of families that know parts the shares for which these are busy at the first scale (n, p), each with its
+        weight.
+        """
         generator = np.random.default_rng(self._generator_seed)
-        beyond = _doublings(self.levels, scale)
+        beyond = np.array([_doublings(self.levels, scale) for scale in scales])
+        bounds = [self._bounds_by_counters(scale) for scale in scales]
         values, weights, shares = [], [], []
         for draws, weight in self._draws:
-            log_rates, busy = draws.family.rates(draws.parameters, Scales.of([scale]))
-            known = draws.factor + log_rates[:, 0]
-            if busy is not None:
+            # One by one: what a scale needs stays near the processor.
+            rates = [draws.family.rates(draws.parameters, Scales.of([scale])) for scale in scales]
+            known = np.array([draws.factor + log_rates[:, 0] for log_rates, _ in rates])
+            if (busy := rates[0][1]) is not None:
                 shares.append((busy[:, 0, :], weight))
             elif not self._is_time:
-                for bound, error in self._bounds_by_counters(scale):
-                    known = np.minimum(known, bound + error * generator.standard_normal(len(known)))
-            deviation = np.hypot(draws.misfit, _PER_DOUBLING * beyond)
-            values.append(known + deviation * generator.standard_normal(len(known)))
-            weights.append(np.full(len(known), weight / len(known)))
-        most = min((np.log(capacity * scale.units(part)) for part, capacity in self._stated.items()), default=np.inf)
-        return np.minimum(np.concatenate(values), most + _ABOVE_STATED), np.concatenate(weights), shares
+                for of_counter in zip(*bounds, strict=True):
+                    bound, error = np.array(of_counter).T[:, :, None]
+                    known = np.minimum(known, bound + error * generator.standard_normal(known.shape[1]))
+            deviation = np.hypot(draws.misfit, _PER_DOUBLING * beyond[:, None])
+            values.append(known + deviation * generator.standard_normal(known.shape[1]))
+            weights.append(np.full(known.shape[1], weight / known.shape[1]))
+        caps = [
+            min((np.log(capacity * scale.units(part)) for part, capacity in self._stated.items()), default=np.inf)
+            for scale in scales
+        ]
+        most = np.array(caps)[:, None] + _ABOVE_STATED
+        return np.minimum(np.concatenate(values, axis=1), most), np.concatenate(weights), shares
 
     def _bounds_by_counters(self, scale: Scale) -> list[tuple[float, float]]:
         """Return what parts can carry by how busy they were: logarithms with their standard errors.
@@ -195,8 +212,7 @@ def _interval(values: Array, weights: Array, coverage: float = COVERAGE) -> tupl
     """Return the low end, the median and the high end of what has these logarithms."""
     order = np.argsort(values)
     summed = np.cumsum(weights[order])
-    low, middle, high = (
-        float(np.exp(values[order][min(len(values) - 1, int(np.searchsorted(summed, share * summed[-1])))]))
-        for share in ((1 - coverage) / 2, 0.5, (1 + coverage) / 2)
-    )
+    shares = np.array([(1 - coverage) / 2, 0.5, (1 + coverage) / 2])
+    places = np.minimum(len(values) - 1, np.searchsorted(summed, shares * summed[-1]))
+    low, middle, high = np.exp(values[order[places]]).tolist()
     return low, middle, high

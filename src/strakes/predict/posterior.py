@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -55,47 +57,86 @@ class Draws:
 
 def learn(family: Family, levels: Sequence[MeasuredLevel], stated: Mapping[Part, float], seed: int = 1) -> Draws:
     """Return what is left of the family. ``stated``: what a unit of a part can carry. The same at every call."""
-    generator = np.random.default_rng(seed)
-    means = np.append(family.means, _MISFIT[0])
-    deviations = np.append(family.deviations, _MISFIT[1])
+    # Draws are columns: arithmetic goes over whole blocks of memory.
+    means = np.append(family.means, _MISFIT[0])[:, None]
+    deviations = np.append(family.deviations, _MISFIT[1])[:, None]
     data = _Data(family, levels, stated)
-    draws = means + deviations * generator.standard_normal((DRAWS, len(means)))
-    fits, taken, evidence = data.log_likelihood(draws), 0.0, 0.0
+    draws = means + deviations * _noise(seed, len(means), 0, 0).first
+    fits, factors = data.log_likelihood(draws)
+    taken, evidence, steps = 0.0, 0.0, 0
+    least = 1e-6 * np.diag(deviations[:, 0] ** 2)
+    reaches = np.geomspace(1.2, 0.25, _MOVES) / np.sqrt(len(means)) * 1.6
 
-    def walk() -> None:
-        spread = np.linalg.cholesky(np.cov(draws.T) + 1e-6 * np.diag(deviations**2))
-        for reach in np.geomspace(1.2, 0.25, _MOVES) / np.sqrt(len(means)) * 1.6:
-            moved = draws + reach * generator.standard_normal(draws.shape) @ spread.T
-            moved_fits = data.log_likelihood(moved)
-            before = ((draws - means) ** 2 - (moved - means) ** 2) / (2 * deviations**2)
-            better = taken * (moved_fits - fits) + before.sum(axis=1)
-            accepted = np.log(generator.random(DRAWS)) < better
-            draws[accepted], fits[accepted] = moved[accepted], moved_fits[accepted]
+    def before(draws: Array) -> Array:
+        return np.asarray(-0.5 * np.add.reduce(((draws - means) / deviations) ** 2))
+
+    def walk(noise: _Noise) -> None:
+        apart = draws - draws.mean(axis=1, keepdims=True)
+        spread = np.linalg.cholesky(apart @ apart.T / (DRAWS - 1) + least)
+        priors = before(draws)
+        for reach, (jumps, luck) in zip(reaches, noise.moves, strict=True):
+            moved = draws + (reach * spread) @ jumps
+            moved_fits, moved_factors = data.log_likelihood(moved)
+            moved_priors = before(moved)
+            accepted = luck < taken * (moved_fits - fits) + moved_priors - priors
+            for each, after in ((draws, moved), (fits, moved_fits), (factors, moved_factors), (priors, moved_priors)):
+                np.copyto(each, after, where=accepted)
 
     while taken < 1:
+        steps += 1
+        noise = _noise(seed, len(means), steps, 0)
         step = _step(fits, 1 - taken)
         weights = np.exp(step * (fits - fits.max()))
         evidence += float(np.log(weights.mean()) + step * fits.max())
         # Systematic resampling: each draw as often as its weight says, but for less than one (Kitagawa 1996).
-        places = (np.arange(DRAWS) + generator.random()) / DRAWS
+        places = (np.arange(DRAWS) + noise.place) / DRAWS
         picked = np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), places), DRAWS - 1)
-        draws, fits, taken = draws[picked], fits[picked], taken + step
-        walk()
+        draws, fits, factors, taken = np.take(draws, picked, axis=1), fits[picked], factors[picked], taken + step
+        walk(noise)
     # Draws that walk on are further ones.
-    kept = [draws.copy()]
-    for _ in range(_FURTHER):
-        walk()
+    kept, kept_factors = [draws.copy()], [factors.copy()]
+    for further in range(_FURTHER):
+        walk(_noise(seed, len(means), steps, further + 1))
         kept.append(draws.copy())
-    every = np.concatenate(kept)
-    return Draws(family, every[:, :-1], data.factor(every), np.exp(every[:, -1]), evidence)
+        kept_factors.append(factors.copy())
+    every = np.concatenate(kept, axis=1)
+    return Draws(family, every[:-1].T, np.concatenate(kept_factors), np.exp(every[-1]), evidence)
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """The random numbers of one walk: ``first`` (d, n), ``place``, and of each move jumps (d, n) and luck (n)."""
+
+    first: Array
+    place: float
+    moves: Sequence[tuple[Array, Array]]
+    state: Mapping[str, Any]
+
+
+@lru_cache(maxsize=128)
+def _noise(seed: int, width: int, steps: int, further: int) -> _Noise:
+    """Return what follows so many steps with the likelihood and so many walks after them: the same for all figures."""
+    generator = np.random.default_rng(seed)
+    if not steps:
+        return _Noise(_columns(generator, width), 0.0, (), generator.bit_generator.state)
+    last = _noise(seed, width, steps, further - 1) if further else _noise(seed, width, steps - 1, 0)
+    generator.bit_generator.state = last.state
+    place = 0.0 if further else generator.random()
+    moves = [(_columns(generator, width), np.log(generator.random(DRAWS))) for _ in range(_MOVES)]
+    return _Noise(last.first, place, moves, generator.bit_generator.state)
+
+
+def _columns(generator: np.random.Generator, width: int) -> Array:
+    return np.ascontiguousarray(generator.standard_normal((DRAWS, width)).T)
 
 
 def _step(fits: Array, most: float) -> float:
     """Return how much more of the likelihood can be taken in, by halving."""
+    below = fits - fits.max()
 
     def enough(step: float) -> bool:
-        weights = np.exp(step * (fits - fits.max()))
-        return bool(weights.sum() ** 2 >= _KEPT * len(fits) * (weights**2).sum())
+        weights = np.exp(step * below)
+        return bool(np.add.reduce(weights) ** 2 >= _KEPT * len(fits) * (weights @ weights))
 
     if enough(most):
         return most
@@ -107,42 +148,37 @@ def _step(fits: Array, most: float) -> float:
 
 
 class _Data:
-    """The levels as arrays, and how well parameters with a misfit fit them."""
+    """The levels as arrays, and how well parameters with a misfit (d, n) fit them."""
 
     def __init__(self, family: Family, levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> None:
         self._family, self._stated = family, stated
         self._scales = Scales.of([level.scale for level in levels])
-        self._values = np.array([level.log_value for level in levels])
-        self._errors = np.array([level.log_error for level in levels])
-        self._busy = np.array([[level.busy.get(part, np.nan) for part in PARTS] for level in levels])
-        self._told = np.isfinite(self._busy)
+        self._values = np.array([[level.log_value] for level in levels])
+        self._variances = np.array([[level.log_error**2] for level in levels])
+        busy = np.array([[level.busy.get(part, np.nan) for level in levels] for part in PARTS])
+        self._told = np.isfinite(busy)
+        self._busy = busy[self._told][:, None]
 
-    def factor(self, draws: Array) -> Array:
-        """Return the logarithm of the common factor that fits best (n)."""
-        return self._residuals(draws)[0]
+    def log_likelihood(self, draws: Array) -> tuple[Array, Array]:
+        """Return the logarithm of the likelihood of each draw (n), and of the common factor that fits best (n).
 
-    def log_likelihood(self, draws: Array) -> Array:
-        """Return the logarithm of the likelihood of each draw (n), the common factor integrated out."""
-        factor, residuals, variances, shares = self._residuals(draws)
-        fit = -0.5 * (residuals**2 / variances + np.log(variances)).sum(axis=1) - 0.5 * np.log(
-            (1 / variances).sum(axis=1)
-        )
-        if shares is not None and (self._told.any() or self._stated):
-            apart = np.where(self._told, shares - np.nan_to_num(self._busy), 0.0) / BUSY_ERROR
+        The factor is integrated out of the likelihood.
+        """
+        # A wild draw misses by more than there is; its square must stay finite.
+        weights = 1 / (self._variances + np.exp(2 * np.minimum(np.maximum(draws[-1], -12), 3)))
+        log_rates, shares = self._family.rates(draws[:-1].T, self._scales)
+        apart, total = self._values - log_rates.T, np.add.reduce(weights)
+        factor = np.add.reduce(apart * weights) / total
+        residuals = apart - factor
+        fit = -0.5 * (np.add.reduce(residuals**2 * weights - np.log(weights)) + np.log(total))
+        if shares is not None and (len(self._busy) or self._stated):
+            astray = (shares.T[self._told] - self._busy) / (2 * BUSY_ERROR)
             # Counters err in ways of their own: far off is not endlessly worse.
-            fit -= 2.5 * np.log1p(apart**2 / 4).sum(axis=(1, 2)) + _BUSY_NORM * self._told.sum()
+            fit -= 2.5 * np.add.reduce(np.log1p(astray**2)) + _BUSY_NORM * len(self._busy)
             for part, capacity in self._stated.items():
                 carried = self._carried(draws, factor, part)
                 fit -= 0.5 * ((carried - np.log(capacity) - _STATED[0]) / _STATED[1]) ** 2
-        return np.asarray(fit)
-
-    def _residuals(self, draws: Array) -> tuple[Array, Array, Array, Array | None]:
-        # A wild draw misses by more than there is; its square must stay finite.
-        variances = self._errors**2 + np.exp(2 * np.clip(draws[:, -1], -12, 3))[:, None]
-        log_rates, shares = self._family.rates(draws[:, :-1], self._scales)
-        apart = self._values - log_rates
-        factor = (apart / variances).sum(axis=1) / (1 / variances).sum(axis=1)
-        return factor, apart - factor[:, None], variances, shares
+        return fit, factor
 
     def _carried(self, draws: Array, factor: Array, part: Part) -> Array:
-        return np.asarray(factor - np.log(10) * draws[:, PARTS.index(part)])
+        return np.asarray(factor - np.log(10) * draws[PARTS.index(part)])

@@ -246,3 +246,21 @@ def test_a_ratio_to_a_rival_that_is_the_level_below_is_told_once(a: float) -> No
         *(finding.statement for finding in stated.findings if finding.id == "b:x-enough"),
     ]
     assert text.count("fresh runs") == 1
+
+
+def test_what_removed_files_cost_is_not_known_where_all_creating_changed() -> None:
+    class Churning(Proposing):
+        def findings(self, results: Results) -> Sequence[Finding]:
+            claims = (Claim("b:x", "c:x", 0.9),)
+            text = "creating is as fast where files were removed. Removed files cost little."
+            return [Finding("s-churned", self.name, text, "measured", ("b:x", "c:x"), claims=claims, tone="good")]
+
+        def advice(self, results: Results) -> Sequence[Advice]:
+            return []
+
+    told = [
+        state([Churning()], results(0.5, 1.0, 1.0), changed).findings[-1]
+        for changed in ({}, {"b:x": "create", "c:x": "create"})
+    ]
+    assert [finding.tone for finding in told] == ["good", "neutral"]
+    assert told[1].statement.startswith("What removed files cost is not known") and told[1].claims == ()

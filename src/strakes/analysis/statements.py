@@ -121,6 +121,8 @@ def state(
     return Statements((*_cached(studies, results), *findings), tuple(recommendations), len(proposed))
 
 
+# The end of the name of a finding that compares work after removing with work in a fresh directory.
+_CHURNED = "-churned"
 _STEADY = "figures that do not change during the run: see the warning not-stationary"
 
 
@@ -132,6 +134,10 @@ def _unless_changed(finding: Finding, changed: Mapping[str, str]) -> Finding:
     if finding.verdict == "inconclusive":
         # What is not decided claims nothing, and is not counted as decided.
         return replace(finding, claims=())
+    if finding.id.endswith(_CHURNED) and any(cell in changed for cell in finding.evidence):
+        # Removed files may be what slowed all creating down, in fresh directories, too.
+        text = "What removed files cost is not known: the speed of creating changed during the run."
+        return replace(finding, statement=text, verdict="inconclusive", needs=_STEADY, tone="neutral", claims=())
     single = finding.verdict == "measured" and not finding.claims and any(cell in changed for cell in finding.evidence)
     if not single and not _across_levels(finding.claims, changed):
         return finding

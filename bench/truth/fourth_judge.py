@@ -20,7 +20,7 @@ is the ratio of their noise-free rates at one and the same moment; there are as 
 - "L suffices", "saturates at L", "reaches 90 % of any other": where L truly is below what the sentence promises (half a percent
   is forgiven), in the median of moments or in a quarter of them unless it says that it depends. The report promises 90 %; advice whose
   setting is truly below 95 % of the best is told apart;
-- "still grow", "X gives less", "need more than X" where the larger is not truly better by half a percent or more;
+- "still grow", "slower with X", "need more than X" where the larger is not truly better by half a percent or more;
 - "costs little" where it truly costs more than a tenth; HOLDS or DOES NOT hold, of reads against writes, where it is the other way round;
 - a change of level that is not there, is less than half as large (in logarithms), or is more than 8 s from where it is said (counted
   from the first run or from the first of all); a kind of work that is said to have changed and did not; "take turns" where the level

@@ -107,7 +107,7 @@ def test_why_a_setting_is_advised_is_translated_whole(noun: str) -> None:
     told = "2.33 times 8 MiB transfers, buffered, 2 ranks, write [1.45 - 3.98] in 10 fresh runs"
     for rest in (
         f"it need not be larger: {noun} reach 90% of those at any other at the smallest setting measured",
-        f"the smallest setting whose {noun} reach 90% of those at any other; 4 KiB transfers gives less",
+        f"the smallest setting whose {noun} reach 90% of those at any other; {noun} are slower with 4 KiB transfers",
     ):
         assert not SENTENCE.search(translator("zh").translate(f"{rest}: {told}"))
 

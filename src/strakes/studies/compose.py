@@ -325,7 +325,11 @@ def saturation_finding(
         return [Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)]
     claims = tuple(Claim(chosen.id, cell.id, SATURATED) for cell in others)
     enough = f"at least {SATURATED:.0%} of any other setting"
-    text = f"{level} suffice for {noun} ({enough}): {times}, the setting hardest to match"
+    text = (
+        f"{level} suffice for {noun} ({enough}): {times}, the setting hardest to match"
+        if level.endswith("s")
+        else f"{level} suffices for {noun} ({enough}): {times}, the setting hardest to match"
+    )
     if saturation.below_x is None:
         text += "; nothing smaller was measured"
     elif saturation.verdict == "saturated" and saturation.gain is not None and saturation.gain.interval is not None:
@@ -394,7 +398,7 @@ def saturation_advice(
     rival = best if best is not chosen else max((cell for cell in levels if cell is not chosen), key=_goodness)
     if below is not None:
         reason = f"the smallest setting whose {noun} reach {SATURATED:.0%} of those at any other"
-        reason += f"; {level_text(factor, below.settings[factor])} gives less"
+        reason += f"; {noun} are slower with {level_text(factor, below.settings[factor])}"
     else:
         reason = (
             f"it need not be larger: {noun} reach {SATURATED:.0%} of those at any other at the smallest setting "

@@ -152,7 +152,7 @@ class LevelDetector:
         before = float(np.median(past))
         spread = max(1.4826 * float(np.median(np.abs(past - before))), 1e-9)
         length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
-        since = _beginning(past, recent, before, spread, window, length)
+        since = likely_beginning(past, recent, before, spread, window, length)
         after = float(np.median(recent[since:]))
         if abs(self._as_ratio(after - before) - 1) < self._least:
             return None
@@ -296,7 +296,7 @@ def _fewest(times: Numbers) -> int:
     return max(SHORTEST_REGIME, math.ceil(_WEEK_S / max(float(np.median(np.diff(times))), 1e-9)))
 
 
-def _beginning(past: Numbers, recent: Numbers, before: float, spread: float, window: int, length: float) -> int:
+def likely_beginning(past: Numbers, recent: Numbers, before: float, spread: float, window: int, length: float) -> int:
     """Return the place before which a change of level is as likely to have begun as after it, given the last values.
 
     Each place is as likely as two levels that part there fit (normal values; the median is told, for the best fit may

@@ -74,11 +74,16 @@ def forecast_figures(
     if processes < 2:
         return tuple(map(forecast, figures))
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    # Started afresh: a copy of this process would have the locks of its threads, but not the threads.
-    with ProcessPoolExecutor(processes, get_context("spawn"), _leave_interrupts_to_parent) as pool:
-        return tuple(pool.map(forecast, figures, chunksize=_AT_ONCE))
+    try:
+        # Started afresh: a copy of this process would have the locks of its threads, but not the threads.
+        with ProcessPoolExecutor(processes, get_context("spawn"), _leave_interrupts_to_parent) as pool:
+            return tuple(pool.map(forecast, figures, chunksize=_AT_ONCE))
+    except (OSError, BrokenProcessPool):
+        # Without shared memory, or with too little memory or processes for all, this one does it.
+        return tuple(map(forecast, figures))
 
 
 def _leave_interrupts_to_parent() -> None:

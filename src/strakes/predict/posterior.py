@@ -65,6 +65,7 @@ class Population:
         self._family, self._seed = family, seed
         self._means = np.append(family.means, _MISFIT[0])[:, None]
         self._deviations = np.append(family.deviations, _MISFIT[1])[:, None]
+        self._least = 1e-6 * np.diag(self._deviations[:, 0] ** 2)
         self._data = _Data(family, levels, stated)
         self._draws = self._means + self._deviations * _noise(seed, len(self._means), 0, 0).first
         self._fits, self._factors = self._data.log_likelihood(self._draws)
@@ -102,8 +103,7 @@ class Population:
     def _walk(self, noise: _Noise) -> None:
         draws, fits, factors = self._draws, self._fits, self._factors
         apart = draws - draws.mean(axis=1, keepdims=True)
-        least = 1e-6 * np.diag(self._deviations[:, 0] ** 2)
-        spread = np.linalg.cholesky(apart @ apart.T / (DRAWS - 1) + least) / np.sqrt(len(draws))
+        spread = np.linalg.cholesky(apart @ apart.T / (DRAWS - 1) + self._least) / np.sqrt(len(draws))
         priors = self._before(draws)
         for reach, (jumps, luck) in zip(_REACHES, noise.moves, strict=True):
             moved = draws + (reach * spread) @ jumps

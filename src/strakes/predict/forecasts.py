@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from strakes.predict.asked import Asked, Stated, link_factor, not_bounded
 from strakes.predict.families import Typical
-from strakes.predict.gather import FigureLevels
+from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.model import Forecast, Model
 from strakes.predict.scale import Part, Scale
 
@@ -19,6 +22,9 @@ _HELP: Sequence[tuple[str, Part]] = (
     ("links of twice the speed", "links"),
 )
 _POINTS = 12
+# A further process pays where it has as many figures to forecast; it takes so many at once.
+_WORTH_A_PROCESS = 20
+_AT_ONCE = 5
 
 
 @dataclass(frozen=True)
@@ -55,19 +61,37 @@ class FigureForecast:
 
 
 def forecast_figures(
-    figures: Sequence[FigureLevels], asked: Asked, stated: Stated, *, curves: bool = True
+    figures: Sequence[FigureLevels], asked: Asked, stated: Stated, *, curves: bool = True, processes: int | None = None
 ) -> tuple[FigureForecast, ...]:
     """Return one for each figure, in their order, with or without the way there.
 
-    Raises BadInputError where the question lacks something.
+    Many figures are shared among ``processes``, as many as there are processors; the forecasts are the same. Raises
+    BadInputError where the question lacks something.
     """
-    factor = link_factor(asked, stated)
-    return tuple(_forecast(figure, asked, stated.of(figure.unit), factor, curve=curves) for figure in figures)
+    forecast = partial(_forecast, asked=asked, stated=stated, link=link_factor(asked, stated), curve=curves)
+    if processes is None:
+        processes = min(len(os.sched_getaffinity(0)), len(figures) // _WORTH_A_PROCESS)
+    if processes < 2:
+        return tuple(map(forecast, figures))
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    try:
+        # Started afresh: a copy of this process would have the locks of its threads, but not the threads.
+        with ProcessPoolExecutor(processes, get_context("spawn"), _leave_interrupts_to_parent) as pool:
+            return tuple(pool.map(forecast, figures, chunksize=_AT_ONCE))
+    except (OSError, BrokenProcessPool):
+        # Without shared memory, or with too little memory or processes for all, this one does it.
+        return tuple(map(forecast, figures))
 
 
-def _forecast(
-    figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float, *, curve: bool
-) -> FigureForecast:
+def _leave_interrupts_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _forecast(figure: FigureLevels, asked: Asked, stated: Stated, link: float, *, curve: bool) -> FigureForecast:
+    limits = stated.of(figure.unit)
     outermost, levels = figure.outermost, figure.comparable
     measured = outermost.scale, math.exp(outermost.log_value)
     scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client)
@@ -75,19 +99,19 @@ def _forecast(
         scale = replace(scale, clients=1)
     if figure.unit not in ("op/s", "B/s", "s"):
         return FigureForecast(figure, scale, measured, None, "figures of this kind are not forecast")
-    if why := not_bounded(levels, scale, stated):
+    if why := not_bounded(levels, scale, limits):
         return FigureForecast(figure, scale, measured, None, why)
-    if len({level.scale for level in levels}) < 2 and not stated:
+    if len({level.scale for level in levels}) < 2 and not limits:
         return FigureForecast(figure, scale, measured, None, "measured with one scale only")
     way = _way(figure, scale)
-    model = Model(levels, Typical(same=figure.rank_is_client), stated, is_time=figure.is_time)
+    model = Model(levels, Typical(same=figure.rank_is_client), limits, is_time=figure.is_time)
     return FigureForecast(
         figure,
         scale,
         measured,
         model.forecast(scale),
         curve=tuple(map(CurvePoint, way, model.curve(way))) if curve else (),
-        help=() if figure.is_time else tuple(_helps(figure, model, scale, stated)),
+        help=() if figure.is_time else tuple(_helps(figure, model, scale, limits)),
         families=model.families,
     )
 

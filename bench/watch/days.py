@@ -98,22 +98,27 @@ def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict
     verdict = Verdict(day)
     by_key = {event.key: [each for each in events if each.key == event.key] for event in events}
     left = dict(by_key)
+    # Targets that were away together are told in one event.
+    several: set[tuple[tuple[str, str, float], str]] = set()
     for act, begun_s, ended_s in composed.happened:
         for truth in truths(day, act):
             mine = [
                 key
-                for key in left
-                if _is_about(truth, f"{day.system}-", act, composed, key) and begun_s - 90 <= key[2] <= ended_s + 60
+                for key in by_key
+                if (key in left or (", " in key[1] and (key, act.who) not in several))
+                and _is_about(truth, f"{day.system}-", act, composed, key)
+                and begun_s - 90 <= key[2] <= ended_s + 60
             ]
             if truth.must:
                 verdict.planted.append(truth.kind)
             if not mine:
                 verdict.lacking += [f"{truth.kind} {act.who} not told"] if truth.must else []
                 continue
-            told = left[mine[0]]
+            told = by_key[mine[0]]
+            several.add((mine[0], act.who))
             # What was not read is told of each machine.
             for key in mine if truth.kind == "gap" else mine[:1]:
-                del left[key]
+                left.pop(key, None)
             limit_s = begun_s + truth.after if truth.after else ended_s + _AFTER_END_S.get(truth.kind, 60)
             if truth.must and told[0].told_s > limit_s:
                 verdict.lacking.append(f"{truth.kind} {act.who} told {told[0].told_s - limit_s:.0f} s late")
@@ -136,7 +141,9 @@ def _is_about(truth: Truth, system: str, act: Act, composed: Composed, key: tupl
         return subject == f"data target {name}" or (
             name in targets.split(" or ") and disk == f"{composed.disks[act.who]})"
         )
-    return kind == truth.kind and (kind in ("saturation", "gap") or subject == (act.who if kind == "heavy" else name))
+    if kind == truth.kind == "fail-over":
+        return name in subject.split(", ")
+    return kind == truth.kind and (kind in ("saturation", "gap") or subject == act.who)
 
 
 def _wrong(

@@ -154,6 +154,21 @@ def test_alertmanager_is_told_again_what_lasts_and_for_a_while_what_was_short() 
     assert 4 <= len(got) <= 5 and set(map(id, got)) == {id(lasting)}
 
 
+def test_whoever_hangs_is_not_asked_each_second() -> None:
+    asked = []
+
+    def hangs(event: WatchEvent) -> None:
+        asked.append(event)
+        time.sleep(1.1)
+        raise OSError("timed out")
+
+    got: list[WatchEvent] = []
+    alerts = AlertSender([hangs, got.append])
+    for number in range(20):
+        alerts.tell([WatchEvent("heavy", f"job {number}", 1000.0, 1010.0, "begun")])
+    assert len(asked) == 1 and len(got) == 20 and alerts.waiting == 20
+
+
 def test_a_short_fail_over_is_an_alert_for_five_minutes(tmp_path: Path) -> None:
     posted: list[dict[str, str]] = []
 

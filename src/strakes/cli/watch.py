@@ -218,8 +218,10 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 
 
 @command.command("compare")
-@click.option("--before", required=True, metavar="DATE", help="End of the time before, such as 2026-11-01.")
-@click.option("--after", required=True, metavar="DATE", help="Start of the time after, such as 2026-11-02T06:00.")
+@click.option("--before", required=True, metavar="DATE", help="End of the time before, in UTC, such as 2026-11-01.")
+@click.option(
+    "--after", required=True, metavar="DATE", help="Start of the time after, in UTC, such as 2026-11-02T06:00."
+)
 @click.option("--over", type=SECONDS, default="28d", help="Time to compare on each side.  [default: 28d]")
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @json_option

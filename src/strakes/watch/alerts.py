@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import subprocess
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -18,6 +19,8 @@ _LIMIT_S = 10.0
 _MOST_WAITING = 1000
 # Alertmanager forgets alerts that are not repeated, within five minutes if it is not told otherwise.
 _AGAIN_S = 60.0
+# Whoever takes longer to fail is left alone for as long: the watch must not wait for it each time.
+_SLOW_S = 1.0
 # It tells nobody of what is over: what is told for the first time when it is over lasts for so long there.
 NEWS_S = 300.0
 
@@ -97,6 +100,7 @@ class AlertSender:
     def __init__(self, sends: Sequence[Send], repeating: Sequence[Send] = ()) -> None:
         self._sends, self._repeating = sends, repeating
         self._repeated_s = -math.inf
+        self._resting: dict[Send, float] = {}
         self._waiting: deque[tuple[Send, WatchEvent]] = deque(maxlen=_MOST_WAITING)
         self.failed = ""
         """Why the last one could not be told."""
@@ -111,27 +115,29 @@ class AlertSender:
         self._waiting.extend((send, event) for event in events if event.alarm for send in self._sends)
         again = list(self._waiting)
         self._waiting.clear()
-        failing: set[int] = set()
+        failing = {send for send, until_s in self._resting.items() if time.monotonic() < until_s}
+        for send, event in again:
+            if send in failing or not self._told(send, event):
+                failing.add(send)
+                self._waiting.append((send, event))
         if not 0 <= now_s - self._repeated_s < _AGAIN_S:
             self._repeated_s = now_s
-            for event in lasting:
-                for send in self._repeating:
-                    if id(send) not in failing and (send, event) not in again:
-                        try:
-                            send(event)
-                        except OSError as error:
-                            self.failed = str(error)
-                            failing.add(id(send))
-        for send, event in again:
-            if id(send) in failing:
-                self._waiting.append((send, event))
-                continue
-            try:
-                send(event)
-            except OSError as error:
-                self.failed = str(error)
-                failing.add(id(send))
-                self._waiting.append((send, event))
+            for send in self._repeating:
+                for event in lasting:
+                    if send in failing or not self._told(send, event):
+                        break
+
+    def _told(self, send: Send, event: WatchEvent) -> bool:
+        began_s = time.monotonic()
+        try:
+            send(event)
+        except OSError as error:
+            self.failed = str(error)
+            ended_s = time.monotonic()
+            if ended_s - began_s > _SLOW_S:
+                self._resting[send] = ended_s + _AGAIN_S
+            return False
+        return True
 
 
 def _when(time_s: float) -> str:

@@ -18,7 +18,9 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from strakes.accept.service_level import parse_service_level
+from strakes.errors import EnvironmentLacksError
 from strakes.launch.messages import LoggedOperation
+from strakes.targets.mountinfo import Mount
 from strakes.watch.alerts import AlertSender, to_alertmanager, to_command
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
@@ -222,6 +224,35 @@ class Creates:
     def take(self) -> list[LoggedOperation]:
         took_s = 0.05 if self.clock.now_s < self.slow_until_s else 0.001
         return [LoggedOperation("file-cycle", 0, 0, self.clock.now_s, self.clock.now_s, self.clock.now_s + took_s, "")]
+
+
+def test_what_lies_below_an_unmounted_file_system_is_not_probed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, told, points = Clock(), list[WatchEvent](), ["/scratch"]
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: Failing())
+    monkeypatch.setattr(
+        "strakes.watch.mounted.find_mount", lambda *_: Mount(1, 0, 0, 1, "/", points[0], (), "xfs", "s", ())
+    )
+
+    class Failing(Creates):
+        def __init__(self) -> None:
+            super().__init__(clock)
+
+        def take(self) -> list[LoggedOperation]:
+            if points[0] == "/":
+                raise EnvironmentLacksError("the directory cannot be used")
+            return super().take()
+
+    live = LiveWatch([tmp_path], [], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
+    for second in range(400):
+        points[0] = "/" if 100 <= second < 300 else "/scratch"
+        live.step()
+        clock.now_s += 1
+    live.close()
+    cannot, again = told
+    assert "cannot work: the directory cannot be used" in cannot.text and "works again" in again.text
+    assert cannot.key == again.key and again.ended_s is not None and 1300 <= again.ended_s <= 1360
 
 
 def test_a_service_level_that_fails_goes_on_failing_after_a_restart_and_ends(

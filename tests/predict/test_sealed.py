@@ -20,9 +20,10 @@ from strakes.findings.cell import Cell
 from strakes.findings.record import to_record
 from strakes.plan import MetadataPhase, Plan
 from strakes.predict.asked import Stated, parse_asked, read_stated
+from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.forecast_text import render
 from strakes.predict.forecasts import forecast_figures
-from strakes.predict.gather import FigureLevels, figures_of, level_in, scale_of
+from strakes.predict.gather import figures_of, level_in, scale_of
 from strakes.predict.scale import MeasuredLevel, Scale
 from strakes.predict.sealed import open_sealed, record_so_far, score
 from strakes.store import Run, Store
@@ -59,6 +60,14 @@ def test_figures_of_a_run_have_a_level_for_each_number_of_ranks(small_files: Run
     for figure in figures:
         assert [level.scale.ranks for level in figure.levels] == sorted({level.scale.ranks for level in figure.levels})
         assert all(level.log_error > 0 for level in figure.levels)
+
+
+def test_figures_shared_among_processes_have_the_same_forecasts(small_files: Run) -> None:
+    figures = figures_of([small_files])
+    alone, shared = (
+        forecast_figures(figures, parse_asked("clients=100"), Stated(), processes=number) for number in (1, 2)
+    )
+    assert alone == shared and any(each.forecast is not None and each.curve for each in alone)
 
 
 def test_more_clients_of_a_local_file_system_are_ranks_of_its_node(small_files: Run) -> None:

@@ -13,7 +13,7 @@ from strakes.accept.service_level import judge as count_minutes
 from strakes.analysis.held_back import held_back
 from strakes.findings.record import from_record
 from strakes.findings.results import Measured, Results
-from strakes.predict.gather import level_of
+from strakes.predict.gather import level_of, settle_errors
 from strakes.predict.model import COVERAGE, Model
 from strakes.predict.scale import Scale
 from strakes.report.numbers import percent, show
@@ -252,7 +252,7 @@ def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: 
         outlook = f"no more than {counted(reached, 'client')} took part"
         return asked.answer(UNKNOWN, outlook, f"{limits} A forecast needs at least two numbers of clients.", ids)
     size = Scale(clients=asked.clients, ranks=asked.clients)
-    forecast = Model(levels).forecast(size)
+    forecast = Model(settle_errors(levels)).forecast(size)
     outlook = (
         f"forecast for {counted(asked.clients, 'client')}: {asked.show(forecast.median)} "
         f"[{asked.show(forecast.low)} - {asked.show(forecast.high)}, {percent(COVERAGE)} interval]"

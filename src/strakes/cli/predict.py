@@ -13,7 +13,7 @@ from strakes.cli.say import say, say_lines
 from strakes.language.page import translate_lines
 
 if TYPE_CHECKING:
-    from strakes.predict.gather import FigureLevels
+    from strakes.predict.figure_levels import FigureLevels
 
 
 class _ForecastUnlessNamed(click.Group):

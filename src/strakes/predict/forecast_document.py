@@ -17,7 +17,7 @@ from strakes.version import __version__
 
 SCHEMA = 1
 # Counts up with every change that makes other forecasts of the same runs.
-MODEL = 5
+MODEL = 6
 
 
 def forecast_document(
@@ -44,17 +44,7 @@ def _figure(each: FigureForecast) -> dict[str, Any]:
         "figure": each.figure.name,
         "study": each.figure.study,
         "unit": each.figure.unit,
-        "measured": [
-            {
-                "scale": asdict(level.scale),
-                "log_value": level.log_value,
-                "log_error": level.log_error,
-                "busy": dict(level.busy),
-                "requests": level.requests,
-                "left_out": level in each.figure.left_out,
-            }
-            for level in each.figure.levels
-        ],
+        "measured": [{**asdict(level), "left_out": level in each.figure.left_out} for level in each.figure.levels],
         "scale": asdict(each.scale),
         "forecast": {**_interval(each.forecast), "measurement": each.forecast.measurement} if each.forecast else None,
         "unknown_because": each.why,

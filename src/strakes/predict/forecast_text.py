@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.forecasts import FigureForecast
-from strakes.predict.gather import FigureLevels
 from strakes.predict.model import Forecast
 from strakes.predict.scale import PART_NAMES, MeasuredLevel, Scale
 from strakes.report.numbers import show, show_range
@@ -41,7 +41,7 @@ def render(forecasts: Sequence[FigureForecast], record: tuple[int, float, float]
                 lines.append(f"    and {len(names) - _MOST_NAMED} more; --json names all")
         lines.append("")
     if not forecasts:
-        lines.append("These runs have no figure that was measured twice with the same scale: nothing can be forecast.")
+        lines.append("These runs have no figure: nothing can be forecast.")
     lines.append(say_record(record))
     return "\n".join(lines)
 

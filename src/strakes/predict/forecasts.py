@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from strakes.predict.asked import Asked, Stated, link_factor, not_bounded
 from strakes.predict.families import Typical
-from strakes.predict.gather import FigureLevels
+from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.model import Forecast, Model
+from strakes.predict.processes import map_in_processes
 from strakes.predict.scale import Part, Scale
 
 # What could be added to a system, with the part that it relieves.
@@ -19,6 +22,8 @@ _HELP: Sequence[tuple[str, Part]] = (
     ("links of twice the speed", "links"),
 )
 _POINTS = 12
+# A further process pays where it has as many figures to forecast.
+_WORTH_A_PROCESS = 20
 
 
 @dataclass(frozen=True)
@@ -55,19 +60,21 @@ class FigureForecast:
 
 
 def forecast_figures(
-    figures: Sequence[FigureLevels], asked: Asked, stated: Stated, *, curves: bool = True
+    figures: Sequence[FigureLevels], asked: Asked, stated: Stated, *, curves: bool = True, processes: int | None = None
 ) -> tuple[FigureForecast, ...]:
     """Return one for each figure, in their order, with or without the way there.
 
-    Raises BadInputError where the question lacks something.
+    Many figures are shared among ``processes``, as many as there are processors; the forecasts are the same. Raises
+    BadInputError where the question lacks something.
     """
-    factor = link_factor(asked, stated)
-    return tuple(_forecast(figure, asked, stated.of(figure.unit), factor, curve=curves) for figure in figures)
+    forecast = partial(_forecast, asked=asked, stated=stated, link=link_factor(asked, stated), curve=curves)
+    if processes is None:
+        processes = min(len(os.sched_getaffinity(0)), len(figures) // _WORTH_A_PROCESS)
+    return map_in_processes(forecast, figures, processes)
 
 
-def _forecast(
-    figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float, *, curve: bool
-) -> FigureForecast:
+def _forecast(figure: FigureLevels, asked: Asked, stated: Stated, link: float, *, curve: bool) -> FigureForecast:
+    limits = stated.of(figure.unit)
     outermost, levels = figure.outermost, figure.comparable
     measured = outermost.scale, math.exp(outermost.log_value)
     scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client)
@@ -75,19 +82,19 @@ def _forecast(
         scale = replace(scale, clients=1)
     if figure.unit not in ("op/s", "B/s", "s"):
         return FigureForecast(figure, scale, measured, None, "figures of this kind are not forecast")
-    if why := not_bounded(levels, scale, stated):
+    if why := not_bounded(levels, scale, limits):
         return FigureForecast(figure, scale, measured, None, why)
-    if len({level.scale for level in levels}) < 2 and not stated:
+    if len({level.scale for level in levels}) < 2 and not limits:
         return FigureForecast(figure, scale, measured, None, "measured with one scale only")
     way = _way(figure, scale)
-    model = Model(levels, Typical(same=figure.rank_is_client), stated, is_time=figure.is_time)
+    model = Model(levels, Typical(same=figure.rank_is_client), limits, is_time=figure.is_time)
     return FigureForecast(
         figure,
         scale,
         measured,
         model.forecast(scale),
         curve=tuple(map(CurvePoint, way, model.curve(way))) if curve else (),
-        help=() if figure.is_time else tuple(_helps(figure, model, scale, stated)),
+        help=() if figure.is_time else tuple(_helps(figure, model, scale, limits)),
         families=model.families,
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from strakes.predict.families import Array, Caps, Family, Power, Scales, StationNetwork, Typical, Waiting
-from strakes.predict.posterior import BUSY_ERROR, Draws, learn
+from strakes.predict.posterior import BUSY_ERROR, Population
 from strakes.predict.scale import PARTS, MeasuredLevel, Part, Scale
 
 COVERAGE = 0.8
@@ -17,6 +18,8 @@ COVERAGE = 0.8
 _PER_DOUBLING = 0.003
 # No family is wholly out of the question.
 _LEAST_WEIGHT = 0.01
+# So many further walks yield draws of a family that alone counts.
+_FURTHER = 3
 # No part carries more than this above what is stated of it, as a natural logarithm.
 _ABOVE_STATED = 0.1
 # A part is scarce if it is busy for more than half of the time, and no other for 5 % of the time more than it.
@@ -85,8 +88,12 @@ class Model:
                 *(Caps(dearer=dearer) for dearer in may_be_dearer),
                 *families,
             )
-        learned = [learn(family, levels, stated or {}, seed) for family in families]
-        self._draws = list(zip(learned, _weights(learned), strict=True))
+        learned = [Population(family, levels, stated or {}, seed) for family in families]
+        # What hardly counts needs few draws.
+        self._draws = [
+            (population.walk_on(math.ceil(_FURTHER * weight - 0.1)), weight)
+            for population, weight in zip(learned, _weights(learned), strict=True)
+        ]
 
     def forecast(self, scale: Scale, coverage: float = COVERAGE) -> Forecast:
         """Return the forecast at that scale, with intervals that hold what they are for in that share of the cases."""
@@ -190,9 +197,9 @@ def _groups(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> li
     return groups
 
 
-def _weights(learned: Sequence[Draws]) -> list[float]:
+def _weights(learned: Sequence[Population]) -> list[float]:
     """Weigh families by how probable each makes all that was measured."""
-    evidence = np.array([draws.log_evidence for draws in learned])
+    evidence = np.array([population.log_evidence for population in learned])
     shares = np.exp(evidence - evidence.max())
     shares = np.maximum(shares / shares.sum(), _LEAST_WEIGHT)
     return [float(share) for share in shares / shares.sum()]

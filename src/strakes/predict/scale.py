@@ -57,11 +57,10 @@ class Scale:
 class MeasuredLevel:
     """What was measured with one scale.
 
-    ``log_value``: natural logarithm of the median. ``log_error``: its standard error. ``busy``: the share of the time
-    for
-    which a unit of a part was at work, of those parts whose counters tell. ``from_cache``: clients answered from what
-    they remember. ``requests``: how many of them reached servers of metadata for an operation, over all phases of the
-    visits.
+    ``log_value``: natural logarithm of the median. ``log_error``: its standard error, of so many ``runs``. ``busy``:
+    the share of the time for which a unit of a part was at work, of those parts whose counters tell. ``from_cache``:
+    clients answered from what they remember. ``requests``: how many of them reached servers of metadata for an
+    operation, over all phases of the visits.
     """
 
     scale: Scale
@@ -70,6 +69,7 @@ class MeasuredLevel:
     busy: Mapping[Part, float] = field(default_factory=dict)
     from_cache: bool = False
     requests: float | None = None
+    runs: int = 1
 
 
 def dimensions(levels: Sequence[MeasuredLevel]) -> frozenset[str]:

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.predict.gather import FigureLevels
+from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.scale import Scale
 from strakes.store.files import read_json, write_json
 

@@ -24,8 +24,9 @@ from strakes.targets.mountinfo import Mount
 from strakes.watch.alerts import AlertSender, to_alertmanager, to_command
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
+from strakes.watch.page import render_watch_page
 from strakes.watch.reading import CounterReading
-from strakes.watch.ring import Ring
+from strakes.watch.ring import Ring, RingRow
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
@@ -282,6 +283,16 @@ def test_what_an_earlier_watch_saw_no_end_of_is_closed(tmp_path: Path) -> None:
     LiveWatch([], [], Ring(tmp_path), AlertSender([]), clock=lambda: 9000.0)
     (event,) = Ring(tmp_path).events()
     assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before it was over)"
+
+
+def test_a_page_does_not_say_that_something_lasts_when_the_watch_no_longer_runs(tmp_path: Path) -> None:
+    ring = Ring(tmp_path)
+    ring.add_event(WatchEvent("heavy", "job 7", 1000.0, 1030.0, "job 7 causes 90% of the load"))
+    ring.add(RingRow(1000.0, 60.0, {}))
+    during, later = (render_watch_page(ring, 0.0, until_s, ()) for until_s in (1100.0, 9000.0))
+    assert ">lasts<" in during and ">lasts<" not in later and ">not known<" in later
+    assert "1 alarm, 0 other changes" in during and "Alarms are in bold" in during
+    assert "Nothing was recorded" in render_watch_page(ring, 5000.0, 9000.0, ())
 
 
 def test_a_watch_without_a_probe_says_for_how_long_it_did_not_run(tmp_path: Path) -> None:

@@ -165,9 +165,8 @@ class LiveWatch:
                 self._failing[event.subject] = self._open[event.key] = event
             elif event.ended_s is None:
                 ended_s = max(self._kept_until_s or 0.0, event.told_s)
-                self._ring.add_event(
-                    replace(event, ended_s=ended_s, text=f"{event.text} (the watch ended before it was over)")
-                )
+                text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before it was over)"
+                self._ring.add_event(replace(event, ended_s=ended_s, text=text))
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
         reading = source.read(now_s)

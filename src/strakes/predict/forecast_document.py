@@ -17,7 +17,7 @@ from strakes.version import __version__
 
 SCHEMA = 1
 # Counts up with every change that makes other forecasts of the same runs.
-MODEL = 6
+MODEL = 7
 
 
 def forecast_document(

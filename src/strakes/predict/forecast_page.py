@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strakes.predict.asked import Asked
-from strakes.predict.forecast_text import say_forecast, say_record, say_scale, say_scarce
+from strakes.predict.forecast_text import say_forecast, say_record, say_scarce
 from strakes.predict.forecasts import FigureForecast
 from strakes.predict.scale import MeasuredLevel, Scale
+from strakes.predict.sealed import Record
 from strakes.report.html import render_page
 from strakes.report.numbers import show
 
@@ -49,9 +50,7 @@ class _PageSection:
     helps: tuple[str, ...]
 
 
-def render_forecast_page(
-    asked: Asked, forecasts: Sequence[FigureForecast], record: tuple[int, float, float] | None
-) -> str:
+def render_forecast_page(asked: Asked, forecasts: Sequence[FigureForecast], record: Record) -> str:
     """Return the page as the text of one file, to be written as UTF-8."""
     unknown: dict[str, list[str]] = {}
     for each in forecasts:
@@ -80,8 +79,8 @@ def _part(each: FigureForecast) -> _PageSection:
     return _PageSection(
         each.figure.name,
         say_forecast(each.forecast, unit),
-        say_scale(each.scale),
-        f"{show(value, unit)} with {say_scale(scale)}",
+        each.scale.text,
+        f"{show(value, unit)} with {scale.text}",
         "" if each.figure.is_time else say_scarce(each.forecast),
         _draw(each),
         helps,

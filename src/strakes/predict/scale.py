@@ -9,6 +9,13 @@ from typing import Literal, get_args
 Part = Literal["clients", "links", "mdts", "osts", "shared"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
+_NOUNS: Mapping[str, tuple[str, str]] = {
+    "clients": ("client", "clients"),
+    "ranks": ("rank", "ranks"),
+    "mdts": ("metadata target", "metadata targets"),
+    "osts": ("data target", "data targets"),
+    "files": ("file", "files"),
+}
 PART_NAMES: Mapping[Part, str] = {
     "clients": "the clients' processors",
     "links": "the clients' links",
@@ -51,6 +58,28 @@ class Scale:
         if part == "links":
             return self.clients * self.link
         return 1 if part == "shared" else self.clients
+
+    @property
+    def text(self) -> str:
+        """Return it in words.
+
+        >>> Scale(clients=2000, ranks=16000).text
+        '2,000 clients, 16,000 ranks, 1 metadata target, 1 data target'
+        >>> Scale(link=1 / 12).text.rpartition(", ")[2]
+        "links at 1/12 of today's speed"
+        """
+        counts = [
+            f"{count:,} {nouns[count != 1]}" for name, nouns in _NOUNS.items() if (count := int(getattr(self, name)))
+        ]
+        return ", ".join([*counts, *([_say_link(self.link)] if self.link != 1 else [])])
+
+
+def _say_link(factor: float) -> str:
+    if factor > 1:
+        return f"links {factor:.3g} times as fast as today's"
+    times = 1 / factor
+    share = f"1/{times:.0f}" if abs(times - round(times)) < 0.01 * times else f"{100 * factor:.2g} %"
+    return f"links at {share} of today's speed"
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ def _figure(each: FigureForecast) -> dict[str, Any]:
         "scale": asdict(each.scale),
         "forecast": {**_interval(each.forecast), "measurement": each.forecast.measurement} if each.forecast else None,
         "unknown_because": each.why,
+        "notes": list(each.notes),
         "saturates": _saturates(each.forecast),
         "would_help": [{"what": addition.what, **_interval(addition.gain)} for addition in each.help],
         "curve": [{"scale": asdict(point.scale), **_interval(point.forecast)} for point in each.curve],

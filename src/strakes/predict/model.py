@@ -76,10 +76,11 @@ class Model:
         is_time: bool = False,
     ) -> None:
         """Learn from at least one level. ``is_time``: the figure is a time that grows with the scale."""
-        sifted = Sifted(tuple(levels), {}) if is_time else sift(levels, stated or {})
-        self.levels, self._stated = sifted.levels, sifted.stated
+        self.sifted = Sifted(tuple(levels), {}) if is_time else sift(levels, stated or {})
+        self.levels, self._stated = self.sifted.levels, self.sifted.stated
         self._growth = None if is_time else growth_of(self.levels)
-        self._told = {part for level in self.levels for part in level.busy} | set(self._stated)
+        # Parts that a counter or a stated limit tells of.
+        self.told = {part for level in self.levels for part in level.busy} | set(self._stated)
         self._generator_seed = seed
         self._is_time = is_time
         families: tuple[Family, ...] = (Power(typical or Typical()),)
@@ -183,7 +184,7 @@ class Model:
         A rate that grew in step with the ranks may go on like that where no counter of servers and no stated limit
         tells of an end.
         """
-        told = self._told - {"clients"}
+        told = self.told - {"clients"}
         if self._growth != "linear" or told or coverage < COVERAGE:
             return -np.inf
         last = max(self.levels, key=lambda level: (level.scale.ranks, level.scale.mdts))
@@ -200,7 +201,7 @@ class Model:
             for group in groups:
                 shares[group] += weight * float(scarce[:, [PARTS.index(part) for part in group]].any(axis=1).mean())
         # Without a counter, a limit or an end of growth nothing but what is usual speaks for a part: no evidence.
-        shown = [group for group in groups if self._growth == "bent" or self._told & set(group)]
+        shown = [group for group in groups if self._growth == "bent" or self.told & set(group)]
         total = sum(weight for _, weight in busy)
         return {group: shares[group] / total for group in shown} if total > 0 else {}
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 
+from strakes.predict.asked import not_bounded
 from strakes.predict.evidence import growth_of, sift
 from strakes.predict.model import Model
 from strakes.predict.scale import MeasuredLevel, Part, Scale
@@ -108,3 +109,32 @@ def test_each_doubling_of_the_files_widens_the_interval_downwards() -> None:
         assert forecast.high < 7.5e4
     assert all(wider > width + 0.02 for width, wider in pairwise(widths))
     assert widths[-1] > 0.7
+
+
+def test_clients_that_are_busy_at_every_number_of_them_tell_nothing_of_servers() -> None:
+    told = [MeasuredLevel(at(n, n), math.log(1000.0 * n), 0.02, {"clients": 1.0}) for n in (1, 2, 4, 8)]
+    sifted = sift(told, {})
+    assert sifted.always_busy and not sifted.counters and not any(level.busy for level in sifted.levels)
+    forecast = Model(told).forecast(at(64, 64))
+    assert forecast.high > 4 * forecast.low and forecast.high >= 64000 and forecast.likely is None
+    idle_at_first = [replace(told[0], busy={"clients": 0.5}), *told[1:]]
+    assert not sift(idle_at_first, {}).always_busy
+
+
+def test_one_client_that_is_busy_itself_says_nothing_of_more_clients() -> None:
+    told = [MeasuredLevel(at(ranks), math.log(1000.0 + ranks), 0.02, {"clients": 0.97}) for ranks in (1, 2, 4)]
+    why = not_bounded(told, at(64, 16), {})
+    assert "measure with more nodes" in why
+    assert not not_bounded(told, at(64, 16), {"mdts": 50e3})
+    assert not not_bounded(told, at(64), {})
+    assert not not_bounded([replace(level, busy={"clients": 0.4}) for level in told], at(64, 16), {})
+
+
+@pytest.mark.parametrize(
+    ("scale", "what"), [(at(8001, 8001), "clients"), (at(8001), "ranks"), (replace(at(8, 8), files=8_000_001), "files")]
+)
+def test_sizes_further_out_than_a_thousand_times_are_unknown(scale: Scale, what: str) -> None:
+    told = [MeasuredLevel(Scale(n, n, files=1000 * n), math.log(100.0 * n), 0.02) for n in (1, 2, 4, 8)]
+    why = not_bounded(told, scale, {})
+    assert why == f"asked for more than 1,000 times as many {what} as were measured"
+    assert not not_bounded(told, at(8000, 8000), {})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.predict.evidence import sift
+from strakes.predict.evidence import is_client_full, sift
 from strakes.predict.scale import MeasuredLevel, Part, Scale
 from strakes.toml_file import read_toml
 from strakes.units import parse_count, parse_rate
@@ -18,8 +18,6 @@ _REMEDY = "Give any of clients, ranks, mdts, osts, files and link, such as --at 
 _MOST = 10**12
 # No model speaks for sizes further out than this from what was measured.
 _FURTHEST = 1000
-# Processors that are busy for this share of the time do all that they can.
-_ALL_BUSY = 0.9
 _MOST_CAPACITY = 1e18
 # What one unit of a part can state, and the unit of the figures that it limits.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
@@ -224,7 +222,7 @@ def _is_busy_alone(levels: Sequence[MeasuredLevel], scale: Scale) -> bool:
     """Tell whether more clients are asked for than the one number of them that did all that they can."""
     numbers = {level.scale.clients for level in levels}
     most = max(levels, key=lambda level: level.scale.ranks)
-    return len(numbers) == 1 and scale.clients > most.scale.clients and most.busy.get("clients", 0) >= _ALL_BUSY
+    return len(numbers) == 1 and scale.clients > most.scale.clients and is_client_full(most)
 
 
 _SPOKEN = {"clients": "clients", "ranks": "ranks", "mdts": "metadata targets", "osts": "data targets", "files": "files"}

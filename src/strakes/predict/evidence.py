@@ -18,6 +18,8 @@ LEAST_BUSY = 0.2
 STATED = (-0.2, 0.3)
 # No part carries more than this above what is stated of it, as a natural logarithm: more was not stated of this part.
 _ABOVE_STATED = 0.1
+# Processors that are busy for this share of the time do all that they can.
+_FULL = 0.9
 # Deviations beyond which a difference is no accident: of many pairs of levels, and of what one pair decides.
 _REFUTED, _BENT = 3.0, 2.5
 _TARGETS: Sequence[Part] = ("mdts", "osts")
@@ -29,13 +31,15 @@ _LEAST_ERROR = 0.02
 class Sifted:
     """What is left to learn from, and what was left out of it.
 
-    ``counters``: parts of which a level carried clearly more than their counter allows. ``limits``: parts that carried
-    more than is stated of them.
+    ``counters``: parts of which a level carried clearly more than their counter allows. ``always_busy``: whether the
+    clients' processors were busy at every number of clients, which tells nothing. ``limits``: parts that carried more
+    than is stated of them.
     """
 
     levels: tuple[MeasuredLevel, ...]
     stated: Mapping[Part, float]
     counters: tuple[Part, ...] = ()
+    always_busy: bool = False
     limits: tuple[Part, ...] = ()
 
 
@@ -43,21 +47,30 @@ def sift(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> Sifte
     """Leave out counters and stated limits that the levels themselves refute.
 
     Clients that wait in a loop, and programs beside, keep processors busy; of a device that does many things at once
-    "busy" says little. What all share may grow dearer with each rank, so that its counter is not refuted.
+    "busy" says little. What all share may grow dearer with each rank, so that its counter is not refuted. Processors
+    that are busy at every number of clients may do the work or wait for servers: of more clients they tell nothing.
     """
+    always_busy = len({level.scale.clients for level in levels}) > 1 and all(map(is_client_full, levels))
     counters = tuple(part for part in PARTS if part != "shared" and _is_refuted(part, levels))
     limits = tuple(
         part for part in PARTS if part in stated and any(_exceeds(level, part, stated[part]) for level in levels)
     )
+    left_out = {*counters, *(("clients",) if always_busy else ())}
     return Sifted(
         tuple(
-            replace(level, busy={part: share for part, share in level.busy.items() if part not in counters})
+            replace(level, busy={part: share for part, share in level.busy.items() if part not in left_out})
             for level in levels
         ),
         {part: capacity for part, capacity in stated.items() if part not in limits},
         counters,
+        always_busy and "clients" not in counters,
         limits,
     )
+
+
+def is_client_full(level: MeasuredLevel) -> bool:
+    """Tell whether the processors of the clients did all that they can."""
+    return level.busy.get("clients", 0.0) >= _FULL
 
 
 def counter_bounds(levels: Sequence[MeasuredLevel], scale: Scale) -> list[tuple[float, float]]:

@@ -107,6 +107,11 @@ def _notes(figure: FigureLevels, model: Model, scale: Scale) -> list[str]:
         f"Left out: how busy {PART_NAMES[part]} were. More was measured than that allows."
         for part in model.sifted.counters
     ]
+    if model.sifted.always_busy:
+        notes.append(
+            "Left out: how busy the clients' processors were. That was so with every number of clients, and programs "
+            "that wait can keep them busy, too."
+        )
     notes += [
         f"Left out: the limit stated for {PART_NAMES[part]}. More than that was measured."
         for part in model.sifted.limits

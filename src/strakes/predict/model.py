@@ -20,8 +20,8 @@ _PER_DOUBLING = 0.003
 # How much is lost, or not, with each doubling of the files beyond what was measured: rates bend where the names and
 # inodes no longer fit into the memory of servers, which no smaller population shows.
 _PER_DOUBLING_OF_FILES = 0.05
-# Deviations from the middle to the end of an 80 % interval.
-_END = 1.2816
+# So many deviations of what continues in step with the ranks are held by an interval.
+_END = 2.0
 # No family is wholly out of the question.
 _LEAST_WEIGHT = 0.01
 # So many further walks yield draws of a family that alone counts.

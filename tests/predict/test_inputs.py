@@ -82,7 +82,7 @@ def test_a_run_counts_once_and_one_that_is_not_complete_is_said(store_run: Calla
     inputs = inputs_of([whole, part, Run(whole.path)])
     assert inputs.runs == (whole, part)
     (caution,) = inputs.cautions
-    assert caution == "The run 20260101-000001-part did not end as planned: what it measured so far counts."
+    assert caution == "The run 20260101-000001-part did not end as planned: what it measured counts."
 
 
 def test_more_files_than_there_is_room_for_are_told(store_run: Callable[..., Run]) -> None:

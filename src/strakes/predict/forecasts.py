@@ -87,7 +87,7 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated, link: float, *
     if why := not_bounded(levels, scale, limits):
         return FigureForecast(figure, scale, measured, None, why)
     if len({level.scale for level in levels}) < 2 and not limits:
-        return FigureForecast(figure, scale, measured, None, "measured with one scale only")
+        return FigureForecast(figure, scale, measured, None, "measured at one size only")
     way = _way(figure, scale)
     model = Model(levels, Typical(same=figure.rank_is_client), limits, is_time=figure.is_time)
     return FigureForecast(

@@ -36,5 +36,6 @@ def inputs_of(runs: Sequence[Run]) -> Inputs:
 def _caution(run: Run) -> str:
     if run.manifest["status"] == "complete":
         return ""
-    what = "is still running" if run.is_being_written() else "did not end as planned"
-    return f"The run {run.id} {what}: what it measured so far counts."
+    if run.is_being_written():
+        return f"The run {run.id} is still running: what it measured so far counts."
+    return f"The run {run.id} did not end as planned: what it measured counts."

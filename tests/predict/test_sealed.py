@@ -81,8 +81,8 @@ def test_every_session_of_libcephfs_is_a_client() -> None:
         return Cell("namespace-scaling", "key", {"metadata_targets": 2}, Plan(4, (phase,), 1), ())
 
     sessions, mount = (scale_of(each, each.settings) for each in (cell("cephfs"), cell("posix")))
-    assert sessions == Scale(clients=4, ranks=4, mdts=2)
-    assert mount == Scale(clients=1, ranks=4, mdts=2)
+    assert sessions == Scale(clients=4, ranks=4, mdts=2, osts=0)
+    assert mount == Scale(clients=1, ranks=4, mdts=2, osts=0)
 
 
 @pytest.mark.parametrize(("backend", "told"), [("posix", True), ("cephfs", False)])

@@ -77,6 +77,7 @@ def forecast(
     from strakes.predict.forecast_text import render
     from strakes.predict.forecasts import forecast_figures
     from strakes.predict.gather import figures_of
+    from strakes.predict.inputs import inputs_of
     from strakes.predict.sealed import digest, record_so_far
     from strakes.predict.sealed import seal as keep
     from strakes.store import Store
@@ -84,16 +85,18 @@ def forecast(
     asked = parse_asked(",".join(at))
     stated = read_stated(system) if system is not None else Stated()
     store = Store()
-    opened = [store.open(name) for name in runs]
+    inputs = inputs_of([store.open(name) for name in runs])
     # The text has no curves, and they take a fifth of the time.
     curves = seal or json is not None or html is not None
-    forecasts = forecast_figures(figures_of(opened), asked, stated, curves=curves)
-    document = forecast_document(opened, asked, stated, forecasts)
+    forecasts = forecast_figures(figures_of(inputs.runs), asked, stated, curves=curves)
+    document = forecast_document(inputs.runs, asked, stated, forecasts)
     record = record_so_far(store.root)
     if html is not None:
         from strakes.predict.forecast_page import render_forecast_page
 
         html.write(render_forecast_page(asked, forecasts, record))
+    for caution in inputs.cautions:
+        say(caution, err=True)
     if write_json(json, document, html):
         say_lines(translate_lines(render(forecasts, record)) + "\n")
     if seal:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.predict.evidence import is_client_full, sift
 from strakes.predict.scale import NOUNS, MeasuredLevel, Part, Scale
 from strakes.toml_file import read_toml
 from strakes.units import parse_count, parse_rate
@@ -15,6 +16,8 @@ from strakes.units import parse_count, parse_rate
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts, files and link, such as --at clients=2000,mdts=5."
 _MOST = 10**12
+# No model speaks for sizes further out than this from what was measured.
+_FURTHEST = 1000
 _MOST_CAPACITY = 1e18
 # What one unit of a part can state, and the unit of the figures that it limits.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
@@ -188,12 +191,25 @@ def link_factor(asked: Asked, stated: Stated) -> float:
     return asked.link_bytes_per_s / today
 
 
-def not_bounded(levels: tuple[MeasuredLevel, ...], scale: Scale, stated: Mapping[Part, float]) -> str:
+def not_bounded(levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float]) -> str:
     """Return why nothing can be said at a scale; empty where something can.
 
-    Of each dimension that changes there has to be a measurement with several values, a counter or a stated limit.
+    Of each dimension that changes there has to be a measurement with several values, a counter or a stated limit, and
+    none may be too far out.
     """
-    told = {part for level in levels for part in level.busy} | set(stated)
+    for name, spoken in _SPOKEN.items():
+        most = max(getattr(level.scale, name) for level in levels)
+        if most and getattr(scale, name) > _FURTHEST * most:
+            return f"asked for more than {_FURTHEST:,} times as many {spoken} as were measured"
+    if scale.link > _FURTHEST:
+        return f"asked for links that are more than {_FURTHEST:,} times as fast as those that were measured"
+    sifted = sift(levels, stated)
+    told = {part for level in sifted.levels for part in level.busy} | set(sifted.stated)
+    if _is_busy_alone(levels, scale) and not told - {"clients"}:
+        return (
+            "the processors of the measured clients were busy all the time, so that nothing shows what servers carry: "
+            "measure with more nodes too, or state a limit of the servers"
+        )
     needs: list[tuple[str, frozenset[str], frozenset[str]]] = [
         ("clients", frozenset({"clients", "ranks"}), frozenset({"clients", "links", "mdts"})),
         ("ranks", frozenset({"clients", "ranks"}), frozenset({"mdts"})),
@@ -210,6 +226,13 @@ def not_bounded(levels: tuple[MeasuredLevel, ...], scale: Scale, stated: Mapping
                 f"measured with one number of {_SPOKEN[name]} only, and neither a counter nor a stated limit tells more"
             )
     return ""
+
+
+def _is_busy_alone(levels: Sequence[MeasuredLevel], scale: Scale) -> bool:
+    """Tell whether more clients are asked for than the one number of them that did all that they can."""
+    numbers = {level.scale.clients for level in levels}
+    most = max(levels, key=lambda level: level.scale.ranks)
+    return len(numbers) == 1 and scale.clients > most.scale.clients and is_client_full(most)
 
 
 _SPOKEN = {"clients": "clients", "ranks": "ranks", "mdts": "metadata targets", "osts": "data targets", "files": "files"}

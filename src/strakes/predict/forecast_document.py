@@ -16,7 +16,7 @@ from strakes.version import __version__
 
 SCHEMA = 1
 # Counts up with every change that makes other forecasts of the same runs.
-MODEL = 6
+MODEL = 7
 
 
 def forecast_document(
@@ -56,6 +56,7 @@ def _figure(each: FigureForecast) -> dict[str, Any]:
         "scale": asdict(each.scale),
         "forecast": {**_interval(each.forecast), "measurement": each.forecast.measurement} if each.forecast else None,
         "unknown_because": each.why,
+        "notes": list(each.notes),
         "saturates": _saturates(each.forecast),
         "would_help": [{"what": addition.what, **_interval(addition.gain)} for addition in each.help],
         "curve": [{"scale": asdict(point.scale), **_interval(point.forecast)} for point in each.curve],

@@ -134,11 +134,11 @@ def _draw(each: FigureForecast) -> _Drawing:
     middles = [(_of(point.scale, name), point.forecast.median) for point in points]
     others = _others(levels, each.scale, name)
     x = _of(each.scale, name)
-    ends = each.forecast.low, each.forecast.median, each.forecast.high
+    low, middle, high = (place(x, y) for y in (each.forecast.low, each.forecast.median, each.forecast.high))
     return _Drawing(
         path(lows + highs[::-1]),
         path(middles),
-        (place(x, bottom)[0], *(place(x, y)[1] for y in ends)),
+        (middle[0], low[1], middle[1], high[1]),
         tuple(
             _Point(*place(_of(level.scale, name), math.exp(level.log_value)), mark)
             for level in levels

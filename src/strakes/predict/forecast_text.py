@@ -118,6 +118,7 @@ def say_figure(each: FigureForecast) -> list[str]:
         f"  measured: {show(value, unit)} with {scale.text}",
         *(f"  {_say_left_out(level, each.figure)}" for level in each.figure.left_out),
     ]
+    lines += [f"  {note}" for note in each.notes]
     if each.figure.local:
         lines.append("  No other node can reach this file system: ranks of this one stand for clients.")
     if not each.figure.is_time:

@@ -13,7 +13,7 @@ from strakes.predict.families import Typical
 from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.model import Forecast, Model
 from strakes.predict.processes import map_in_processes
-from strakes.predict.scale import Part, Scale
+from strakes.predict.scale import PART_NAMES, Part, Scale
 from strakes.predict.way import way_to
 
 # What could be added to a system, with the part that it relieves.
@@ -47,6 +47,7 @@ class FigureForecast:
     """One figure: ``forecast`` is None where it is UNKNOWN, and ``why`` says so.
 
     ``measured``: the outermost level, as scale and value. ``families``: how much each family of curves counts.
+    ``notes``: what was not believed of counters and data sheets, and what else has to be known, as sentences.
     """
 
     figure: FigureLevels
@@ -57,6 +58,7 @@ class FigureForecast:
     curve: tuple[CurvePoint, ...] = ()
     help: tuple[Help, ...] = ()
     families: Mapping[str, float] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def forecast_figures(
@@ -94,17 +96,38 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated, link: float, *
         measured,
         model.forecast(scale),
         curve=tuple(map(CurvePoint, way, model.curve(way))) if curve else (),
-        help=() if figure.is_time else tuple(_helps(figure, model, scale, limits)),
+        help=() if figure.is_time else tuple(_helps(figure, model, scale)),
         families=model.families,
+        notes=tuple(_notes(figure, model, scale)),
     )
 
 
-def _helps(figure: FigureLevels, model: Model, scale: Scale, stated: Mapping[Part, float]) -> list[Help]:
+def _notes(figure: FigureLevels, model: Model, scale: Scale) -> list[str]:
+    notes = [
+        f"Left out: how busy {PART_NAMES[part]} were. More was measured than that allows."
+        for part in model.sifted.counters
+    ]
+    if model.sifted.always_busy:
+        notes.append(
+            "Left out: how busy the clients' processors were. That was so with every number of clients, and programs "
+            "that wait can keep them busy, too."
+        )
+    notes += [
+        f"Left out: the limit stated for {PART_NAMES[part]}. More than that was measured."
+        for part in model.sifted.limits
+    ]
+    if figure.room_for_files and scale.files > figure.room_for_files:
+        notes.append(f"The measured file system has room for {figure.room_for_files:,} files only.")
+    return notes
+
+
+def _helps(figure: FigureLevels, model: Model, scale: Scale) -> list[Help]:
     additions = {
         "mdts": replace(scale, mdts=scale.mdts + 1),
         "osts": replace(scale, osts=max(scale.osts + 1, round(scale.osts * 1.5))),
         "links": replace(scale, link=scale.link * 2),
     }
-    told = {part for level in figure.comparable for part in level.busy} | set(stated)
+    # How many data targets are more than some is known only where that some is.
+    told = model.told if scale.osts else model.told - {"osts"}
     varied = {name for name in ("mdts", "osts") if len({getattr(level.scale, name) for level in figure.comparable}) > 1}
     return [Help(what, model.gain(scale, additions[part])) for what, part in _HELP if part in told or part in varied]

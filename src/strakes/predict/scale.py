@@ -27,10 +27,11 @@ PART_NAMES: Mapping[Part, str] = {
 
 @dataclass(frozen=True)
 class Scale:
-    """``clients``: nodes that ask. ``ranks``: their processes together. ``files``: how many there are already.
+    """``clients``: nodes that ask. ``ranks``: their processes together. ``osts``: 0 where their number is not known.
 
-    ``link``: how fast a client's link is by what it was when measured. ``undivided``: every rank has a directory that
-    is on one metadata target, as much to do as the others, and the last one ends the phase.
+    ``files``: how many there are already. ``link``: how fast a client's link is by what it was when measured.
+    ``undivided``: every rank has a directory that is on one metadata target, as much to do as the others, and the last
+    one ends the phase.
     """
 
     clients: int = 1
@@ -54,7 +55,7 @@ class Scale:
         if part == "mdts":
             return self.ranks / -(-self.ranks // self.mdts) if self.undivided else self.mdts
         if part == "osts":
-            return self.osts
+            return max(1, self.osts)
         if part == "links":
             return self.clients * self.link
         return 1 if part == "shared" else self.clients

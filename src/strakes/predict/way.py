@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.scale import NOUNS, MeasuredLevel, Scale
@@ -43,7 +44,8 @@ def _at(scale: Scale, axis: str, number: int) -> Scale:
         return replace(scale, clients=number, ranks=max(number, round(scale.ranks / scale.clients * number)))
     if axis == "ranks":
         return replace(scale, clients=min(scale.clients, number), ranks=number)
-    return replace(scale, **{axis: number})
+    changed: dict[str, Any] = {axis: number}
+    return replace(scale, **changed)
 
 
 def is_on_way(level: MeasuredLevel, scale: Scale, axis: str) -> bool:

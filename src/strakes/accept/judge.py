@@ -221,10 +221,10 @@ def _by_clients(need: Need) -> str:
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     """Return the rate with exactly the number of clients asked for, or the best there was; a forecast for others."""
     measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
+    if asked.clients is not None and asked.cells:
+        return _with_clients(asked, asked.clients, measured, evidence)
     if not measured:
         return asked.answer(UNKNOWN, "not measured often enough", "Give a larger --budget.")
-    if asked.clients is not None:
-        return _with_clients(asked, asked.clients, measured, evidence)
     best = max(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
     answer = _judged(asked, best, evidence)
     if answer.verdict != FAIL:
@@ -279,7 +279,7 @@ def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evid
 
     A larger size proves nothing of a smaller one: few clients can have a smaller rate than many.
     """
-    figure = evidence.figure_of(measured[0])
+    figure = evidence.figure_of(asked.cells[0])
     if figure is None:
         return asked.answer(UNKNOWN, "no number of clients was measured", "Give a larger --budget.")
     # Where no other node can take part, ranks of this one stand for clients.
@@ -288,8 +288,8 @@ def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evid
     for cell in measured:
         if evidence.scale_of(cell) == answer.scale:
             return _judged(asked, cell, evidence)
-    ids = evidence.results.ids(measured)
-    sizes = sorted({(scale.clients, scale.ranks) for scale in map(evidence.scale_of, measured)})
+    ids = evidence.results.ids(asked.cells)
+    sizes = sorted({(level.scale.clients, level.scale.ranks) for level in figure.levels})
     fewest, most = (Scale(*sizes[place]) for place in (0, -1))
     span = _say_size(most) if len(sizes) == 1 else f"{_say_size(fewest)} to {_say_size(most)}"
     limits = f"Measured with {span}, but the need is for {counted(clients, 'client')}: measure with exactly that many."

@@ -9,7 +9,7 @@ from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.predict.evidence import is_client_full, sift
-from strakes.predict.scale import MeasuredLevel, Part, Scale
+from strakes.predict.scale import NOUNS, MeasuredLevel, Part, Scale
 from strakes.toml_file import read_toml
 from strakes.units import parse_count, parse_rate
 
@@ -58,6 +58,16 @@ class Asked:
         """Return it as it is given."""
         link = [f"link={self.link_bytes_per_s / 1e9:.6g}GB/s"] if self.link_bytes_per_s else []
         return ",".join([*(f"{name}={count}" for name, count in self.counts.items()), *link])
+
+    @property
+    def words(self) -> str:
+        """Return it in words.
+
+        >>> Asked({"clients": 2000, "mdts": 1}).words
+        '2,000 clients, 1 metadata target'
+        """
+        link = [f"links of {self.link_bytes_per_s / 1e9:.3g} GB/s"] if self.link_bytes_per_s else []
+        return ", ".join([*(f"{count:,} {NOUNS[name][count != 1]}" for name, count in self.counts.items()), *link])
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,13 @@ class FigureLevels:
 
     @property
     def name(self) -> str:
-        """Return the study, the operation and the settings that tell it apart."""
+        """Return the study, the operation and the settings that tell it apart, numbers with what they are of."""
+        from strakes.report.numbers import label_of, level_of
+
         settings = [
-            str(value) for key, value in self.settings.items() if key != "operation" and value not in ("", None)
+            value if isinstance(value, str) else f"{label_of(key)} {level_of(key, value)}"
+            for key, value in self.settings.items()
+            if key != "operation" and value not in ("", None)
         ]
         return ", ".join([self.operation.replace("-", " "), *settings]) + f" ({self.study})"
 

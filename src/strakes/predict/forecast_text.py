@@ -22,7 +22,7 @@ def render(forecasts: Sequence[FigureForecast], record: Record) -> str:
     known = [each for each in forecasts if each.forecast is not None]
     lines = []
     for each in known:
-        lines += [*_lines(each), ""]
+        lines += [*say_figure(each), ""]
     unknown = [each for each in forecasts if each.forecast is None]
     if unknown:
         lines.append("UNKNOWN")
@@ -103,16 +103,18 @@ def say_scarce(forecast: Forecast) -> str:
         if len(parts) > 1
         else ""
     )
-    return f"What saturates first: {names} ({min(probability, 0.99):.0%} sure){which}."
+    return f"What saturates first: {names} ({percent(round(min(probability, 0.99), 2))} sure){which}."
 
 
-def _lines(each: FigureForecast) -> list[str]:
+def say_figure(each: FigureForecast) -> list[str]:
+    """Return the lines on one figure that is not UNKNOWN, the first its name."""
     assert each.forecast is not None
     unit = each.figure.unit
     scale, value = each.measured
     lines = [
         each.figure.name,
         f"  {say_forecast(each.forecast, unit)} with {each.scale.text}",
+        *_say_measurement(each.forecast, unit),
         f"  measured: {show(value, unit)} with {scale.text}",
         *(f"  {_say_left_out(level, each.figure)}" for level in each.figure.left_out),
     ]
@@ -122,6 +124,13 @@ def _lines(each: FigureForecast) -> list[str]:
     if not each.figure.is_time:
         lines.append(f"  {say_scarce(each.forecast)}")
     return lines + [f"  With {addition.what}: {_say_gain(addition.gain)}" for addition in each.help]
+
+
+def _say_measurement(forecast: Forecast, unit: str) -> list[str]:
+    """Return the wider interval, by which a run is scored."""
+    if forecast.measurement is None:
+        return []
+    return [f"  to be measured there: {show_range(*forecast.measurement, unit)} in 8 of 10 cases"]
 
 
 def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:

@@ -14,6 +14,7 @@ from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.model import Forecast, Model
 from strakes.predict.processes import map_in_processes
 from strakes.predict.scale import PART_NAMES, Part, Scale
+from strakes.predict.way import way_to
 
 # What could be added to a system, with the part that it relieves.
 _HELP: Sequence[tuple[str, Part]] = (
@@ -21,7 +22,6 @@ _HELP: Sequence[tuple[str, Part]] = (
     ("half as many data targets again", "osts"),
     ("links of twice the speed", "links"),
 )
-_POINTS = 12
 # A further process pays where it has as many figures to forecast.
 _WORTH_A_PROCESS = 20
 
@@ -88,7 +88,7 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated, link: float, *
         return FigureForecast(figure, scale, measured, None, why)
     if len({level.scale for level in levels}) < 2 and not limits:
         return FigureForecast(figure, scale, measured, None, "measured at one size only")
-    way = _way(figure, scale)
+    way = way_to(figure, scale)
     model = Model(levels, Typical(same=figure.rank_is_client), limits, is_time=figure.is_time)
     return FigureForecast(
         figure,
@@ -131,29 +131,3 @@ def _helps(figure: FigureLevels, model: Model, scale: Scale) -> list[Help]:
     told = model.told if scale.osts else model.told - {"osts"}
     varied = {name for name in ("mdts", "osts") if len({getattr(level.scale, name) for level in figure.comparable}) > 1}
     return [Help(what, model.gain(scale, additions[part])) for what, part in _HELP if part in told or part in varied]
-
-
-def _way(figure: FigureLevels, scale: Scale) -> list[Scale]:
-    """Return scales from the smallest measured one to the one asked for, in steps of one factor."""
-    smallest = min(figure.comparable, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files)).scale
-    points = []
-    for step in range(_POINTS + 1):
-        share = step / _POINTS
-
-        def between(name: str, share: float = share) -> int:
-            low, high = max(1, getattr(smallest, name)), max(1, getattr(scale, name))
-            return round(low * (high / low) ** share) if getattr(scale, name) else 0
-
-        ranks = between("ranks")
-        points.append(
-            Scale(
-                min(between("clients"), ranks),
-                ranks,
-                between("mdts"),
-                between("osts"),
-                between("files"),
-                scale.link**share,
-                scale.undivided,
-            )
-        )
-    return list(dict.fromkeys(points))

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 Part = Literal["clients", "links", "mdts", "osts", "shared"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
-_NOUNS: Mapping[str, tuple[str, str]] = {
+NOUNS: Mapping[str, tuple[str, str]] = {
     "clients": ("client", "clients"),
     "ranks": ("rank", "ranks"),
     "mdts": ("metadata target", "metadata targets"),
@@ -70,7 +70,7 @@ class Scale:
         "links at 1/12 of today's speed"
         """
         counts = [
-            f"{count:,} {nouns[count != 1]}" for name, nouns in _NOUNS.items() if (count := int(getattr(self, name)))
+            f"{count:,} {nouns[count != 1]}" for name, nouns in NOUNS.items() if (count := int(getattr(self, name)))
         ]
         return ", ".join([*counts, *([_say_link(self.link)] if self.link != 1 else [])])
 

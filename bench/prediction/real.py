@@ -76,9 +76,11 @@ class Lab:
     def score(self, forecast: str, run: str) -> list[Any]:
         """Return how good a sealed forecast was, figure by figure; nothing where nothing was measured."""
         try:
-            return list(json.loads(self.call("predict", "score", forecast, run, "--json", "-"))["scores"])
+            scores = json.loads(self.call("predict", "score", forecast, run, "--json", "-"))["scores"]
         except subprocess.CalledProcessError:
             return []
+        # Results of earlier models are kept with these names.
+        return [{**each, "low": each["measurement"][0], "high": each["measurement"][1]} for each in scores]
 
     def measure(self, servers: int, limit: int, ranks: Mapping[int, str]) -> list[str]:
         """Return the runs of the study with so many ranks each, "" where it failed; ``ranks``: with their budgets."""

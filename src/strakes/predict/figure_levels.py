@@ -23,7 +23,8 @@ class FigureLevels:
     """One figure of some runs, at every scale that they measured it with. ``settings``: what tells it apart.
 
     ``rank_is_client``: its study takes every rank for a client, though they share a node. ``local``: no other
-    node can reach its file system, so that ranks of this one stand for clients.
+    node can reach its file system, so that ranks of this one stand for clients. ``room_for_files``: how many there
+    can be, 0 where nothing tells.
     """
 
     study: str
@@ -33,6 +34,7 @@ class FigureLevels:
     levels: tuple[MeasuredLevel, ...]
     rank_is_client: bool = False
     local: bool = False
+    room_for_files: int = 0
 
     @property
     def comparable(self) -> tuple[MeasuredLevel, ...]:
@@ -59,9 +61,13 @@ class FigureLevels:
 
     @property
     def name(self) -> str:
-        """Return the study, the operation and the settings that tell it apart."""
+        """Return the study, the operation and the settings that tell it apart, numbers with what they are of."""
+        from strakes.report.numbers import label_of, level_of
+
         settings = [
-            str(value) for key, value in self.settings.items() if key != "operation" and value not in ("", None)
+            value if isinstance(value, str) else f"{label_of(key)} {level_of(key, value)}"
+            for key, value in self.settings.items()
+            if key != "operation" and value not in ("", None)
         ]
         return ", ".join([self.operation.replace("-", " "), *settings]) + f" ({self.study})"
 

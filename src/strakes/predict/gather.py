@@ -42,7 +42,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
     levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[MeasuredLevel]]] = defaultdict(
         dict
     )
-    of_clients, local = set(), set()
+    of_clients, reached, rooms = set(), set(), defaultdict(list)
     for run in runs:
         if run.manifest.get("kind") == "tune":
             remedy = "Give runs of strakes study, strakes survey or strakes run."
@@ -70,28 +70,34 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
                 levels[figure].setdefault(level.scale, []).append(level)
                 if "clients" in measured.settings or cell.plan.inside_ceph():
                     of_clients.add(figure)
-                if run.facts and not run.facts.get("remote", True):
-                    local.add(figure)
+                if run.facts.get("remote", True) or level.scale.clients > 1:
+                    reached.add(figure)
+                if room := _number(run.facts.get("total_inodes")):
+                    rooms[figure].append(room)
     return tuple(
         FigureLevels(
             *figure[:3],
             dict(figure[3]),
             settle_errors([_together(same) for same in by_scale.values()]),
             rank_is_client=figure in of_clients,
-            local=figure in local,
+            local=figure not in reached,
+            room_for_files=min(rooms[figure], default=0),
         )
         for figure, by_scale in levels.items()
     )
 
 
-def scale_of(cell: Cell, settings: Mapping[str, Setting]) -> Scale:
-    """Return the scale with which a cell was measured; clients are nodes, or sessions where each rank has its own."""
+def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Scale:
+    """Return the scale with which a cell was measured, ``nodes``: on so many, where its samples tell.
+
+    Clients are nodes, or sessions where each rank has its own. Of data targets only a layout tells how many were used.
+    """
     ranks = max(1, cell.plan.ranks)
     return Scale(
-        clients=ranks if cell.plan.inside_ceph() else min(_number(settings.get("nodes")) or 1, ranks),
+        clients=ranks if cell.plan.inside_ceph() else min(nodes or _number(settings.get("nodes")) or 1, ranks),
         ranks=ranks,
         mdts=_number(settings.get("metadata_targets")) or 1,
-        osts=(cell.layout.stripe_count if cell.layout is not None else None) or 1,
+        osts=(cell.layout.stripe_count if cell.layout is not None else None) or 0,
         files=_number(settings.get("files")) or 0,
     )
 
@@ -131,7 +137,9 @@ def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]
     if cell.plan.inside_ceph():
         # Sessions share the processors of their nodes, which do not grow in number with them.
         busy.pop("clients", None)
-    scale = replace(scale_of(cell, measured.settings), undivided=_is_undivided(cell, samples))
+    ranks = max(1, cell.plan.ranks)
+    nodes = max((len({node.host for node in each.nodes if node.first_rank < ranks}) for each in samples), default=0)
+    scale = replace(scale_of(cell, measured.settings, nodes), undivided=_is_undivided(cell, samples))
     return level_of(measured, scale, busy)
 
 

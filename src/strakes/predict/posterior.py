@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from strakes.predict.evidence import BUSY_ERROR, STATED
 from strakes.predict.families import Array, Family, Scales
 from strakes.predict.scale import PARTS, MeasuredLevel, Part
 
@@ -22,13 +23,9 @@ DRAWS = 500
 _REACHES = 1.6 * np.geomspace(1.2, 0.25, 4)
 # Natural logarithm of how far a family misses, and its deviation: 1.5 %, within a factor of 2.3.
 _MISFIT = (float(np.log(0.015)), 0.8)
-# Counters tell a busy share this well.
-BUSY_ERROR = 0.045
 # With it the density of what they tell (Student's, four degrees of freedom) compares with that of a family without
 # parts, to which every share is as probable as any other.
 _BUSY_NORM = float(np.log(BUSY_ERROR / 0.375))
-# What a part really carries, by what is stated of it: a fifth less, within a factor of 1.35.
-_STATED = (-0.2, 0.3)
 # The likelihood is taken in so that this share of the draws still counts.
 _KEPT = 0.5
 
@@ -190,9 +187,16 @@ class _Data:
             # Counters err in ways of their own: far off is not endlessly worse.
             fit -= 2.5 * np.add.reduce(np.log1p(astray**2)) + _BUSY_NORM * len(self._busy)
             for part, capacity in self._stated.items():
-                carried = self._carried(draws, factor, part)
-                fit -= 0.5 * ((carried - np.log(capacity) - _STATED[0]) / _STATED[1]) ** 2
+                fit += self._by_statement(draws, factor, part, capacity)
         return fit, factor
 
-    def _carried(self, draws: Array, factor: Array, part: Part) -> Array:
-        return np.asarray(factor - np.log(10) * draws[PARTS.index(part)])
+    def _by_statement(self, draws: Array, factor: Array, part: Part, capacity: float) -> Array:
+        """Return what a stated limit says of draws, in place of what would be plausible of the part without it.
+
+        A limit that is unusual speaks neither for nor against a family.
+        """
+        place = PARTS.index(part)
+        carried = factor - np.log(10) * draws[place]
+        mean, deviation = self._family.means[place], self._family.deviations[place]
+        astray, unusual = (carried - np.log(capacity) - STATED[0]) / STATED[1], (draws[place] - mean) / deviation
+        return np.asarray(0.5 * (unusual**2 - astray**2) + np.log(np.log(10) * deviation / STATED[1]))

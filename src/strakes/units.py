@@ -137,6 +137,30 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds / 1e-9:.0f} ns"
 
 
+def format_duration(seconds: float) -> str:
+    """Return for people how long something lasted, seconds or more.
+
+    >>> format_duration(0.25), format_duration(5.234), format_duration(83.94), format_duration(129.2)
+    ('250 ms', '5.2 s', '84 s', '2 min 9 s')
+    >>> format_duration(3600), format_duration(5430), format_duration(100000)
+    ('1 h', '1 h 30 min', '1 d 4 h')
+    """
+    if seconds < 1:
+        return format_seconds(seconds)
+    if seconds < 120:
+        return f"{seconds:.0f} s" if round(seconds, 1) >= 10 else f"{seconds:.1f} s"
+    seconds = round(seconds)
+    hours, minutes = round(seconds / 3600), round(seconds / 60)
+    if seconds < 3600:
+        parts = (seconds // 60, "min", seconds % 60, "s")
+    elif minutes < 1440:
+        parts = (minutes // 60, "h", minutes % 60, "min")
+    else:
+        parts = (hours // 24, "d", hours % 24, "h")
+    whole, unit, more, smaller = parts
+    return f"{whole:,} {unit} {more} {smaller}" if more else f"{whole:,} {unit}"
+
+
 def format_value(value: float, unit: str) -> str:
     """Return a measured value of the given base unit: "B/s" prints as MiB/s, "op/s" with separators, "s" as a duration.
 

@@ -165,5 +165,6 @@ def test_a_run_that_is_timed_has_figures_of_its_own_for_every_repetition(tmp_pat
     assert len({figure.settings["copy"] for figure in figures}) == 3
     values = [level.log_value for figure in figures for level in figure.levels]
     assert len(set(values)) == len(values)
-    result = {"run": "x", "figures": len(figures), "clock_s": 1.04, "processor_s": 2.0}
+    result = {"run": "x", "figures": len(figures), "clock_s": 1.04, "processor_s": 2.0, "load": 0.1}
     assert speed.render([result]).endswith("| x | 9 | 1.0 | 2.0 |\n")
+    assert "Other work ran" in speed.render([{**result, "load": 3.0}])

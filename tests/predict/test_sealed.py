@@ -70,17 +70,6 @@ def test_figures_shared_among_processes_have_the_same_forecasts(small_files: Run
     assert alone == shared and any(each.forecast is not None and each.curve for each in alone)
 
 
-def test_where_no_processes_can_be_started_one_makes_all_forecasts(
-    small_files: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError("/dev/shm")
-
-    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", refuse)
-    figures = figures_of([small_files])
-    assert len(forecast_figures(figures, parse_asked("clients=100"), Stated(), processes=2)) == len(figures)
-
-
 def test_more_clients_of_a_local_file_system_are_ranks_of_its_node(small_files: Run) -> None:
     assert all(figure.local for figure in figures_of([small_files]))
     assert "with 1 client, " in call(small_files.id, "--at", "clients=100")

@@ -10,12 +10,14 @@ import sys
 import threading
 import time
 import urllib.request
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, StrakesRunner
+from strakes.accept.service_level import parse_service_level
 from strakes.launch.messages import LoggedOperation
 from strakes.watch.alerts import AlertSender, to_alertmanager, to_command
 from strakes.watch.live import LiveWatch
@@ -63,9 +65,10 @@ def test_a_server_that_is_gone_for_an_hour_is_told_once_and_when_it_is_back(tmp_
         clock.now_s += 10
     assert [event.text for event in told] == [
         "script: cannot be read: the server does not answer",
-        "script: is read again",
+        "script: is read again; it could not be read for 1 h: the server does not answer",
     ]
-    assert len(Ring(tmp_path).events()) == 2
+    (gap,) = Ring(tmp_path).events()
+    assert (gap.began_s, gap.ended_s) == (1100.0, 4700.0)
 
 
 @pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
@@ -139,6 +142,127 @@ def test_alarms_reach_alertmanager_again_after_it_was_away(tmp_path: Path) -> No
     server.server_close()
     assert alerts.waiting == 0 and ["endsAt" in batch[0] for batch in got] == [False, True]
     assert got[0][0]["labels"] == got[1][0]["labels"]
+
+
+def test_alertmanager_is_told_again_what_lasts_and_for_a_while_what_was_short() -> None:
+    got: list[WatchEvent] = []
+    alerts = AlertSender([got.append], [got.append])
+    lasting = WatchEvent("heavy", "job", 1000.0, 1010.0, "begun")
+    alerts.tell([lasting], [], 1010.0)
+    for now_s in range(1011, 1200):
+        alerts.tell([], [lasting], float(now_s))
+    assert 4 <= len(got) <= 5 and set(map(id, got)) == {id(lasting)}
+
+
+def test_whoever_hangs_is_not_asked_each_second() -> None:
+    asked = []
+
+    def hangs(event: WatchEvent) -> None:
+        asked.append(event)
+        time.sleep(1.1)
+        raise OSError("timed out")
+
+    got: list[WatchEvent] = []
+    alerts = AlertSender([hangs, got.append])
+    for number in range(20):
+        alerts.tell([WatchEvent("heavy", f"job {number}", 1000.0, 1010.0, "begun")])
+    assert len(asked) == 1 and len(got) == 20 and alerts.waiting == 20
+
+
+def test_a_short_fail_over_is_an_alert_for_five_minutes(tmp_path: Path) -> None:
+    posted: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.extend(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    clock = Clock()
+
+    class Restarted(Scripted):
+        def read(self, time_s: float) -> CounterReading:
+            serving = {"MDT0000": 900.0 if time_s < 1100 else 1108.0} if not 1100 <= time_s < 1110 else {}
+            return CounterReading("script", time_s, serving=serving)
+
+    alerts = AlertSender([to_alertmanager(f"http://127.0.0.1:{server.server_port}")])
+    live = LiveWatch([], [Restarted({})], Ring(tmp_path), alerts, clock=clock)
+    seen = {}
+    while clock.now_s < 1600:
+        live.step()
+        seen[clock.now_s] = len(live.metrics.now.alarms)
+        clock.now_s += 10
+    server.shutdown()
+    server.server_close()
+    (alert,) = posted
+    lasted_s = (datetime.fromisoformat(alert["endsAt"]) - datetime.fromisoformat(alert["startsAt"])).total_seconds()
+    assert 300 <= lasted_s <= 360
+    assert sum(seen.values()) == 31 and not seen[1590.0] and live.metrics.now.events == {"fail-over": 1}
+
+
+class Creates:
+    """A probe that creates a file each second, slowly until ``slow_until_s``."""
+
+    slow_until_s = 0.0
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def __enter__(self) -> Creates:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def take(self) -> list[LoggedOperation]:
+        took_s = 0.05 if self.clock.now_s < self.slow_until_s else 0.001
+        return [LoggedOperation("file-cycle", 0, 0, self.clock.now_s, self.clock.now_s, self.clock.now_s + took_s, "")]
+
+
+def test_a_service_level_that_fails_goes_on_failing_after_a_restart_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    clock.now_s = 100_000.0
+    probe = Creates(clock)
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: probe)
+    level = parse_service_level("p99 of create <= 20 ms in 50 % of minutes")
+    probe.slow_until_s = clock.now_s + 900
+    for until_s in (100_600.0, 103_600.0):
+        live = LiveWatch(
+            [tmp_path], [], Ring(tmp_path / "store"), AlertSender([]), levels=[level], say=told.append, clock=clock
+        )
+        while clock.now_s < until_s:
+            live.step()
+            clock.now_s += 1
+        live.close()
+    failed, kept = told
+    assert failed.key == kept.key and failed.ended_s is None and kept.ended_s is not None
+    assert "FAIL, exceeded in" in failed.text and "PASS" in kept.text and not live.metrics.now.alarms
+
+
+def test_what_an_earlier_watch_saw_no_end_of_is_closed(tmp_path: Path) -> None:
+    Ring(tmp_path).add_event(WatchEvent("fail-over", "OST0000", 1000.0, 1060.0, "OST0000 is away"))
+    LiveWatch([], [], Ring(tmp_path), AlertSender([]), clock=lambda: 9000.0)
+    (event,) = Ring(tmp_path).events()
+    assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before it was over)"
+
+
+def test_a_watch_without_a_probe_says_for_how_long_it_did_not_run(tmp_path: Path) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    source = Scripted({second: CounterReading("script", second, full={"t": 0.1}) for second in range(1000, 9000)})
+    for pause_s in (3600, 0):
+        live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), probe=False, say=told.append, clock=clock)
+        for _ in range(200):
+            live.step()
+            clock.now_s += 1
+        clock.now_s += pause_s
+    assert [event.text for event in told] == ["nothing was recorded in the 1 h before this watch began"]
 
 
 def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:

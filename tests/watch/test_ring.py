@@ -133,7 +133,7 @@ def test_a_watch_that_begins_again_says_since_when_nothing_was_kept(tmp_path: Pa
         ring.add(row(now_s, np.random.default_rng(7)))
     (event,) = told
     assert (event.began_s, event.ended_s, event.alarm) == (START_S + 120, now_s, False)
-    assert event.text == "nothing was recorded in the 3,600 s before this watch began"
+    assert event.text == "nothing was recorded in the 1 h before this watch began"
 
 
 class Away:
@@ -163,3 +163,29 @@ def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> No
     (small / "others").unlink()
     live.step()
     assert [event.text for event in Ring(small).events()] == [told[-1].text]
+
+
+class Answers(Away):
+    def read(self, time_s: float) -> CounterReading:
+        return CounterReading(self.name, time_s, full={"t": 0.1})
+
+
+def test_each_time_that_a_store_is_full_is_told_and_that_it_can_be_written_again(small: Path) -> None:
+    now_s, told = START_S, list[WatchEvent]()
+    live = LiveWatch([], [Answers()], Ring(small), AlertSender([]), say=told.append, clock=lambda: now_s)
+    for _ in range(2):
+        with (small / "others").open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+        for minute in range(200):
+            if minute == 195:
+                (small / "others").unlink()
+            for _ in range(6):
+                live.step()
+                now_s += 10
+    assert [event.text.partition(" (")[0].partition(";")[0] for event in told] == [
+        "the store cannot be written",
+        "the store can be written again",
+    ] * 2
+    ended = [event for event in Ring(small).events() if event.ended_s is not None]
+    assert len(ended) == 2 and all(event.ended_s and event.ended_s > event.began_s + 600 for event in ended)

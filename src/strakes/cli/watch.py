@@ -30,6 +30,7 @@ from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.targets.target import Target
+    from strakes.watch.ring import Ring
 
 _STORE_HELP = "Directory with the recorded data.  [default: the directory watch in the store of strakes]"
 _LEVEL_HELP = "Service level to judge, such as 'p99 of create <= 20 ms in 99 % of minutes'. May be repeated."
@@ -142,8 +143,9 @@ def run_command(
     kept_levels = [parse_service_level(level) for level in levels]
     targets = [_target(directory, servers) for directory in directories]
     sources = [source for target in targets for source in sources_of(target, servers)]
+    repeating = [to_alertmanager(alertmanager)] if alertmanager else []
     sends = [
-        *([to_alertmanager(alertmanager)] if alertmanager else []),
+        *repeating,
         *([to_mail(mail)] if mail else []),
         *([to_command(words_of("--command", alarm_command))] if alarm_command else []),
     ]
@@ -151,7 +153,7 @@ def run_command(
         [target.path for target in targets],
         sources,
         Ring(_store(store_directory)),
-        AlertSender(sends),
+        AlertSender(sends, repeating),
         watch=Watch(alarms_a_month),
         levels=kept_levels,
         probe=not no_probe,
@@ -206,19 +208,20 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 
     from strakes.accept.service_level import parse_service_level
     from strakes.watch.page import render_watch_page
-    from strakes.watch.ring import Ring
 
     now_s = time.time()
     kept_levels = [parse_service_level(level) for level in levels]
-    page.write(render_watch_page(Ring(_store(store_directory)), max(0.0, now_s - since), now_s, kept_levels))
+    page.write(render_watch_page(_kept(store_directory), max(0.0, now_s - since), now_s, kept_levels))
     if page.path is not None:
         say(f"page: {page.path}")
     return 0
 
 
 @command.command("compare")
-@click.option("--before", required=True, metavar="DATE", help="End of the time before, such as 2026-11-01.")
-@click.option("--after", required=True, metavar="DATE", help="Start of the time after, such as 2026-11-02T06:00.")
+@click.option("--before", required=True, metavar="DATE", help="End of the time before, in UTC, such as 2026-11-01.")
+@click.option(
+    "--after", required=True, metavar="DATE", help="Start of the time after, in UTC, such as 2026-11-02T06:00."
+)
 @click.option("--over", type=SECONDS, default="28d", help="Time to compare on each side.  [default: 28d]")
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @json_option
@@ -232,13 +235,12 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
 
     from strakes.watch.gate import compare
     from strakes.watch.replay import parse_time
-    from strakes.watch.ring import Ring
 
     times = [parse_time(before), parse_time(after)]
     if not all(map(math.isfinite, times)) or times[0] > times[1]:
         remedy = "Write, for example: --before 2026-11-01 --after 2026-11-02T06:00"
         raise BadInputError(f"not two dates in order: {before!r} and {after!r}", remedy=remedy)
-    ring = Ring(_store(store_directory))
+    ring = _kept(store_directory)
     gates = compare(ring.rows(times[0] - over, times[0]), ring.rows(times[1], times[1] + over))
     if not gates:
         raise BadInputError(
@@ -249,6 +251,17 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
         for gate in gates:
             say(gate)
     return 1 if any(gate.verdict == "SLOWER" for gate in gates) else 0
+
+
+def _kept(directory: Path | None) -> Ring:
+    """Return the store of a watch that ran. Raises BadInputError where there is none."""
+    from strakes.watch.ring import Ring
+
+    store = _store(directory)
+    if not any(store.glob("*.jsonl")):
+        remedy = "Watch first: strakes watch DIR. Or name the store of that watch, with --store."
+        raise BadInputError("there is no store of a watch", where=str(store), remedy=remedy)
+    return Ring(store)
 
 
 def _store(directory: Path | None) -> Path:
@@ -294,17 +307,23 @@ def replay_command(
     FILE is a CSV file (--time and --value name its columns), or one recording of counters for each machine: output of
     lctl get_param, each after a line of ### and the Unix time.
     """
-    from strakes.watch.recorded import is_recording, readings
+    from strakes.watch.recorded import Contents, is_recording, readings
     from strakes.watch.replay import Columns, replay
     from strakes.watch.watch import Watch
     from strakes.watch.watch_text import line, to_document
 
+    lacking: tuple[str, ...] = ()
     if all(map(is_recording, files)):
-        watch = Watch(alarms_a_month)
-        events = [event for reading in readings(files) for event in watch.add(reading)]
-        document = {"schema": 1, "events": to_document(events), "top": watch.top}
-        alarms = len({event.key for event in events if event.alarm})
-        summary = f"{counted(len(files), 'recording')}: {counted(alarms, 'alarm')}"
+        watch, contents, events = Watch(alarms_a_month), Contents(), []
+        for reading in readings(files):
+            contents.add(reading)
+            events += watch.add(reading)
+        lacking = contents.lacking()
+        document = {"schema": 1, "events": to_document(events), "top": watch.top, "lacking": lacking}
+        # As it was told last.
+        events = list({event.key: event for event in events}.values())
+        alarms = sum(event.alarm for event in events)
+        summary = f"{counted(len(files), 'recording')}, {contents.span}: {counted(alarms, 'alarm')}"
     else:
         if len(files) > 1 or not time_column or not value_column:
             remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"
@@ -329,5 +348,7 @@ def replay_command(
     if write_document(json, dumps(document, indent=1)):
         for event in events:
             say(line(event))
+        for text in lacking:
+            say(f"not watched: {text}")
         say(summary)
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +12,7 @@ from strakes.predict.asked import Asked, Stated, link_factor, not_bounded
 from strakes.predict.families import Typical
 from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.model import Forecast, Model
+from strakes.predict.processes import map_in_processes
 from strakes.predict.scale import Part, Scale
 
 # What could be added to a system, with the part that it relieves.
@@ -22,9 +22,8 @@ _HELP: Sequence[tuple[str, Part]] = (
     ("links of twice the speed", "links"),
 )
 _POINTS = 12
-# A further process pays where it has as many figures to forecast; it takes so many at once.
+# A further process pays where it has as many figures to forecast.
 _WORTH_A_PROCESS = 20
-_AT_ONCE = 5
 
 
 @dataclass(frozen=True)
@@ -71,23 +70,7 @@ def forecast_figures(
     forecast = partial(_forecast, asked=asked, stated=stated, link=link_factor(asked, stated), curve=curves)
     if processes is None:
         processes = min(len(os.sched_getaffinity(0)), len(figures) // _WORTH_A_PROCESS)
-    if processes < 2:
-        return tuple(map(forecast, figures))
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
-
-    try:
-        # Started afresh: a copy of this process would have the locks of its threads, but not the threads.
-        with ProcessPoolExecutor(processes, get_context("spawn"), _leave_interrupts_to_parent) as pool:
-            return tuple(pool.map(forecast, figures, chunksize=_AT_ONCE))
-    except (OSError, BrokenProcessPool):
-        # Without shared memory, or with too little memory or processes for all, this one does it.
-        return tuple(map(forecast, figures))
-
-
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return map_in_processes(forecast, figures, processes)
 
 
 def _forecast(figure: FigureLevels, asked: Asked, stated: Stated, link: float, *, curve: bool) -> FigureForecast:

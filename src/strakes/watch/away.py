@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from strakes.targets.description import Interruption
-from strakes.units import format_seconds
+from strakes.units import format_duration
 from strakes.watch.absence import Absence, Ended
 from strakes.watch.reading import CounterReading
 from strakes.watch.together import Span, Together, Told, names
@@ -102,10 +102,10 @@ class AwayTargets:
         for targets in self._together.long({target: spans[target] for target in self._away}, now_s):
             told = self._together.tell(targets, min(self._away[target].began_s for target in targets))
             source, least_s = spans[targets[0]].source, now_s - max(spans[target].missed_s for target in targets)
-            text = f"{told.subject} is away, for at least {format_seconds(least_s)}"
+            text = f"{told.subject} is away, for at least {format_duration(least_s)}"
             if len(targets) > 1:
                 text = (
-                    f"{len(targets)} targets of {source} are away, for at least {format_seconds(least_s)}: "
+                    f"{len(targets)} targets of {source} are away, for at least {format_duration(least_s)}: "
                     f"{told.subject}"
                 )
             events.append(WatchEvent("fail-over", told.subject, told.began_s, now_s, text))
@@ -127,10 +127,10 @@ class AwayTargets:
         for targets in self._together.long({target: spans[target] for target in waits}, now_s):
             told = self._together.tell(targets, min(waits[target].began_unix_s for target in targets))
             least_s = min(now_s - waits[target].began_unix_s - waits[target].within_s for target in targets)
-            text = f"{told.subject} does not answer a client, for at least {format_seconds(least_s)}"
+            text = f"{told.subject} does not answer a client, for at least {format_duration(least_s)}"
             if len(targets) > 1:
                 text = (
-                    f"{len(targets)} targets do not answer a client, for at least {format_seconds(least_s)}: "
+                    f"{len(targets)} targets do not answer a client, for at least {format_duration(least_s)}: "
                     f"{told.subject}"
                 )
             events.append(WatchEvent("fail-over", told.subject, told.began_s, now_s, text))
@@ -147,8 +147,8 @@ def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: floa
     if as_long:
         low_s, high_s = min(lows), max(highs)
     waited_s = max(ended.waited_s for ended in over.values())
-    about, high, waited = (format_seconds(seconds) for seconds in (most.size_s, high_s, waited_s))
-    between = f"between {format_seconds(low_s)} and {high}" if low_s else f"{high} at most"
+    about, high, waited = (format_duration(seconds) for seconds in (most.size_s, high_s, waited_s))
+    between = f"between {format_duration(low_s)} and {high}" if low_s else f"{high} at most"
     if len(over) == 1:
         text = f"{longest} was away for about {about} ({between}); clients waited up to {waited}"
     elif as_long:
@@ -159,7 +159,7 @@ def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: floa
     else:
         text = (
             f"{len(over)} targets of {source} were away, {longest} for about {about} ({between}), {shortest} for about "
-            f"{format_seconds(least.size_s)}; clients waited up to {waited}: {names(list(over))}"
+            f"{format_duration(least.size_s)}; clients waited up to {waited}: {names(list(over))}"
         )
     return WatchEvent(
         "fail-over",
@@ -182,10 +182,10 @@ def _not_served(waits: Sequence[Interruption], told: Told | None, now_s: float) 
     longest = max(waits, key=lambda wait: lengths[wait.target])
     waited, within = lengths[longest.target], f"± {longest.within_s:g} s"
     evicted = ", and the client was evicted" if any(wait.evicted for wait in waits) else ""
-    text = f"{longest.target} did not serve a client for {format_seconds(waited)} ({within}){evicted}"
+    text = f"{longest.target} did not serve a client for {format_duration(waited)} ({within}){evicted}"
     if len(waits) > 1:
         text = (
-            f"{len(waits)} targets did not serve a client, {longest.target} for {format_seconds(waited)} ({within})"
+            f"{len(waits)} targets did not serve a client, {longest.target} for {format_duration(waited)} ({within})"
             f"{evicted}: {names(list(lengths))}"
         )
     return WatchEvent(

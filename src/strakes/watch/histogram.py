@@ -54,6 +54,20 @@ class Histogram:
                 return 0.0 if bucket == _NOTHING else math.exp(bucket * _WIDTH)
         return math.nan
 
+    def middle(self) -> float:
+        """Return the median, as if values were spread evenly over their bucket; NaN without values.
+
+        >>> round(Histogram.of([1.0] * 50 + [1.05] * 50).middle(), 3), round(Histogram.of([1.0]).middle(), 3)
+        (1.025, 1.0)
+        """
+        wanted, before = self.count / 2, 0
+        for bucket in sorted(self.counts):
+            if before + self.counts[bucket] >= wanted:
+                share = (wanted - before) / self.counts[bucket]
+                return 0.0 if bucket == _NOTHING else math.exp((bucket - 0.5 + share) * _WIDTH)
+            before += self.counts[bucket]
+        return math.nan
+
     def to_json(self) -> dict[str, int]:
         """Return keys that JSON knows."""
         return {str(bucket): count for bucket, count in sorted(self.counts.items())}

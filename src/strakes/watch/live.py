@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from strakes.accept.service_level import Kept, ServiceLevel, judge
@@ -21,8 +21,8 @@ from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
 from strakes.targets.workspace import Workspace
-from strakes.units import counted, format_bytes, format_seconds
-from strakes.watch.alerts import AlertSender
+from strakes.units import counted, format_bytes, format_duration
+from strakes.watch.alerts import NEWS_S, AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
 from strakes.watch.own_load import OwnLoad, own_load
@@ -46,6 +46,7 @@ _LEVELS_OVER_S = 30 * 86400.0
 _SLOW_S = 5.0
 # One that took longer tells how long clients waited, where a server was away meanwhile.
 _STALL_S = 1.0
+_MOST_OPEN = 1000
 
 
 @dataclass
@@ -56,7 +57,8 @@ class _Probed:
     stack: ExitStack | None = None
     probe: Probe | None = None
     again_s: float = 0.0
-    why: str = ""
+    # Told while it cannot work.
+    gap: WatchEvent | None = None
     control: Control = field(default_factory=Control)
     # When the last operation of each kind was due.
     due_s: dict[str, float] = field(default_factory=dict)
@@ -87,19 +89,25 @@ class LiveWatch:
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
         self._recent: dict[tuple[str, str], Histogram] = {}
-        self._lasting: dict[tuple[str, str, float], WatchEvent] = {}
+        # What was told and is not over, and alarms that were told when they were over, with when they are no news.
+        self._open: dict[tuple[str, str, float], WatchEvent] = {}
+        self._news: dict[tuple[str, str, float], tuple[WatchEvent, float]] = {}
+        self._failing: dict[str, WatchEvent] = {}
         self._told: Counter[str] = Counter()
         self._missed: Counter[str] = Counter()
-        self._missing: dict[str, str] = {}
+        self._unread: dict[str, tuple[WatchEvent, str]] = {}
+        self._read_any = False
         self._judged: set[str] = set()
         self._full: dict[str, float] = {}
         self._counters: dict[tuple[str, str], float] = {}
         self._levels_at_s = self._thinned_s = 0.0
         self._lost = 0
+        self._full_store: WatchEvent | None = None
         self._begun: tuple[float, OwnLoad] = (time.monotonic(), own_load())
         self._loads: tuple[float, OwnLoad, float] = (*self._begun, 0.0)
         self._most_bytes = 0.0
         self._kept_until_s = ring.kept_until_s()
+        self._close_earlier()
 
     @property
     def own_load_text(self) -> str:
@@ -107,7 +115,7 @@ class LiveWatch:
         load, passed_s = own_load(), time.monotonic() - self._begun[0]
         share = (load.processor_s - self._begun[1].processor_s) / max(passed_s, 1.0)
         return (
-            f"own load: {share:.2%} of a processor over {format_seconds(passed_s)}, "
+            f"own load: {share:.2%} of a processor over {format_duration(passed_s)}, "
             f"{format_bytes(round(max(load.memory_bytes, self._most_bytes)))} of memory at most"
         )
 
@@ -140,8 +148,20 @@ class LiveWatch:
         since_s, self._kept_until_s = self._kept_until_s, None
         if since_s is None or now_s - since_s <= _MINUTE_S:
             return []
-        text = f"nothing was recorded in the {format_seconds(now_s - since_s)} before this watch began"
+        text = f"nothing was recorded in the {format_duration(now_s - since_s)} before this watch began"
         return [WatchEvent("gap", "watch", since_s, now_s, text, ended_s=now_s)]
+
+    def _close_earlier(self) -> None:
+        """End what an earlier watch told and could not see the end of; a service level that failed goes on failing."""
+        levels = {level.text for level in self._levels}
+        for event in self._ring.events():
+            if event.kind == "service-level" and event.ended_s is None and event.subject in levels:
+                self._failing[event.subject] = self._open[event.key] = event
+            elif event.ended_s is None:
+                ended_s = max(self._kept_until_s or 0.0, event.told_s)
+                self._ring.add_event(
+                    replace(event, ended_s=ended_s, text=f"{event.text} (the watch ended before it was over)")
+                )
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
         reading = source.read(now_s)
@@ -153,12 +173,21 @@ class LiveWatch:
                 WatchEvent("gap", source.name, now_s, now_s, f"{source.name}: not watched: {text}")
                 for text in source.lacking(reading)
             ]
+        self._read_any |= not said
+        gap, before = self._unread.get(source.name, (None, ""))
         if said:
             self._missed[source.name] += 1
-        before, self._missing[source.name] = self._missing.get(source.name, ""), said
-        if said != before:
-            text = f"{source.name}: cannot be read: {said}" if said else f"{source.name}: is read again"
-            events.append(WatchEvent("gap", source.name, now_s, now_s, text))
+        if said and said != before:
+            gap = WatchEvent(
+                "gap", source.name, gap.began_s if gap else now_s, now_s, f"{source.name}: cannot be read: {said}"
+            )
+            self._unread[source.name] = gap, said
+            events.append(gap)
+        elif gap and not said:
+            del self._unread[source.name]
+            long = format_duration(max(0.0, now_s - gap.began_s))
+            text = f"{source.name}: is read again; it could not be read for {long}: {before}"
+            events.append(replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text))
         self._full |= dict(list(reading.full.items())[:500])
         self._counters |= {(source.name, name): value for name, value in list(reading.counters.items())[:400]}
         return [*events, *self._watch.add(reading)]
@@ -191,7 +220,9 @@ class LiveWatch:
             # Whoever else is there needs what is left.
             self._stop(probed)
             probed.control, probed.again_s = Control(), now_s + _AGAIN_S
-            return [_gap(probed, now_s, f"the probe of {probed.directory} pauses: operations take too long")]
+            long = format_duration(_AGAIN_S)
+            text = f"the probe of {probed.directory} pauses for {long}: operations take too long"
+            return [_gap(probed, now_s, text, probed.again_s)]
         return []
 
     def _start(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
@@ -205,15 +236,22 @@ class LiveWatch:
             stack.close()
             return self._failed(probed, error, now_s)
         probed.stack = stack
-        again, probed.why = bool(probed.why), ""
-        return [_gap(probed, now_s, f"the probe of {probed.directory} works again")] if again else []
+        gap, probed.gap = probed.gap, None
+        if gap is None:
+            return []
+        long = format_duration(max(0.0, now_s - gap.began_s))
+        text = f"the probe of {probed.directory} works again; it could not for {long}: {gap.evidence['why']}"
+        return [replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text)]
 
     def _failed(self, probed: _Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
         probed.again_s = now_s + _AGAIN_S
         self._missed[str(probed.directory)] += 1
-        first, probed.why = not probed.why, error.what
+        if probed.gap is not None:
+            return []
         why = f"{error.what}: {error.why}" if error.why else error.what
-        return [_gap(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")] if first else []
+        gap = _gap(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
+        probed.gap = replace(gap, evidence={"why": why})
+        return [probed.gap]
 
     @staticmethod
     def _stop(probed: _Probed) -> None:
@@ -237,9 +275,16 @@ class LiveWatch:
         self._most_bytes = max(self._most_bytes, load.memory_bytes)
         began_s, figures = self._minute
         self._minute = (now_s, {})
-        if not figures:
+        read, self._read_any = self._read_any, False
+        if not figures and not read:
             return []
-        self._ring.add(RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures))
+        events = []
+        # A row without figures says that the watch ran.
+        if self._ring.add(RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures)) and self._full_store:
+            lost = counted(self._ring.lost, "line")
+            text = f"the store can be written again; {lost} could not be kept so far: {self._ring.why}"
+            events = [replace(self._full_store, told_s=now_s, ended_s=max(now_s, self._full_store.began_s), text=text)]
+            self._full_store = None
         values = {}
         for name, histogram in figures.items():
             directory, _, operation = name.partition(" probe ")
@@ -249,38 +294,49 @@ class LiveWatch:
         if not 0 <= now_s - self._thinned_s < _LEVELS_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
-        return [*self._watch.add(CounterReading("probe", began_s, figures=values)), *self._judge_levels(now_s)]
+        if values:
+            events += self._watch.add(CounterReading("probe", began_s, figures=values))
+        return [*events, *self._judge_levels(now_s)]
 
     def _judge_levels(self, now_s: float) -> list[WatchEvent]:
         if not self._levels or 0 <= now_s - self._levels_at_s < _LEVELS_S / 12:
             return []
         self._levels_at_s = now_s
-        before = {kept.level.text: kept.kept for kept in self.kept}
         rows = list(self._ring.rows(now_s - _LEVELS_OVER_S))
         self.kept = [judge(level, rows) for level in self._levels]
-        return [
-            WatchEvent(
-                "service-level", kept.level.text, now_s, now_s, str(kept), size=kept.budget_left, unit="budget left"
-            )
-            for kept in self.kept
-            if kept.kept is False and before.get(kept.level.text) is not False
-        ]
+        events = []
+        for kept in self.kept:
+            level = kept.level.text
+            if kept.kept is False and level not in self._failing:
+                self._failing[level] = WatchEvent(
+                    "service-level", level, now_s, now_s, str(kept), size=kept.budget_left, unit="budget left"
+                )
+                events.append(self._failing[level])
+            elif kept.kept and level in self._failing:
+                failed = self._failing.pop(level)
+                events.append(replace(failed, told_s=now_s, ended_s=max(now_s, failed.began_s), text=str(kept)))
+        return events
 
     def _tell(self, events: list[WatchEvent], now_s: float) -> None:
         if self._ring.lost > self._lost:
-            text = f"the store cannot be written ({self._ring.why}): {counted(self._ring.lost, 'line')} missing so far"
-            if not self._lost:
-                events.append(WatchEvent("gap", str(self._ring.directory), now_s, now_s, text))
             self._lost = self._ring.lost
+            if self._full_store is None:
+                text = f"the store cannot be written ({self._ring.why}): what is seen now is not kept"
+                self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
+                events.append(self._full_store)
+        lasting = [event for event in self._open.values() if event.alarm]
         for event in events:
             self._ring.add_event(event)
             self._say(event)
-            self._told[event.kind] += event.ended_s is None or event.kind == "fail-over"
-            if event.alarm and event.ended_s is None and len(self._lasting) < 500:
-                self._lasting[event.key] = event
-            else:
-                self._lasting.pop(event.key, None)
-        self._alerts.tell(events)
+            known = self._open.pop(event.key, None) is not None
+            self._told[event.kind] += not known
+            if event.ended_s is None and len(self._open) < _MOST_OPEN:
+                self._open[event.key] = event
+            elif event.alarm and not known:
+                self._news[event.key] = (event, now_s + NEWS_S)
+        self._news = {key: news for key, news in self._news.items() if 0 <= news[1] - now_s <= NEWS_S}
+        self._alerts.tell(events, [event for event in lasting if event.key in self._open], now_s)
+        alarms = [event for event in self._open.values() if event.alarm] + [news for news, _ in self._news.values()]
         self.metrics.now = Now(
             latencies={
                 (directory, operation, f"{share:g}"): histogram.percentile(share)
@@ -292,7 +348,7 @@ class LiveWatch:
             counters=self._counters,
             own={"processor share": self._loads[2], "memory bytes": self._loads[1].memory_bytes},
             top=self._watch.top,
-            alarms={(event.kind, event.subject): 1 for event in self._lasting.values()},
+            alarms={(event.kind, event.subject): 1 for event in alarms},
             events=dict(self._told),
             budgets={kept.level.text: kept.budget_left for kept in self.kept},
             missed=dict(self._missed),
@@ -310,5 +366,5 @@ def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:
         live.close()
 
 
-def _gap(probed: _Probed, now_s: float, text: str) -> WatchEvent:
-    return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text)
+def _gap(probed: _Probed, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:
+    return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text, ended_s)

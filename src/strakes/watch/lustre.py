@@ -84,6 +84,8 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         target = device(parameter)
         try:
             if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
+                # It is there, even if what it counts is not understood.
+                serving[target] = 0.0
                 stats = parse_stats(text)
                 serving[target] = stats.start_s or 0.0
                 group = METADATA_TARGETS if kind == "mdt" else DATA_TARGETS

@@ -38,7 +38,7 @@ class Now:
     counters: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """(source, counter) -> value."""
     own: Mapping[str, float] = field(default_factory=dict)
-    """What the watch itself takes."""
+    """load of the watch itself"""
 
 
 class Metrics:
@@ -55,18 +55,53 @@ class Metrics:
         left_out = 0
         told = 0
         families = (
-            ("strakes_watch_latency_seconds", "of the probe", ("directory", "operation", "quantile"), now.latencies),
-            ("strakes_watch_alarm", "lasts now", ("kind", "subject"), now.alarms),
-            ("strakes_watch_events", "told so far", ("kind",), {(kind,): n for kind, n in now.events.items()}),
-            ("strakes_watch_error_budget_left", "share", ("level",), {(k,): v for k, v in now.budgets.items()}),
+            (
+                "strakes_watch_latency_seconds",
+                "of the probe in the last minute",
+                ("directory", "operation", "quantile"),
+                now.latencies,
+            ),
+            (
+                "strakes_watch_alarm",
+                "lasts, or was told less than five minutes ago",
+                ("kind", "subject"),
+                now.alarms,
+            ),
+            (
+                "strakes_watch_events",
+                "told since this watch began",
+                ("kind",),
+                {(kind,): n for kind, n in now.events.items()},
+            ),
+            (
+                "strakes_watch_error_budget_left",
+                "share, below 0 when it is exceeded",
+                ("level",),
+                {(k,): v for k, v in now.budgets.items()},
+            ),
             ("strakes_watch_own", "load of the watch itself", ("figure",), {(k,): v for k, v in now.own.items()}),
-            ("strakes_watch_missed", "readings that failed", ("source",), {(k,): v for k, v in now.missed.items()}),
-            ("strakes_watch_load_share", "of the heaviest jobs", ("unit", "rank", "job"), _ranked(now.top)),
+            (
+                "strakes_watch_missed",
+                "readings that failed since this watch began",
+                ("source",),
+                {(k,): v for k, v in now.missed.items()},
+            ),
+            (
+                "strakes_watch_load_share",
+                "of the heaviest jobs or clients in the last hour",
+                ("unit", "rank", "job"),
+                _ranked(now.top),
+            ),
             ("strakes_watch_counter", "as a source counts it", ("source", "counter"), now.counters),
-            ("strakes_watch_full_ratio", "of space or files", ("target",), {(k,): v for k, v in now.full.items()}),
+            (
+                "strakes_watch_full_ratio",
+                "of space or files",
+                ("target",),
+                {(k,): v for k, v in now.full.items()},
+            ),
             (
                 "strakes_watch_service_seconds",
-                "of work a request",
+                "of work a request in the last 15 s",
                 ("target",),
                 {(k,): v for k, v in now.service_s.items()},
             ),

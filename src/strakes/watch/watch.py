@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from strakes.units import format_seconds
+from strakes.units import format_duration
 from strakes.watch.away import AwayTargets
 from strakes.watch.heavy import HeavyJobs
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns
@@ -91,9 +91,9 @@ class Watch:
         if last_s is None or -5 < reading.time_s - last_s < _GAP_S:
             return []
         if reading.time_s < last_s:
-            text = f"{reading.source}: the clock was set back by {format_seconds(last_s - reading.time_s)}"
+            text = f"{reading.source}: the clock was set back by {format_duration(last_s - reading.time_s)}"
         else:
-            text = f"{reading.source}: nothing was read for {format_seconds(reading.time_s - last_s)}"
+            text = f"{reading.source}: nothing was read for {format_duration(reading.time_s - last_s)}"
         return [
             WatchEvent(
                 "gap", reading.source, min(last_s, reading.time_s), reading.time_s, text, max(last_s, reading.time_s)

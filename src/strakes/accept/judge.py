@@ -292,7 +292,12 @@ def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evid
     sizes = sorted({(level.scale.clients, level.scale.ranks) for level in figure.levels})
     fewest, most = (Scale(*sizes[place]) for place in (0, -1))
     span = _say_size(most) if len(sizes) == 1 else f"{_say_size(fewest)} to {_say_size(most)}"
-    limits = f"Measured with {span}, but the need is for {counted(clients, 'client')}: measure with exactly that many."
+    if answer.scale in {level.scale for level in figure.levels}:
+        limits = "That many were measured too seldom for an interval: give a larger --budget."
+    else:
+        limits = (
+            f"Measured with {span}, but the need is for {counted(clients, 'client')}: measure with exactly that many."
+        )
     if (forecast := answer.forecast) is None:
         return asked.answer(UNKNOWN, f"none: {answer.why}", limits, ids, forecast=True)
     low, high = forecast.low, forecast.high

@@ -182,22 +182,26 @@ def namespace(
     from strakes.predict.namespace_text import render_namespace
     from strakes.targets.registry import detect
 
-    if (mdts is None) == (need is None) or (need is None) != (each is None):
-        raise BadInputError(
-            "the number of metadata targets is neither given nor asked for",
-            remedy="Give --mdts N, or --need and --each.",
-        )
+    if (need is None) != (each is None):
+        raise BadInputError("--need and --each belong together", remedy="Give both, or --mdts N instead.")
+    if (mdts is None) == (need is None):
+        what = "neither --mdts nor --need is given" if mdts is None else "--mdts and --need contradict each other"
+        raise BadInputError(what, remedy="Give --mdts N, or --need and --each to learn how many targets are needed.")
+    # Commands are to work from everywhere.
+    directory = directory.absolute()
     file_system = detect(directory).facts().file_system
-    tally, whole = walk(directory, since_s=changed_within, limit_s=limit)
+    counted = walk(directory, since_s=changed_within, limit_s=limit)
     if mdts is not None:
-        plan = place(tally, mdts, whole=whole)
+        plan = place(counted.tally, mdts)
     else:
         assert need is not None and each is not None
-        fewest = targets_needed(tally, need, each)
+        fewest = targets_needed(counted.tally, need, each)
         if fewest is None:
+            path, load = place(counted.tally, 64).largest
             raise BadInputError(
-                "no number of metadata targets is enough: one directory alone is more than a target carries",
-                where=str(directory),
+                "no number of metadata targets is enough: one directory has more load than a target carries",
+                where=str(path),
+                why=f"it has {load * need:,.0f} of {need:,.0f} operations a second",
                 remedy="Spread that directory itself over several targets (lfs mkdir -c, ceph.dir.pin.distributed).",
             )
         plan = fewest
@@ -206,12 +210,18 @@ def namespace(
         "directory": str(plan.root),
         "entries": plan.entries,
         "changed": plan.changed,
-        "whole": whole,
+        "whole": counted.whole,
+        "read_directories": counted.read,
+        "told_directories": counted.told,
+        "unread": [str(path) for path in counted.unread],
+        "mounts": [str(path) for path in counted.mounts],
+        "took_s": counted.took_s,
+        "largest": {"directory": str(plan.largest[0]), "load": plan.largest[1]},
         "targets": [
             {"target": share.target, "load": share.load, "directories": [str(path) for path in share.directories]}
             for share in plan.shares
         ],
     }
     if write_json(json, document):
-        for line in render_namespace(plan, to_do, whole=whole):
+        for line in render_namespace(plan, counted, to_do, since_s=changed_within):
             say(line)

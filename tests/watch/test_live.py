@@ -18,12 +18,15 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from strakes.accept.service_level import parse_service_level
+from strakes.errors import EnvironmentLacksError
 from strakes.launch.messages import LoggedOperation
+from strakes.targets.mountinfo import Mount
 from strakes.watch.alerts import AlertSender, to_alertmanager, to_command
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
+from strakes.watch.page import render_watch_page
 from strakes.watch.reading import CounterReading
-from strakes.watch.ring import Ring
+from strakes.watch.ring import Ring, RingRow
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
@@ -224,6 +227,35 @@ class Creates:
         return [LoggedOperation("file-cycle", 0, 0, self.clock.now_s, self.clock.now_s, self.clock.now_s + took_s, "")]
 
 
+def test_what_lies_below_an_unmounted_file_system_is_not_probed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, told, points = Clock(), list[WatchEvent](), ["/scratch"]
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: Failing())
+    monkeypatch.setattr(
+        "strakes.watch.mounted.find_mount", lambda *_: Mount(1, 0, 0, 1, "/", points[0], (), "xfs", "s", ())
+    )
+
+    class Failing(Creates):
+        def __init__(self) -> None:
+            super().__init__(clock)
+
+        def take(self) -> list[LoggedOperation]:
+            if points[0] == "/":
+                raise EnvironmentLacksError("the directory cannot be used")
+            return super().take()
+
+    live = LiveWatch([tmp_path], [], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
+    for second in range(400):
+        points[0] = "/" if 100 <= second < 300 else "/scratch"
+        live.step()
+        clock.now_s += 1
+    live.close()
+    cannot, again = told
+    assert "cannot work: the directory cannot be used" in cannot.text and "works again" in again.text
+    assert cannot.key == again.key and again.ended_s is not None and 1300 <= again.ended_s <= 1360
+
+
 def test_a_service_level_that_fails_goes_on_failing_after_a_restart_and_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +283,16 @@ def test_what_an_earlier_watch_saw_no_end_of_is_closed(tmp_path: Path) -> None:
     LiveWatch([], [], Ring(tmp_path), AlertSender([]), clock=lambda: 9000.0)
     (event,) = Ring(tmp_path).events()
     assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before it was over)"
+
+
+def test_a_page_does_not_say_that_something_lasts_when_the_watch_no_longer_runs(tmp_path: Path) -> None:
+    ring = Ring(tmp_path)
+    ring.add_event(WatchEvent("heavy", "job 7", 1000.0, 1030.0, "job 7 causes 90% of the load"))
+    ring.add(RingRow(1000.0, 60.0, {}))
+    during, later = (render_watch_page(ring, 0.0, until_s, ()) for until_s in (1100.0, 9000.0))
+    assert ">lasts<" in during and ">lasts<" not in later and ">not known<" in later
+    assert "1 alarm, 0 other changes" in during and "Alarms are in bold" in during
+    assert "Nothing was recorded" in render_watch_page(ring, 5000.0, 9000.0, ())
 
 
 def test_a_watch_without_a_probe_says_for_how_long_it_did_not_run(tmp_path: Path) -> None:

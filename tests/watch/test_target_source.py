@@ -150,6 +150,7 @@ def test_what_cannot_be_watched_is_said_once(tmp_path: Path) -> None:
         live.step()
         now[0] += 30
     assert [event.text.split(":")[2].strip() for event in told] == ["slow targets", "fail-overs", "who causes the load"]
+    assert len(Ring(tmp_path / "store").events()) == 3
     assert "cannot do that on served" in told[0].text and not any(event.alarm for event in told)
     (full,) = live.metrics.now.full.values()
     assert 0 < full < 1 and live.metrics.now.own["memory bytes"] > 1e6

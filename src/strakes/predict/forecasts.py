@@ -22,8 +22,8 @@ _HELP: Sequence[tuple[str, Part]] = (
     ("half as many data targets again", "osts"),
     ("links of twice the speed", "links"),
 )
-# A further process pays where it has as many figures to forecast.
-_WORTH_A_PROCESS = 20
+# A further process pays where it has as many figures to forecast. More than some are unfriendly on a shared node.
+_WORTH_A_PROCESS, _MOST_PROCESSES = 20, 8
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ def forecast_figures(
 ) -> tuple[FigureForecast, ...]:
     """Return one for each figure, in their order, with or without the way there.
 
-    Many figures are shared among ``processes``, as many as there are processors; the forecasts are the same. Raises
-    BadInputError where the question lacks something.
+    Many figures are shared among ``processes``, by default as many as there are processors; the forecasts are the same.
+    Raises BadInputError where the question lacks something.
     """
     forecast = partial(_forecast, asked=asked, stated=stated, link=link_factor(asked, stated), curve=curves)
     if processes is None:
-        processes = min(len(os.sched_getaffinity(0)), len(figures) // _WORTH_A_PROCESS)
+        processes = min(len(os.sched_getaffinity(0)), len(figures) // _WORTH_A_PROCESS, _MOST_PROCESSES)
     return map_in_processes(forecast, figures, processes)
 
 

@@ -34,7 +34,11 @@ def map_in_processes(
 
 
 def _begin() -> None:
-    """Leave interrupts to the parent, which ends this process with itself, and end with it where it is killed."""
+    """Leave interrupts to the parent, which ends this process with itself, and end with it where it is killed.
+
+    One thread is enough for each: on large machines, numpy would begin as many as there are processors.
+    """
+    os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from strakes.accept.service_level import Kept, ServiceLevel, judge
-from strakes.errors import StrakesError
+from strakes.errors import EnvironmentLacksError, StrakesError
 from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
@@ -25,6 +25,7 @@ from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
+from strakes.watch.mounted import Mounted
 from strakes.watch.own_load import OwnLoad, own_load
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
@@ -54,6 +55,7 @@ class _Probed:
     """The probe of one directory."""
 
     directory: Path
+    mounted: Mounted = field(init=False)
     stack: ExitStack | None = None
     probe: Probe | None = None
     again_s: float = 0.0
@@ -62,6 +64,10 @@ class _Probed:
     control: Control = field(default_factory=Control)
     # When the last operation of each kind was due.
     due_s: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Remember where its file system is mounted."""
+        self.mounted = Mounted(self.directory)
 
 
 class LiveWatch:
@@ -159,9 +165,8 @@ class LiveWatch:
                 self._failing[event.subject] = self._open[event.key] = event
             elif event.ended_s is None:
                 ended_s = max(self._kept_until_s or 0.0, event.told_s)
-                self._ring.add_event(
-                    replace(event, ended_s=ended_s, text=f"{event.text} (the watch ended before it was over)")
-                )
+                text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before it was over)"
+                self._ring.add_event(replace(event, ended_s=ended_s, text=text))
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
         reading = source.read(now_s)
@@ -170,7 +175,13 @@ class LiveWatch:
         if not said and source.name not in self._judged:
             self._judged.add(source.name)
             events = [
-                WatchEvent("gap", source.name, now_s, now_s, f"{source.name}: not watched: {text}")
+                WatchEvent(
+                    "gap",
+                    f"{source.name}: {text.partition(':')[0]}",
+                    now_s,
+                    now_s,
+                    f"{source.name}: not watched: {text}",
+                )
                 for text in source.lacking(reading)
             ]
         self._read_any |= not said
@@ -228,6 +239,8 @@ class LiveWatch:
     def _start(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
         stack = ExitStack()
         try:
+            if why_not := probed.mounted.why_not():
+                raise EnvironmentLacksError(why_not)
             name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-watch-{secrets.token_hex(2)}"
             with interrupts_deferred():
                 workspace = stack.enter_context(Workspace.create(probed.directory, name))

@@ -89,7 +89,8 @@ class Metrics:
             (
                 "strakes_watch_load_share",
                 "of the heaviest jobs or clients in the last hour",
-                ("unit", "rank", "job"),
+                # A label "job" would be renamed: Prometheus has one of its own.
+                ("unit", "rank", "name"),
                 _ranked(now.top),
             ),
             ("strakes_watch_counter", "as a source counts it", ("source", "counter"), now.counters),

@@ -13,6 +13,8 @@ from strakes.watch.ring import Ring
 from strakes.watch.values import WatchEvent
 
 _MOST_EVENTS = 500
+# A watch that runs keeps something each minute.
+_RUNS_S = 600.0
 
 
 def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequence[ServiceLevel]) -> str:
@@ -28,6 +30,9 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
     others = len(events) - len(alarms) - len(gaps)
     watched_s, probed_s = (sum(row.seconds for row in rows if row.figures or not only) for only in (False, True))
     span_s = max(until_s - since_s, 1.0)
+    # Of a watch that no longer runs nobody knows what lasts.
+    runs = max((row.time_s + row.seconds for row in rows), default=0.0) > until_s - _RUNS_S
+    lasts = "lasts" if runs else "not known"
     return render_page(
         "watch.html.j2",
         since=_when(since_s),
@@ -45,15 +50,15 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
             )
             for name, histogram in sorted(figures.items())
         ],
-        events=[_cells(event) for event in events if event.kind != "gap"][:_MOST_EVENTS],
-        gaps=[_cells(event) for event in gaps][:_MOST_EVENTS],
+        events=[_cells(event, lasts) for event in events if event.kind != "gap"][:_MOST_EVENTS],
+        gaps=[_cells(event, lasts) for event in gaps][:_MOST_EVENTS],
         more=max(0, len(events) - len(gaps) - _MOST_EVENTS),
         more_gaps=max(0, len(gaps) - _MOST_EVENTS),
     )
 
 
-def _cells(event: WatchEvent) -> tuple[str, str, str, str, str, str, bool]:
-    long = "lasts" if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
+def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, str, bool]:
+    long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
     sure = "" if event.sure is None else f"{int(event.sure * 1000) / 10:g} %"
     return _when(event.began_s), long, event.kind, event.text, event.cause, sure, event.alarm
 

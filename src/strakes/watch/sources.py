@@ -20,6 +20,7 @@ from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.nfs import NfsTarget
 from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
+from strakes.watch.mounted import Mounted
 from strakes.watch.nfs import NfsSource
 from strakes.watch.reading import DATA_TARGETS, METADATA_TARGETS, CounterReading, Work
 
@@ -100,6 +101,7 @@ class TargetSource:
     # Another source tells when clients were not served.
     waits_elsewhere: bool = False
     spent_s: Callable[[], float] = _spent_s
+    _mounted: Mounted = field(init=False)
     _cost_s: float = 0.0
     _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
     _asked_s: float | None = None
@@ -108,8 +110,14 @@ class TargetSource:
     _changed_s: float = -math.inf
     _waits_s: float = -math.inf
 
+    def __post_init__(self) -> None:
+        """Remember where its file system is mounted."""
+        self._mounted = Mounted(self.target.path)
+
     def read(self, time_s: float) -> CounterReading:
         """Ask for counters, interruptions and sizes."""
+        if why_not := self._mounted.why_not():
+            return CounterReading(self.name, time_s, missing=(why_not,))
         before_s = self.spent_s()
         reading = self._read(time_s)
         self._cost_s += (self.spent_s() - before_s - self._cost_s) / _READINGS

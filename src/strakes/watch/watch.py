@@ -93,7 +93,8 @@ class Watch:
         if reading.time_s < last_s:
             text = f"{reading.source}: the clock was set back by {format_duration(last_s - reading.time_s)}"
         else:
-            text = f"{reading.source}: nothing was read for {format_duration(reading.time_s - last_s)}"
+            long = format_duration(reading.time_s - last_s)
+            text = f"{reading.source}: nothing was read for {long}, or the clock was set forward by that"
         return [
             WatchEvent(
                 "gap", reading.source, min(last_s, reading.time_s), reading.time_s, text, max(last_s, reading.time_s)

@@ -74,7 +74,7 @@ def test_figures_shared_among_processes_have_the_same_forecasts(small_files: Run
 
 def test_more_clients_of_a_local_file_system_are_ranks_of_its_node(small_files: Run) -> None:
     assert all(figure.local for figure in figures_of([small_files]))
-    assert "with 1 client, " in call(small_files.id, "--at", "clients=100")
+    assert "with 1 client, 100 ranks" in call(small_files.id, "--at", "clients=100")
 
 
 def test_every_session_of_libcephfs_is_a_client() -> None:

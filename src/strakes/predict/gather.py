@@ -24,10 +24,9 @@ from strakes.studies.compose import from_memory
 
 # Settings of cells that say how large the system was, or how much asked of it; all others tell figures apart.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# How far one run lies off, as a deviation of the logarithm, where repetitions do not tell. Two submissions of a system
-# to IO500 with as many nodes and ranks differ by a factor of 1.07 in the median (docs/prediction.md); the median of
-# what two differ by is 0.95 deviations.
-TYPICAL_SCATTER = 0.07
+# How far one run lies off, as a deviation of the logarithm, where repetitions do not tell. Of two systems that were
+# submitted to IO500 several times on one day, with as many nodes and ranks, phases differ by 2 to 6 % in the median.
+TYPICAL_SCATTER = 0.03
 # What is typical counts like one more run; what the figure's levels show together, like so many more at each of them.
 _SHARED_RUNS = 4
 # Nothing is known better than this, however often it was measured.

@@ -217,6 +217,17 @@ def test_a_forecast_is_not_scored_by_its_own_input_by_an_earlier_run_or_by_one_o
     assert not record_so_far(tmp_path).scores
 
 
+def test_a_seal_that_does_not_tell_its_file_system_is_of_that_of_its_inputs(
+    small_files: Run, sealed: Path, tmp_path: Path
+) -> None:
+    document = json.loads(sealed.read_text())
+    for run in document["runs"]:
+        del run["file_system"]
+    again = seal(document, tmp_path)
+    assert "another file system" in refused("score", again, later_run(small_files, file_system="lustre").id)
+    assert "inside the interval" in call("score", again, later_run(small_files).id)
+
+
 def test_an_input_that_was_changed_after_the_seal_is_told(small_files: Run, sealed: Path) -> None:
     later = later_run(small_files)
     assert "was changed" not in call("score", sealed.stem, later.id)

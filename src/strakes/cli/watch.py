@@ -148,11 +148,13 @@ def run_command(
         *([to_mail(mail)] if mail else []),
         *([to_command(words_of("--command", alarm_command))] if alarm_command else []),
     ]
+    ring = Ring(_store(store_directory))
+    ring.hold()
     alerts = AlertSender(ways)
     live = LiveWatch(
         [target.path for target in targets],
         sources,
-        Ring(_store(store_directory)),
+        ring,
         alerts,
         watch=Watch(alarms_a_month),
         levels=kept_levels,
@@ -263,7 +265,7 @@ def _kept(directory: Path | None) -> Ring:
     if not any(store.glob("*.jsonl")):
         remedy = "Watch first: strakes watch DIR. Or name the store of that watch, with --store."
         raise BadInputError("there is no store of a watch", where=str(store), remedy=remedy)
-    return Ring(store)
+    return Ring(store, to_read=True)
 
 
 def _store(directory: Path | None) -> Path:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -17,11 +19,12 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from strakes.accept.service_level import parse_service_level
+from strakes.accept.service_level import judge, parse_service_level
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.messages import LoggedOperation
 from strakes.targets.mountinfo import Mount
 from strakes.watch.alerts import AlertSender, Way, to_alertmanager, to_command
+from strakes.watch.clocks import NO_BREAK, Break
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
 from strakes.watch.page import render_watch_page
@@ -276,6 +279,137 @@ class Creates:
     def take(self) -> list[LoggedOperation]:
         took_s = 0.05 if self.clock.now_s < self.slow_until_s else 0.001
         return [LoggedOperation("file-cycle", 0, 0, self.clock.now_s, self.clock.now_s, self.clock.now_s + took_s, "")]
+
+
+class Scheduled(Creates):
+    """Creates due each second; one that begins while the file system is frozen ends with that, the rest after it.
+
+    ``errno`` is what those say that are due from ``fails_s`` on.
+    """
+
+    def __init__(self, clock: Clock, frozen_s: range = range(0), fails_s: range = range(0), errno: str = "") -> None:
+        super().__init__(clock)
+        self.frozen_s, self.fails_s, self.errno = frozen_s, fails_s, errno
+        self.next_s = clock.now_s
+
+    def take(self) -> list[LoggedOperation]:
+        done: list[LoggedOperation] = []
+        while self.next_s <= self.clock.now_s and self.clock.now_s not in self.frozen_s:
+            thawed = max([self.next_s, self.frozen_s.stop if self.next_s in self.frozen_s else 0.0])
+            begun = self.next_s if self.next_s == self.frozen_s.start else thawed
+            errno = self.errno if self.next_s in self.fails_s else ""
+            done.append(LoggedOperation("file-cycle", 0, 0, self.next_s, begun, thawed + 0.001, errno))
+            self.next_s += 1
+        return done
+
+
+def probed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: Callable[[Clock], object], until_s: int = 1400
+) -> tuple[list[WatchEvent], Ring]:
+    """Return what is told of a directory with such a probe, and what was kept."""
+    clock, told, probes = Clock(), list[WatchEvent](), list[object]()
+
+    def begin(*_: object, **__: object) -> object:
+        probes.append(probe(clock))
+        return probes[-1]
+
+    monkeypatch.setattr("strakes.watch.live.Probe", begin)
+    (tmp_path / "v").mkdir()
+    live = LiveWatch([tmp_path / "v"], [], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
+    while clock.now_s < until_s:
+        live.step()
+        clock.now_s += 1
+    live.close()
+    return told, Ring(tmp_path / "store")
+
+
+def longest_s(ring: Ring) -> float:
+    return max(histogram.percentile(1.0) for row in ring.rows() for histogram in row.figures.values())
+
+
+def test_a_file_system_that_hangs_is_told_while_it_does_and_how_long_operations_waited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1142)))
+    begins, ends = told
+    assert begins.kind == "gap" and begins.key == ends.key and begins.began_s == 1100 and begins.told_s == 1115
+    assert begins.text == f"create on {tmp_path}/v has had no answer for 15 s"
+    assert ends.text == f"operations on {tmp_path}/v waited up to 42 s" and ends.ended_s == pytest.approx(1142, abs=1)
+    assert 41 < longest_s(ring) < 44
+
+
+def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, _ = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1300)))
+    first, alarm, *over = told
+    assert (alarm.kind, alarm.told_s, alarm.alarm) == ("fail-over", 1160, True)
+    assert alarm.text == f"{tmp_path}/v does not answer, for at least 60 s"
+    assert [event.key for event in over] == [first.key, alarm.key]
+    assert [event.size for event in over] == pytest.approx([200, 200], abs=1)
+
+
+def test_a_directory_that_is_removed_is_a_gap_and_no_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Removed(Scheduled):
+        def take(self) -> list[LoggedOperation]:
+            if self.clock.now_s == 1100:
+                shutil.rmtree(tmp_path / "v")
+            return super().take()
+
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: Removed(clock, range(0), range(1101, 2000), "ENOENT"))
+    (gap,) = told
+    assert gap.text == f"the probe of {tmp_path}/v cannot work: there is no such directory"
+    assert longest_s(ring) < 0.01
+
+
+def test_operations_that_fail_are_told_and_are_worse_than_any_latency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(0), range(1100, 1150), "EIO"))
+    begins, ends = told
+    assert begins.text == f"operations of the probe of {tmp_path}/v fail (create: Input/output error)"
+    assert ends.key == begins.key and ends.text.endswith("; it was 50 operations, and none in the last 60 s")
+    assert ends.ended_s == 1149 and longest_s(ring) == float("inf")
+    assert "failed" in render_watch_page(ring, 0.0, 2000.0, ())
+    level = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())
+    assert 1 <= level.bad <= 2
+
+
+def test_a_watch_that_was_stopped_takes_nothing_of_that_for_latency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: Scheduled(clock, range(1100, 1495)))
+    source = Scripted({second: CounterReading("script", second) for second in range(1000, 2000)})
+    live = LiveWatch([tmp_path], [source], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
+    since = NO_BREAK
+    while clock.now_s < 1600:
+        live.step(since)
+        since = Break(stopped_s=395.0) if clock.now_s == 1099 else NO_BREAK
+        clock.now_s += 1 + since.stopped_s
+    live.close()
+    (gap,) = told
+    assert gap.text == "the watch was stopped for 6 min 35 s: nothing of that time is counted"
+    assert (gap.began_s, gap.ended_s) == (1100.0, 1495.0)
+    ring = Ring(tmp_path / "store")
+    assert longest_s(ring) < 0.01 and sum(row.seconds for row in ring.rows()) == pytest.approx(205, abs=2)
+
+
+@pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
+def test_a_clock_that_is_set_is_told_once(tmp_path: Path, step_s: float) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    clock.now_s = 100_000.0
+
+    class Always(Scripted):
+        def read(self, time_s: float) -> CounterReading:
+            return CounterReading("script", time_s, full={"t": 0.1})
+
+    live = LiveWatch([], [Always({})], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
+    for second in range(100):
+        live.step(Break(stepped_s=step_s) if second == 50 else NO_BREAK)
+        clock.now_s += 1 + step_s * (second == 49)
+    (gap,) = told
+    assert gap.text == f"the clock was set {'forward' if step_s > 0 else 'back'} by 2 h"
 
 
 def test_what_lies_below_an_unmounted_file_system_is_not_probed(

@@ -142,7 +142,7 @@ def run_command(
     address, port = _address_of(metrics)
     kept_levels = [parse_service_level(level) for level in levels]
     targets = [_target(directory, servers) for directory in directories]
-    sources = [source for target in targets for source in sources_of(target, servers)]
+    sources = [source for target in targets for source in sources_of(target, servers, probed=not no_probe)]
     ways = [
         *([to_alertmanager(alertmanager)] if alertmanager else []),
         *([to_mail(mail)] if mail else []),

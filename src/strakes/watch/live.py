@@ -5,12 +5,14 @@ It goes on whatever fails.
 
 from __future__ import annotations
 
+import errno
+import math
 import os
 import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,9 +22,12 @@ from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
+from strakes.targets import calls
+from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
 from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
+from strakes.watch.clocks import NO_BREAK, Break, Clocks
 from strakes.watch.earlier import PAUSE_S, Earlier, ended
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
@@ -31,6 +36,7 @@ from strakes.watch.own_load import OwnLoad, own_load
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
 from strakes.watch.sources import CounterSource
+from strakes.watch.unanswered import Unanswered
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
@@ -49,6 +55,13 @@ _SLOW_S = 5.0
 # One that took longer tells how long clients waited, where a server was away meanwhile.
 _STALL_S = 1.0
 _MOST_OPEN = 1000
+# The probe looks so often whether its directory is still on the file system that it was on.
+_MOUNTED_EACH_S = 10.0
+# Operations that were due while the watch was stopped are done after so long.
+_DRAINED_S = 2.0
+# The directory was removed, or another one is in its place: nothing that a file system takes long for.
+_GONE = ("ENOENT", "ENOTDIR", "ESTALE")
+_NOT_THERE = os.strerror(errno.ENOENT)
 
 
 @dataclass
@@ -65,10 +78,18 @@ class _Probed:
     control: Control = field(default_factory=Control)
     # When the last operation of each kind was due.
     due_s: dict[str, float] = field(default_factory=dict)
+    started_s: float = -math.inf
+    mounted_s: float = 0.0
+    # What was due before that has waited for the watch, not for the file system.
+    stopped_s: float = -math.inf
+    unanswered: Unanswered = field(init=False)
+    # Told while operations fail, how many did, and when the last one did.
+    failing: tuple[WatchEvent, int, float] | None = None
 
     def __post_init__(self) -> None:
         """Remember where its file system is mounted."""
         self.mounted = Mounted(self.directory)
+        self.unanswered = Unanswered(str(self.directory), 1 / RATE_PER_S, OPERATIONS)
 
 
 class LiveWatch:
@@ -125,10 +146,10 @@ class LiveWatch:
             f"{format_bytes(round(max(load.memory_bytes, self._most_bytes)))} of memory at most"
         )
 
-    def step(self) -> None:
-        """Ask whoever is due, and pass on what is new."""
+    def step(self, since: Break = NO_BREAK) -> None:
+        """Ask whoever is due, and pass on what is new. ``since``: what became of time since the last step."""
         now_s = self._clock()
-        events = self._away(now_s)
+        events = [*self._away(now_s), *self._broken(since, now_s)]
         for source in self._sources:
             due_s = self._due_s[source.name]
             # A clock that was set back makes everything due.
@@ -156,6 +177,29 @@ class LiveWatch:
             return []
         text = f"nothing was recorded in the {format_duration(now_s - since_s)} before this watch began"
         return [WatchEvent("gap", "watch", since_s, now_s, text, ended_s=now_s)]
+
+    def _broken(self, since: Break, now_s: float) -> list[WatchEvent]:
+        """Tell that the watch was stopped, or the clock set: nothing of that is the file system's."""
+        if since == NO_BREAK:
+            return []
+        began_s = now_s - since.stepped_s - since.stopped_s
+        events = self._end_minute(max(began_s, self._minute[0]))
+        self._minute = (now_s, {})
+        self._watch.passed(since.stopped_s + since.stepped_s)
+        for probed in self._probes:
+            # The probe goes by the clock as it was, until its next plan.
+            probed.stopped_s = now_s if since.stepped_s >= 0 else -math.inf
+            probed.due_s.clear()
+            probed.unanswered.pause()
+        if since.stopped_s:
+            text = f"the watch was stopped for {format_duration(since.stopped_s)}: nothing of that time is counted"
+            events.append(WatchEvent("gap", "watch", began_s, now_s, text, began_s + since.stopped_s))
+        if since.stepped_s:
+            where = "forward" if since.stepped_s > 0 else "back"
+            text = f"the clock was set {where} by {format_duration(abs(since.stepped_s))}"
+            times = sorted((now_s - since.stepped_s, now_s))
+            events.append(WatchEvent("gap", "clock", times[0], now_s, text, times[1]))
+        return events
 
     def _close_earlier(self, now_s: float) -> Earlier:
         """End what an earlier watch told and could not see the end of; alarms of just now may go on."""
@@ -215,38 +259,56 @@ class LiveWatch:
                 self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * _AGAIN_S else []
             )
         try:
-            operations = probed.probe.take()
+            if not 0 <= now_s - probed.mounted_s < _MOUNTED_EACH_S:
+                probed.mounted_s = now_s
+                if why_not := probed.mounted.why_not():
+                    raise EnvironmentLacksError(why_not)
+            operations = [
+                operation for operation in probed.probe.take() if operation.due_s > probed.stopped_s + _DRAINED_S
+            ]
         except StrakesError as error:
             self._stop(probed)
             return self._failed(probed, error, now_s)
+        if any(operation.errno in _GONE for operation in operations):
+            # Nobody knows any more what those waited for that failed so; that its directory is gone is told, too.
+            self._stop(probed)
+            probed.again_s = max(now_s, probed.started_s + _AGAIN_S)
+            return []
         stalls: list[tuple[float, float]] = []
         for operation in operations:
             self._count(probed, operation)
-            took_s = operation.ended_s - operation.due_s
-            if took_s > _STALL_S:
+            if operation.ended_s - operation.due_s > _STALL_S:
                 stalls.append((operation.due_s, operation.ended_s))
             # Now and then the probe makes its files anew, and may be kept waiting before anything is due.
             next_s = probed.due_s.get(operation.phase, operation.due_s) + 1 / RATE_PER_S
             if operation.due_s - next_s > _STALL_S:
                 stalls.append((next_s, operation.due_s))
             probed.due_s[operation.phase] = operation.due_s
-            probed.control = probed.control.after(Felt(operation.phase, not operation.acknowledged or took_s > _SLOW_S))
+            # Those that were due while one waited did not take long themselves.
+            slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
+            probed.control = probed.control.after(Felt(operation.phase, slow))
         if stalls:
             self._watch.add_stalls(stalls)
+        explained = any(event.kind == "fail-over" for event in self._open.values())
+        events = [*probed.unanswered.add(operations, now_s, explained=explained), *_fails(probed, operations, now_s)]
         if probed.control.stopped:
             # Whoever else is there needs what is left.
             self._stop(probed)
             probed.control, probed.again_s = Control(), now_s + _AGAIN_S
             long = format_duration(_AGAIN_S)
-            text = f"the probe of {probed.directory} pauses for {long}: operations take too long"
-            return [_gap(probed, now_s, text, probed.again_s)]
-        return []
+            text = (
+                f"the probe of {probed.directory} pauses for {long}: its operations take more than "
+                f"{format_duration(_SLOW_S)}"
+            )
+            events.append(_gap(probed, now_s, text, probed.again_s))
+        return events
 
     def _start(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
         stack = ExitStack()
         try:
             if why_not := probed.mounted.why_not():
                 raise EnvironmentLacksError(why_not)
+            _require_answer(probed.directory)
             name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-watch-{secrets.token_hex(2)}"
             with interrupts_deferred():
                 workspace = stack.enter_context(Workspace.create(probed.directory, name))
@@ -254,7 +316,7 @@ class LiveWatch:
         except StrakesError as error:
             stack.close()
             return self._failed(probed, error, now_s)
-        probed.stack = stack
+        probed.stack, probed.started_s = stack, now_s
         gap, probed.gap = probed.gap, None
         if gap is None:
             return []
@@ -267,7 +329,8 @@ class LiveWatch:
         self._missed[str(probed.directory)] += 1
         if probed.gap is not None:
             return []
-        why = f"{error.what}: {error.why}" if error.why else error.what
+        # What is not there needs no second reason.
+        why = f"{error.what}: {error.why}" if error.why and error.why != _NOT_THERE else error.what
         gap = _gap(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
         probed.gap = replace(gap, evidence={"why": why})
         return [probed.gap]
@@ -276,14 +339,16 @@ class LiveWatch:
     def _stop(probed: _Probed) -> None:
         stack, probed.stack, probed.probe = probed.stack, None, None
         probed.due_s.clear()
+        probed.unanswered.pause()
         if stack is not None:
-            stack.close()
+            # What cannot be removed now is for strakes clean.
+            with suppress(StrakesError):
+                stack.close()
 
     def _count(self, probed: _Probed, operation: LoggedOperation) -> None:
         name = OPERATIONS.get(operation.phase, operation.phase)
         figures = self._minute[1]
-        # One that failed took for ever.
-        took_s = operation.ended_s - operation.due_s if operation.acknowledged else 3600.0
+        took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
         figures.setdefault(f"{probed.directory} probe {name}", Histogram()).add(max(took_s, 1e-7))
 
     def _end_minute(self, now_s: float) -> list[WatchEvent]:
@@ -308,8 +373,9 @@ class LiveWatch:
         for name, histogram in figures.items():
             directory, _, operation = name.partition(" probe ")
             self._recent[directory, operation] = histogram
-            values[f"median of {operation} on {directory}"] = histogram.percentile(0.5)
-            values[f"p95 of {operation} on {directory}"] = histogram.percentile(0.95)
+            for what, share in (("median", 0.5), ("p95", 0.95)):
+                if math.isfinite(value := histogram.percentile(share)):
+                    values[f"{what} of {operation} on {directory}"] = value
         if not 0 <= now_s - self._thinned_s < _LEVELS_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
@@ -381,13 +447,42 @@ class LiveWatch:
 def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:
     """Step until told to stop."""
     os.nice(5)
+    clocks, since = Clocks(), NO_BREAK
     try:
         while not stopping():
-            live.step()
-            time.sleep(_TICK_S)
+            live.step(since)
+            since = clocks.rest(_TICK_S)
     finally:
         live.close()
 
 
 def _gap(probed: _Probed, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:
     return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text, ended_s)
+
+
+def _require_answer(directory: Path) -> None:
+    """Raise MeasurementError when nothing can be written there in time: whoever tries it himself would hang."""
+    # Anything else that is wrong is said better by whoever makes the workspace.
+    with suppress(OSError):
+        calls.try_writing(str(directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"), MARKER_NAME)
+
+
+def _fails(probed: _Probed, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
+    """Return that operations fail, and that for a while none did."""
+    failed = [operation for operation in operations if not operation.acknowledged]
+    if failed:
+        event, count, _ = probed.failing or (None, 0, 0.0)
+        probed.failing = (event or _failing(probed, failed[0], now_s), count + len(failed), now_s)
+        return [] if event else [probed.failing[0]]
+    if probed.failing is None or not operations or 0 <= now_s - probed.failing[2] < _AGAIN_S:
+        return []
+    (event, count, last_s), probed.failing = probed.failing, None
+    text = f"{event.text}; it was {counted(count, 'operation')}, and none in the last {format_duration(_AGAIN_S)}"
+    return [replace(event, told_s=now_s, ended_s=max(last_s, event.began_s), text=text)]
+
+
+def _failing(probed: _Probed, operation: LoggedOperation, now_s: float) -> WatchEvent:
+    number = getattr(errno, operation.errno, 0)
+    why = os.strerror(number) if number else operation.errno
+    text = f"operations of the probe of {probed.directory} fail ({OPERATIONS.get(operation.phase)}: {why})"
+    return WatchEvent("gap", f"operations of the probe of {probed.directory}", operation.due_s, now_s, text)

@@ -45,6 +45,7 @@ RATE_PER_S = 1.0
 OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
 _MINUTE_S = 60.0
 _TICK_S = 1.0
+_SOON_S = 30.0
 # A probe that failed is tried again after so long.
 _AGAIN_S = 60.0
 _LEVELS_S = 3600.0
@@ -60,6 +61,8 @@ _MOUNTED_EACH_S = 10.0
 _DRAINED_S = 2.0
 # The directory was removed, or another one is in its place: nothing that a file system takes long for.
 _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
+# A server that is away for longer is not why operations get no answer now.
+_EXPLAINS_S = 600.0
 _NOT_THERE = os.strerror(errno.ENOENT)
 
 
@@ -155,8 +158,9 @@ class LiveWatch:
             # A clock that was set back makes everything due.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
-                # A source may have found out that asking costs too much.
-                self._due_s[source.name] = now_s + source.every_s
+                # A source may have found out that asking costs too much; one that did not answer is asked soon.
+                soon_s = _SOON_S if source.name in self._unread else math.inf
+                self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probed in self._probes:
             events += self._felt(probed, now_s)
         began_s = self._minute[0]
@@ -283,7 +287,9 @@ class LiveWatch:
             probed.control = probed.control.after(Felt(operation.phase, slow))
         if stalls:
             self._watch.add_stalls(stalls)
-        explained = any(event.kind == "fail-over" for event in self._open.values())
+        explained = any(
+            event.kind == "fail-over" and now_s - event.began_s < _EXPLAINS_S for event in self._open.values()
+        )
         events = [*probed.unanswered.add(operations, now_s, explained=explained), *_fails(probed, operations, now_s)]
         if probed.control.stopped:
             # Whoever else is there needs what is left.

@@ -23,7 +23,7 @@ from strakes.accept.service_level import judge, parse_service_level
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.messages import LoggedOperation
 from strakes.targets.mountinfo import Mount
-from strakes.watch.alerts import AlertSender, to_alertmanager, to_command
+from strakes.watch.alerts import AlertSender, Way, to_alertmanager, to_command
 from strakes.watch.clocks import NO_BREAK, Break
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
@@ -116,9 +116,17 @@ def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
         text = answer.read().decode()
     series = [line for line in text.splitlines() if line and not line.startswith("#")]
     assert 500 < len(series) <= MOST_SERIES
-    assert 'strakes_watch_events{kind="heavy"} 3.0' in series
+    assert 'strakes_watch_events_total{kind="heavy"} 3.0' in series
     left_out = next(line for line in series if line.startswith("strakes_watch_series_left_out"))
     assert float(left_out.split()[1]) == 6 * 10_000 + 1 - (len(series) - 1)
+
+
+def test_a_name_that_is_not_utf_8_is_scraped_escaped() -> None:
+    metrics = Metrics()
+    port, _ = serve(metrics, "127.0.0.1", 0)
+    metrics.now = Now(latencies={("/x/l\udcff", "create", "0.5"): 0.1})
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        assert "/x/l" in (text := answer.read().decode()) and "udcff" in text
 
 
 def test_alarms_reach_alertmanager_again_after_it_was_away(tmp_path: Path) -> None:
@@ -140,27 +148,58 @@ def test_alarms_reach_alertmanager_again_after_it_was_away(tmp_path: Path) -> No
     alerts.tell(
         [WatchEvent("heavy", "job", 1.0, 2.0, "begun"), WatchEvent("level", "x", 1.0, 2.0, "known", cause="fullness")]
     )
-    assert alerts.waiting == 1 and alerts.failed
+    alerts.settle(0.3)
+    assert alerts.waiting == 1 and "refused" in alerts.failed
+    (trouble,) = alerts.troubles(10.0)
+    assert "alarms cannot be delivered by Alertmanager http://127.0.0.1" in trouble.text and not trouble.alarm
     server = HTTPServer(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     alerts.tell([WatchEvent("heavy", "job", 1.0, 2.0, "begun", ended_s=9.0)])
+    assert alerts.settle() == 0
     server.shutdown()
     server.server_close()
-    assert alerts.waiting == 0 and ["endsAt" in batch[0] for batch in got] == [False, True]
+    (again,) = alerts.troubles(70.0)
+    assert again.key == trouble.key and again.ended_s == 70.0 and "again; they could not be for 60 s" in again.text
+    ends_s = [datetime.fromisoformat(str(batch[0]["endsAt"])).timestamp() for batch in got]
+    assert abs(ends_s[0] - time.time() - 300) < 30 and ends_s[1] < 400
     assert got[0][0]["labels"] == got[1][0]["labels"]
+
+
+def test_an_alertmanager_that_redirects_has_told_nobody() -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", "/login")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    alerts = AlertSender([to_alertmanager(f"http://127.0.0.1:{server.server_port}")])
+    alerts.tell([WatchEvent("heavy", "job", 1.0, 2.0, "begun")])
+    assert alerts.settle(0.5) == 1 and "302" in alerts.failed
+    server.shutdown()
+    server.server_close()
 
 
 def test_alertmanager_is_told_again_what_lasts_and_for_a_while_what_was_short() -> None:
     got: list[WatchEvent] = []
-    alerts = AlertSender([got.append], [got.append])
+    alerts = AlertSender([Way("all", got.append, repeats=True)])
     lasting = WatchEvent("heavy", "job", 1000.0, 1010.0, "begun")
     alerts.tell([lasting], [], 1010.0)
     for now_s in range(1011, 1200):
         alerts.tell([], [lasting], float(now_s))
+        alerts.settle()
     assert 4 <= len(got) <= 5 and set(map(id, got)) == {id(lasting)}
 
 
-def test_whoever_hangs_is_not_asked_each_second() -> None:
+def test_whoever_hangs_or_fails_holds_nobody_up_and_is_asked_ever_more_rarely() -> None:
     asked = []
 
     def hangs(event: WatchEvent) -> None:
@@ -168,11 +207,22 @@ def test_whoever_hangs_is_not_asked_each_second() -> None:
         time.sleep(1.1)
         raise OSError("timed out")
 
+    failed: list[float] = []
+
+    def fails(event: WatchEvent) -> None:
+        failed.append(time.monotonic())
+        raise OSError("status 500")
+
     got: list[WatchEvent] = []
-    alerts = AlertSender([hangs, got.append])
+    alerts = AlertSender([Way("slow", hangs), Way("broken", fails), Way("good", got.append)])
+    began_s = time.monotonic()
     for number in range(20):
         alerts.tell([WatchEvent("heavy", f"job {number}", 1000.0, 1010.0, "begun")])
-    assert len(asked) == 1 and len(got) == 20 and alerts.waiting == 20
+    assert time.monotonic() - began_s < 1
+    assert alerts.settle(4.0) == 40 and len(got) == 20
+    assert len(asked) <= 3 and len(failed) == 3 and failed[2] - failed[1] > 1.8
+    assert {event.subject for event in alerts.troubles(5.0)} == {"alarms by slow", "alarms by broken"}
+    assert alerts.counts["broken", "waiting"] == 20 and alerts.counts["good", "delivered"] == 20
 
 
 def test_a_short_fail_over_is_an_alert_for_five_minutes(tmp_path: Path) -> None:
@@ -203,6 +253,7 @@ def test_a_short_fail_over_is_an_alert_for_five_minutes(tmp_path: Path) -> None:
         live.step()
         seen[clock.now_s] = len(live.metrics.now.alarms)
         clock.now_s += 10
+    alerts.settle()
     server.shutdown()
     server.server_close()
     (alert,) = posted
@@ -431,6 +482,37 @@ def test_what_an_earlier_watch_saw_no_end_of_is_closed(tmp_path: Path) -> None:
     assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before it was over)"
 
 
+def test_an_alarm_goes_on_when_the_watch_begins_again(tmp_path: Path) -> None:
+    clock, told, sent = Clock(), list[WatchEvent](), list[WatchEvent]()
+    full = {second: 0.95 if second < 1300 else 0.1 for second in range(1000, 9000)}
+
+    def watch(targets: tuple[str, ...]) -> LiveWatch:
+        source = Scripted(
+            {second: CounterReading("script", second, full=dict.fromkeys(targets, now)) for second, now in full.items()}
+        )
+        alerts = AlertSender([Way("all", sent.append, repeats=True)])
+        return LiveWatch([], [source], Ring(tmp_path), alerts, probe=False, say=told.append, clock=clock)
+
+    def run(live: LiveWatch, until_s: float) -> None:
+        while clock.now_s < until_s:
+            live.step()
+            live._alerts.settle()
+            clock.now_s += 1
+
+    run(watch(("t", "u")), 1100.0)
+    second = watch(("t",))
+    run(second, 1250.0)
+    # Both last, by what is known; no second alarm of either.
+    assert len(second.metrics.now.alarms) == 2
+    assert {event.began_s for event in sent} == {1000.0} and {event.subject for event in sent} == {"t", "u"}
+    assert sum(event.subject == "u" for event in sent) >= 3
+    run(second, 2100.0)
+    assert not second.metrics.now.alarms
+    ends = {event.subject: event for event in Ring(tmp_path).events()}
+    assert (ends["t"].began_s, ends["t"].ended_s) == (1000.0, 1300.0)
+    assert ends["u"].text.endswith("(the watch ended before it was over)") and ends["u"].ended_s == 1060.0
+
+
 def test_a_page_does_not_say_that_something_lasts_when_the_watch_no_longer_runs(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     ring.add_event(WatchEvent("heavy", "job 7", 1000.0, 1030.0, "job 7 causes 90% of the load"))
@@ -456,6 +538,7 @@ def test_a_watch_without_a_probe_says_for_how_long_it_did_not_run(tmp_path: Path
 def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
     alerts = AlertSender([to_command(["sh", "-c", f"cat > {tmp_path}/event"]), to_command(["false"])])
     alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
+    alerts.settle(1.0)
     assert json.loads((tmp_path / "event").read_text())["subject"] == "disk"
     assert alerts.waiting == 1 and "status 1" in alerts.failed
 

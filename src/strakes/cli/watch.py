@@ -143,17 +143,17 @@ def run_command(
     kept_levels = [parse_service_level(level) for level in levels]
     targets = [_target(directory, servers) for directory in directories]
     sources = [source for target in targets for source in sources_of(target, servers, probed=not no_probe)]
-    repeating = [to_alertmanager(alertmanager)] if alertmanager else []
-    sends = [
-        *repeating,
+    ways = [
+        *([to_alertmanager(alertmanager)] if alertmanager else []),
         *([to_mail(mail)] if mail else []),
         *([to_command(words_of("--command", alarm_command))] if alarm_command else []),
     ]
+    alerts = AlertSender(ways)
     live = LiveWatch(
         [target.path for target in targets],
         sources,
         Ring(_store(store_directory)),
-        AlertSender(sends, repeating),
+        alerts,
         watch=Watch(alarms_a_month),
         levels=kept_levels,
         probe=not no_probe,
@@ -173,6 +173,8 @@ def run_command(
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
     say(f"watching {', '.join(map(str, directories))}; kept in {_store(store_directory)}")
     run_live(live, stopping.is_set)
+    if waiting := alerts.settle():
+        say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.failed}", err=True)
     say(live.own_load_text)
     return 0
 

@@ -151,7 +151,8 @@ class LevelDetector:
     def _told(self, past: Numbers, recent: Numbers, window: int, sure: float) -> LevelChange | LevelReturns | None:
         before = float(np.median(past))
         spread = max(1.4826 * float(np.median(np.abs(past - before))), 1e-9)
-        since = _beginning(past, recent, before, spread, window)
+        length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
+        since = likely_beginning(past, recent, before, spread, window, length)
         after = float(np.median(recent[since:]))
         if abs(self._as_ratio(after - before) - 1) < self._least:
             return None
@@ -170,7 +171,6 @@ class LevelDetector:
             self._as_value(before),
             self._as_value(after),
         )
-        length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
         self._changed = _Changed(before, after, spread, length, list(self._recent)[since:])
         for entry in list(self._recent)[:since]:
             self._past.append(entry)
@@ -296,11 +296,13 @@ def _fewest(times: Numbers) -> int:
     return max(SHORTEST_REGIME, math.ceil(_WEEK_S / max(float(np.median(np.diff(times))), 1e-9)))
 
 
-def _beginning(past: Numbers, recent: Numbers, before: float, spread: float, window: int) -> int:
-    """Return where two levels fit the last values best (least squares), at most half a window before the window says.
+def likely_beginning(past: Numbers, recent: Numbers, before: float, spread: float, window: int, length: float) -> int:
+    """Return the place before which a change of level is as likely to have begun as after it, given the last values.
 
-    The level before the change is that of the values just before it: one that was learned from all of the past and has
-    drifted since would date the change too early.
+    Each place is as likely as two levels that part there fit (normal values; the median is told, for the best fit may
+    be the earliest of many that are nearly as good). It is at most half a window before the window says. ``length``:
+    so many values say as much as an independent one. The level before the change is that of the values just before it:
+    one that was learned from all of the past and has drifted since would date the change too early.
     """
     count = len(recent)
     off = np.clip((np.concatenate([past[-LONGEST:], recent]) - before) / spread, -_TAME, _TAME)
@@ -309,7 +311,9 @@ def _beginning(past: Numbers, recent: Numbers, before: float, spread: float, win
     lasted = len(off) - lasting
     gains = lasted * lasting / len(off) * ((off.sum() - after) / lasted - after / lasting) ** 2
     first = max(0, count - window - window // 2)
-    return first + int(np.argmax(gains[first : count - 1]))
+    gains = gains[first : count - 1] / (2 * length)
+    likely = np.cumsum(np.exp(gains - gains.max()))
+    return first + int(np.searchsorted(likely, likely[-1] / 2))
 
 
 class LearnedTooLittle(Exception):

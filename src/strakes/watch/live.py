@@ -28,6 +28,7 @@ from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
 from strakes.watch.clocks import NO_BREAK, Break, Clocks
+from strakes.watch.earlier import PAUSE_S, Earlier, ended
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
 from strakes.watch.mounted import Mounted
@@ -137,7 +138,7 @@ class LiveWatch:
         self._loads: tuple[float, OwnLoad, float] = (*self._begun, 0.0)
         self._most_bytes = 0.0
         self._kept_until_s = ring.kept_until_s()
-        self._close_earlier()
+        self._earlier = self._close_earlier(self._clock())
 
     @property
     def own_load_text(self) -> str:
@@ -205,16 +206,22 @@ class LiveWatch:
             events.append(WatchEvent("gap", "clock", times[0], now_s, text, times[1]))
         return events
 
-    def _close_earlier(self) -> None:
-        """End what an earlier watch told and could not see the end of; a service level that failed goes on failing."""
+    def _close_earlier(self, now_s: float) -> Earlier:
+        """End what an earlier watch told and could not see the end of; alarms of just now may go on."""
         levels = {level.text for level in self._levels}
+        kept_until_s = self._kept_until_s or 0.0
+        held = []
         for event in self._ring.events():
-            if event.kind == "service-level" and event.ended_s is None and event.subject in levels:
+            if event.ended_s is not None:
+                continue
+            if event.kind == "service-level" and event.subject in levels:
                 self._failing[event.subject] = self._open[event.key] = event
-            elif event.ended_s is None:
-                ended_s = max(self._kept_until_s or 0.0, event.told_s)
-                text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before it was over)"
-                self._ring.add_event(replace(event, ended_s=ended_s, text=text))
+            elif event.alarm and event.kind != "service-level" and 0 <= now_s - kept_until_s < PAUSE_S:
+                held.append(event)
+                self._open[event.key] = event
+            else:
+                self._ring.add_event(ended(event, kept_until_s))
+        return Earlier(held, kept_until_s, now_s)
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
         reading = source.read(now_s)
@@ -410,6 +417,11 @@ class LiveWatch:
                 self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
                 events.append(self._full_store)
         lasting = [event for event in self._open.values() if event.alarm]
+        told = [(event, self._earlier.known(event)) for event in events]
+        over = self._earlier.over(now_s)
+        events = [known for _, known in told] + over + self._alerts.troubles(now_s)
+        # Of what an earlier watch told already only the end is news.
+        news = [known for event, known in told if known is event or known.ended_s is not None] + over
         for event in events:
             self._ring.add_event(event)
             self._say(event)
@@ -420,7 +432,7 @@ class LiveWatch:
             elif event.alarm and not known:
                 self._news[event.key] = (event, now_s + NEWS_S)
         self._news = {key: news for key, news in self._news.items() if 0 <= news[1] - now_s <= NEWS_S}
-        self._alerts.tell(events, [event for event in lasting if event.key in self._open], now_s)
+        self._alerts.tell(news, [event for event in lasting if event.key in self._open], now_s)
         alarms = [event for event in self._open.values() if event.alarm] + [news for news, _ in self._news.values()]
         self.metrics.now = Now(
             latencies={
@@ -436,7 +448,8 @@ class LiveWatch:
             alarms={(event.kind, event.subject): 1 for event in alarms},
             events=dict(self._told),
             budgets={kept.level.text: kept.budget_left for kept in self.kept},
-            missed=dict(self._missed),
+            missed={**self._missed, **({"store": self._ring.lost} if self._ring.lost else {})},
+            deliveries=self._alerts.counts,
         )
 
 

@@ -13,7 +13,7 @@ from strakes.errors import BadInputError
 from strakes.failover.rehearsal.schedule import ScheduleSummary
 from strakes.interop.commands.mdtest import translate
 from strakes.opened import Table
-from strakes.predict.namespace import NamespacePlan, Share
+from strakes.predict.namespace import NamespacePlan, Share, Tally, Walk
 from strakes.predict.namespace_text import render_namespace
 from strakes.report.notices import Notice
 from strakes.targets.quota import Quota
@@ -30,7 +30,9 @@ def too_few_items(number: int) -> str:
 def sharing(number: int) -> str:
     paths = tuple(Path(f"/home/{name}") for name in "ab"[:number])
     shares = (Share(0, paths, 0.5),) * number
-    return "\n".join(render_namespace(NamespacePlan(Path("/home"), number, number, shares, whole=True), (), whole=True))
+    plan = NamespacePlan(Path("/home"), number, number, shares, (Path("/home/a"), 0.5))
+    walk = Walk(Tally(Path("/home")), True, number, number, (), (), float(number))
+    return "\n".join(render_namespace(plan, walk, (), since_s=86400.0 * number))
 
 
 RENDERED: dict[str, Callable[[int], str]] = {

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-import numpy as np
-
 from bench.prediction import io500, made_up, series, small
 from strakes.predict.families import Typical
-from strakes.predict.gather import even_errors
+from strakes.predict.gather import TYPICAL_SCATTER, level_from, settle_errors
 from strakes.predict.model import Forecast, Model
 from strakes.predict.scale import MeasuredLevel, Part, Scale
 
 # How many pairs the common exponent is worth beside a phase's own.
+# Submissions of one system on different days, with as many nodes and ranks, differ by 7 % in the median.
+_SUBMISSION_SCATTER = 0.07
 _SHRINK = 40
 # Intervals are judged at these shares, too.
 OTHER_SHARES = (0.5, 0.9)
@@ -57,7 +57,9 @@ def learn_io500(pairs: Sequence[io500.Pair]) -> io500.Forecaster:
     ) -> Mapping[str, io500.Forecast]:
         forecasts = {}
         for phase in phases:
-            level = MeasuredLevel(Scale(clients=small.nodes, ranks=small.tasks), math.log(small.rates[phase]), 0.03)
+            level = MeasuredLevel(
+                Scale(clients=small.nodes, ranks=small.tasks), math.log(small.rates[phase]), _SUBMISSION_SCATTER
+            )
             said = Model([level], typical_of(pairs, phase)).forecast(Scale(clients=nodes, ranks=tasks))
             forecasts[phase] = io500.Forecast(said.median, *_ends(said))
         return forecasts
@@ -121,7 +123,7 @@ def judge_series(one: series.Series) -> Judged:
     # A time for a fixed amount of work is a rate seen from behind; a time that grows with the scale is one of waiting.
     inverse = is_time and one.scale == "mds"
     sign = -1 if inverse else 1
-    levels = [MeasuredLevel(_along(one.scale, x), sign * math.log(value), 0.03) for x, value in one.shown]
+    levels = [MeasuredLevel(_along(one.scale, x), sign * math.log(value), TYPICAL_SCATTER) for x, value in one.shown]
     said = Model(levels, is_time=is_time and not inverse).forecast(_along(one.scale, one.left_out[0]))
     low, high = _ends(said)
     if inverse:
@@ -152,12 +154,9 @@ def _scale(size: made_up.Size) -> Scale:
 
 def _levels(levels: Sequence[made_up.Level]) -> tuple[MeasuredLevel, ...]:
     """Return them as runs would give them."""
-    return even_errors([_level(level) for level in levels])
+    return settle_errors([_level(level) for level in levels])
 
 
 def _level(level: made_up.Level) -> MeasuredLevel:
-    logs = np.log(level.rates)
-    error = 1.25 * float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
-    return MeasuredLevel(
-        _scale(level.size), float(np.median(logs)), error, {_PARTS[part]: share for part, share in level.busy.items()}
-    )
+    busy = {_PARTS[part]: share for part, share in level.busy.items()}
+    return level_from([math.log(rate) for rate in level.rates], _scale(level.size), busy)

@@ -51,8 +51,8 @@ many times, and compared with an exhaustive search and with other methods.
 - The evaluations of strakes include those of its confirmation, which does not choose between settings any more. TPE and
   random search take the setting with the best single repetition. One factor at a time (the method of S1) takes the
   factors in random order.
-- **A grid has** the levels that `strakes tune` itself would vary on that file system. On CephFS some levels were left
-  out, because the whole grid would take too long to measure.
+- **A grid has** the levels that `strakes tune` itself would vary on that file system. On CephFS and GlusterFS some
+  levels were left out, because the whole grid would take too long to measure.
 - **The most repeatable conditions** were looked for before any search. On XFS without a limit on the device,
   repetitions differed by 40% and more (20 settings, five times each); with 60 operations a second (trials of 0.45 s) by
   10% (20 settings, four times each); with 30 a second (trials of 1 s) by 6 to 15% (five settings, five times each),
@@ -62,8 +62,8 @@ many times, and compared with an exhaustive search and with other methods.
 - **Fixed before the first block was measured**: the grids, how many blocks searches draw from and how many decide, how
   the best setting is determined, and the aim. The aim is that of 30 searches (seeds 0 to 29), each with 15% of the
   repetitions of the exhaustive search, 27 find at least 95% of what the exhaustive search finds. The other columns and
-  the smaller budget are additional. Both file systems were measured at the same time.
-- **Known before that**: earlier landscapes of the same two file systems, which are no longer used. By the same rule
+  the smaller budget are additional. XFS and CephFS were measured at the same time, GlusterFS later.
+- **Known before that**: earlier landscapes of XFS and CephFS, which are no longer used. By the same rule
   (on XFS with two blocks to draw from), 24 of 30 searches reached the aim on XFS, and 9 of 30 on a CephFS whose
   repetitions differed by 23%. There were two reasons: bad settings reach only a hundredth of the best, and the order of
   the good settings in runs with a quarter of the data is random. Since then, made-up landscapes have both properties.

@@ -6,13 +6,16 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import median
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bench.tuning.grids import Grid
 from bench.tuning.landscape import Landscape
 from bench.tuning.worth import Worth
 from strakes.tune.search import Rules, Search, Trial, TrialResult
 from strakes.tune.space import Point, SearchSpace
+
+if TYPE_CHECKING:
+    from optuna.samplers import BaseSampler
 
 
 class OutOfBudgetError(Exception):
@@ -136,10 +139,22 @@ def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
 
 def tpe(grid: Task, sampler: Draws, seed: int) -> Point:
     """Optuna's TPE by itself: one repetition for each of its trials; the best value wins."""
+    from optuna.samplers import TPESampler
+
+    return _by_optuna(grid, sampler, TPESampler(seed=seed, multivariate=True))
+
+
+def gaussian(grid: Task, sampler: Draws, seed: int) -> Point:
+    """Optuna's Gaussian process, likewise. It needs PyTorch."""
+    from optuna.samplers import GPSampler
+
+    return _by_optuna(grid, sampler, GPSampler(seed=seed))
+
+
+def _by_optuna(grid: Task, sampler: Draws, sampler_of_optuna: BaseSampler) -> Point:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    sampler_of_optuna = optuna.samplers.TPESampler(seed=seed, multivariate=True)
     study = optuna.create_study(direction="maximize", sampler=sampler_of_optuna)
     space = grid.space
     study.enqueue_trial({factor.name: factor.levels.index(factor.default) for factor in space.factors})

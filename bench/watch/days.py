@@ -2,8 +2,8 @@
 
 ``python -m bench.watch.days --seed 1 2 3 5`` composes them from the recorded day of tests/watch and judges each. What
 must be told, and how exactly, was written before the first run. The rules were mended on seed 1 and judged on seed 2;
-how a fail-over ends was mended after that and judged on seed 3, and that a long one is told once after that and judged
-on seed 5. Whatever a day's truth does not name is a false alarm; so is a second event for one thing.
+how a fail-over ends was mended after that and judged on seed 3, that a long one is told once after that and judged on
+seed 5, and when one begins after that and judged on seeds 7 and 8. Whatever a day's truth does not name is a false alarm; so is a second event for one thing.
 """
 
 from __future__ import annotations
@@ -98,22 +98,27 @@ def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict
     verdict = Verdict(day)
     by_key = {event.key: [each for each in events if each.key == event.key] for event in events}
     left = dict(by_key)
+    # Targets that were away together are told in one event.
+    several: set[tuple[tuple[str, str, float], str]] = set()
     for act, begun_s, ended_s in composed.happened:
         for truth in truths(day, act):
             mine = [
                 key
-                for key in left
-                if _is_about(truth, f"{day.system}-", act, composed, key) and begun_s - 90 <= key[2] <= ended_s + 60
+                for key in by_key
+                if (key in left or (", " in key[1] and (key, act.who) not in several))
+                and _is_about(truth, f"{day.system}-", act, composed, key)
+                and begun_s - 90 <= key[2] <= ended_s + 60
             ]
             if truth.must:
                 verdict.planted.append(truth.kind)
             if not mine:
                 verdict.lacking += [f"{truth.kind} {act.who} not told"] if truth.must else []
                 continue
-            told = left[mine[0]]
+            told = by_key[mine[0]]
+            several.add((mine[0], act.who))
             # What was not read is told of each machine.
             for key in mine if truth.kind == "gap" else mine[:1]:
-                del left[key]
+                left.pop(key, None)
             limit_s = begun_s + truth.after if truth.after else ended_s + _AFTER_END_S.get(truth.kind, 60)
             if truth.must and told[0].told_s > limit_s:
                 verdict.lacking.append(f"{truth.kind} {act.who} told {told[0].told_s - limit_s:.0f} s late")
@@ -136,7 +141,9 @@ def _is_about(truth: Truth, system: str, act: Act, composed: Composed, key: tupl
         return subject == f"data target {name}" or (
             name in targets.split(" or ") and disk == f"{composed.disks[act.who]})"
         )
-    return kind == truth.kind and (kind in ("saturation", "gap") or subject == (act.who if kind == "heavy" else name))
+    if kind == truth.kind == "fail-over":
+        return name in subject.split(", ")
+    return kind == truth.kind and (kind in ("saturation", "gap") or subject == act.who)
 
 
 def _wrong(
@@ -321,9 +328,16 @@ The rules were mended on seed 1. Before that they found 24 of 27 noisy jobs, 17 
 fail-overs of its 59 days then, with 4 false alarms (three of them named the wrong target of a slow disk) and 3 wrong
 times. On seed 2, which they had not seen, they made no false alarm and told 3 lengths of fail-overs wrong. When a
 fail-over ends was mended after that, and judged on seed 3 (61 days: no false alarm, one wrong length, one slow target
-2 s late). That a long fail-over is one event was mended after that, with three more days: seed 5 is what the present
-rules had not seen. The rules as they were at first give 8 false alarms, 7 wrong times and 17 of 18 slow targets on it.
-Made by `python -m bench.watch.days --seed 1 2 3 5 --page`.
+2 s late). That a long fail-over is one event was mended after that, with three more days, and judged on seed 5 (no false
+alarm, 5 wrong lengths). The rules as they were at first give 8 false alarms, 7 wrong times and 17 of 18 slow targets on it.
+
+All these wrong lengths were too long: a target is gone before its unmounting ends. That is allowed for now, what clients
+and servers tell narrows when it can have begun, and targets of one server that are away together are one event. Judged once
+on seeds 7 and 8, which these rules had not seen: no wrong length, no false alarm, one slow target 16 s late (seed 8). Of
+the 52 absences of these seeds the told lengths are 0.01 s too long in the mean; 10 are more than 1.5 s off and 3 more than
+2 s (of readings that are further apart). The intervals hold all of them. On seeds 1, 2, 3 and 5 the mean was +0.52 s and
+is +0.23 s; the intervals were 20 s wide in the mean and are 7 s wide. Half the time between readings (1.7 s) is what
+cannot be known. Made by `python -m bench.watch.days --seed 1 2 3 5 7 --page`.
 
 """
 

@@ -6,7 +6,9 @@ may copy, or into a CSV cell.
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Sequence
 
 # A spreadsheet takes a cell that begins so for a formula; those of East Asia also take the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -33,6 +35,20 @@ def for_shell(line: str) -> str:
     except ValueError:  # a quote without its end
         words = line.split()
     return for_terminal(shlex.join(words))
+
+
+def shell_line(words: Sequence[str]) -> str:
+    r"""Return the words as a line for bash that means exactly them, whatever bytes they have, and shows all of it.
+
+    >>> print(shell_line(["rm", "a b", "new\nline", "bad\udcff'"]))
+    rm 'a b' $'new\x0aline' $'bad\xff\''
+    """
+    return " ".join(shlex.quote(word) if word.isprintable() else _quoted_bytes(os.fsencode(word)) for word in words)
+
+
+def _quoted_bytes(word: bytes) -> str:
+    shown = (chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in word)
+    return "$'" + "".join(f"\\{each}" if each in ("'", "\\") else each for each in shown) + "'"
 
 
 def escaped(text: str) -> str:

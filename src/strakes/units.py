@@ -32,6 +32,13 @@ _TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.
 # More than any file system holds, and less than what an integer of 64 bits, and 300 years in nanoseconds, take.
 _MOST = 2.0**60
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$")
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+# B is a byte and b is a bit, as data sheets of links write them.
+_RATE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B|b|bit|Bit)(?:/s|ps)\s*$")
+_COUNT = re.compile(
+    r"^\s*(?:10\^([0-9]{1,2})|([0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?|[0-9]{1,3}(?:_[0-9]{3})+)\s*([kKMGT]?))\s*$"
+)
+_MOST_COUNT = 1e18
 
 
 def _parse(text: str, units: dict[str, int] | dict[str, float], kind: str, example: str) -> float:
@@ -67,6 +74,41 @@ def parse_seconds(text: str) -> float:
     (90.0, 120.0, 0.25)
     """
     return _parse(text, _TIME_UNITS, "duration", "90s, 2m or 1h")
+
+
+def parse_rate(text: str) -> float:
+    """Bytes a second of a rate: B is a byte, b or bit is a bit, and "/s" has to be there. Raises BadInputError.
+
+    >>> parse_rate("12GB/s"), parse_rate("100Gb/s"), parse_rate("100 Gbit/s"), parse_rate("1GiB/s"), parse_rate("8kb/s")
+    (12000000000.0, 12500000000.0, 12500000000.0, 1073741824.0, 1000.0)
+    """
+    match = _RATE.match(text)
+    # Bits come in powers of ten only.
+    if match is None or (match[3] and (not match[2] or match[4] != "B")):
+        remedy = "Write, for example, 12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits."
+        raise BadInputError(f"not a valid rate: {_beginning(text)}", remedy=remedy)
+    prefix = 1024.0 ** "kMGT".index(match[2].replace("K", "k")) * 1024 if match[3] else _PREFIXES[match[2]]
+    rate = float(match[1]) * prefix / (1 if match[4] == "B" else 8)
+    if rate > _MOST:
+        raise BadInputError(f"not a valid rate: {_beginning(text)} is too large", remedy="Give what one unit can do.")
+    return rate
+
+
+def parse_count(text: str) -> float:
+    """Return a number of things; k, M, G, T are powers of ten. Raises BadInputError.
+
+    >>> parse_count("2_000"), parse_count("10^9"), parse_count("1e9"), parse_count("1.5M"), parse_count("40k")
+    (2000.0, 1000000000.0, 1000000000.0, 1500000.0, 40000.0)
+    """
+    match = _COUNT.match(text) if len(text) <= 100 else None
+    if match is None:
+        remedy = "Write, for example, 2000, 2_000, 2k, 1e9 or 10^9."
+        raise BadInputError(f"not a valid number: {_beginning(text)}", remedy=remedy)
+    # No float is written with so many digits that it is none.
+    count = 10.0 ** int(match[1]) if match[1] else float(match[2].replace("_", "")) * _PREFIXES[match[3]]
+    if count > _MOST_COUNT:
+        raise BadInputError(f"not a valid number: {_beginning(text)} is too large", remedy="Give a smaller number.")
+    return count
 
 
 def _significant(value: float) -> str:
@@ -135,6 +177,30 @@ def format_seconds(seconds: float) -> str:
         if seconds >= factor:
             return f"{_significant(seconds / factor)} {unit}"
     return f"{seconds / 1e-9:.0f} ns"
+
+
+def format_duration(seconds: float) -> str:
+    """Return for people how long something lasted, seconds or more.
+
+    >>> format_duration(0.25), format_duration(5.234), format_duration(83.94), format_duration(129.2)
+    ('250 ms', '5.2 s', '84 s', '2 min 9 s')
+    >>> format_duration(3600), format_duration(5430), format_duration(100000)
+    ('1 h', '1 h 30 min', '1 d 4 h')
+    """
+    if seconds < 1:
+        return format_seconds(seconds)
+    if seconds < 120:
+        return f"{seconds:.0f} s" if round(seconds, 1) >= 10 else f"{seconds:.1f} s"
+    seconds = round(seconds)
+    hours, minutes = round(seconds / 3600), round(seconds / 60)
+    if seconds < 3600:
+        parts = (seconds // 60, "min", seconds % 60, "s")
+    elif minutes < 1440:
+        parts = (minutes // 60, "h", minutes % 60, "min")
+    else:
+        parts = (hours // 24, "d", hours % 24, "h")
+    whole, unit, more, smaller = parts
+    return f"{whole:,} {unit} {more} {smaller}" if more else f"{whole:,} {unit}"
 
 
 def format_value(value: float, unit: str) -> str:

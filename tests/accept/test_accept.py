@@ -12,16 +12,23 @@ import pytest
 from conftest import ROOT, StrakesRunner
 from strakes.accept.judge import FAIL, PASS, PREDICTED_FAIL, PREDICTED_PASS, UNKNOWN, Answer, judge
 from strakes.accept.needs import Need, needs_from_toml
+from strakes.analysis.build import results_of
 from strakes.errors import BadInputError
+from strakes.findings.cell import Cell
+from strakes.findings.record import to_record
 from strakes.findings.results import Results
 from strakes.plan import Phase, SmallFilesPhase, StreamPhase
+from strakes.predict.asked import Stated, parse_asked
+from strakes.predict.forecasts import forecast_figures
+from strakes.predict.gather import figures_of
 from strakes.statistics.usl import Law
+from strakes.store import Run
 from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.stream import Stream
 from strakes.studies.study import Study
 from strakes.units import GIB, MIB
-from studies.world import measured
+from studies.world import context, stored, visits_of
 
 FACTS: dict[str, Any] = {
     "file_system": "xfs",
@@ -33,6 +40,7 @@ FACTS: dict[str, Any] = {
     "free_bytes": 512 * GIB,
 }
 LAW = Law(1000.0, 0.02, 0.0001)
+Answering = Callable[..., Answer]
 
 
 def scaling(phase: Phase, ranks: int) -> float:
@@ -47,18 +55,44 @@ def saturated(phase: Phase, ranks: int) -> float:
     return 1000.0 if isinstance(phase, SmallFilesPhase) else 100.0 * MIB if isinstance(phase, StreamPhase) else 20_000.0
 
 
-def answer(
-    need: Need,
-    study: Study | None = None,
-    rates: Callable[[Phase, int], float] = scaling,
-    noise: float = 0.01,
-    **facts: Any,
-) -> Answer:
-    results = measured(study, rates, noise=noise, facts={**FACTS, **facts}) if study else Results((), 0.9, FACTS)
-    return judge([need], {**FACTS, **facts}, results)[0]
+@pytest.fixture
+def answer(tmp_path: Path) -> Answering:
+    """Return what answers a need from a run of a study on a made-up file system."""
+
+    def answer(
+        need: Need,
+        study: Study | None = None,
+        rates: Callable[[Phase, int], float] = scaling,
+        noise: float = 0.01,
+        **facts: Any,
+    ) -> Answer:
+        told = {**FACTS, **facts}
+        if study is None:
+            return judge([need], told, Results((), 0.9, told), ())[0]
+        run = stored_run(tmp_path, study, rates, noise, told)
+        return judge([need], told, results_of(run), figures_of([run]))[0]
+
+    return answer
 
 
-def test_capacity_is_answered_from_what_the_file_system_states() -> None:
+def stored_run(
+    tmp_path: Path, study: Study, rates: Callable[[Phase, int], float], noise: float, facts: dict[str, Any]
+) -> Run:
+    cells = [cell for cell in study.cells(context()) if isinstance(cell, Cell)]
+    visits = [to_record(visit) for visit in stored(visits_of(cells, rates, 12, noise))]
+    path = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
+    path.mkdir()
+    options = {"confidence": 0.9, "relative_half_width": 0.1}
+    manifest = {"id": path.name, "kind": "study", "name": study.name, "target": "/d", "options": options}
+    manifest |= {"created": "2026-01-01T00:00:00+00:00", "status": "complete"}
+    (path / "run.json").write_text(json.dumps(manifest))
+    rows = {"cells": map(to_record, cells), "visits": visits, "events": [{"event": "facts", "facts": facts}]}
+    for name, each in rows.items():
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in each))
+    return Run(path)
+
+
+def test_capacity_is_answered_from_what_the_file_system_states(answer: Answering) -> None:
     assert answer(Need("n", "files", 1e6)).verdict == PASS
     assert answer(Need("n", "files", 1e9)).verdict == FAIL
     assert answer(Need("n", "files", 1e6), total_inodes=0).verdict == UNKNOWN
@@ -66,7 +100,7 @@ def test_capacity_is_answered_from_what_the_file_system_states() -> None:
     assert answer(Need("n", "bytes", 1e15)).verdict == FAIL
 
 
-def test_operating_life_counts_what_runs_out_first() -> None:
+def test_operating_life_counts_what_runs_out_first(answer: Answering) -> None:
     day = 86400.0
     by_files = answer(Need("n", "operating-life", 10 * day, files_per_day=1e6))
     assert by_files.verdict == FAIL and "8.0 days (files run out first)" in by_files.found.replace(
@@ -80,34 +114,56 @@ def test_operating_life_counts_what_runs_out_first() -> None:
     assert answer(Need("n", "operating-life", day, files_per_day=1.0), total_inodes=0).verdict == UNKNOWN
 
 
-def test_a_rate_passes_by_the_lower_end_of_its_interval() -> None:
+def test_a_rate_passes_by_the_lower_end_of_its_interval(answer: Answering) -> None:
     need = Need("n", "files-per-hour", 2_000_000)
     passed = answer(need, ClientScaling())
     assert passed.verdict == PASS and passed.evidence
 
 
-def test_a_rate_that_is_saturated_below_the_need_fails_on_a_local_file_system_only() -> None:
+def test_a_rate_that_is_saturated_below_the_need_fails_on_a_local_file_system_only(answer: Answering) -> None:
     need = Need("n", "files-per-hour", 20_000_000)
     assert answer(need, ClientScaling(), saturated).verdict == FAIL
     remote = answer(need, ClientScaling(), saturated, remote=True)
     assert remote.verdict == UNKNOWN and "several" in remote.limits
 
 
-def test_an_interval_that_holds_the_need_decides_nothing() -> None:
+def test_an_interval_that_holds_the_need_decides_nothing(answer: Answering) -> None:
     need = Need("n", "bandwidth", 100.0 * MIB, operation="write")
     assert answer(need, Stream(), saturated, noise=0.2).verdict == UNKNOWN
 
 
-def test_clients_beyond_those_measured_are_forecast_and_never_pass() -> None:
+def test_numbers_of_clients_that_were_not_measured_are_forecast_and_never_pass(answer: Answering) -> None:
     near = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling())
-    assert near.verdict == PREDICTED_PASS and "forecast for 100 clients" in near.found
+    assert near.verdict == PREDICTED_PASS and near.forecast and "with 100 clients" in near.found
     many = answer(Need("n", "clients", 100, files_per_hour_each=20_000_000), ClientScaling(), saturated)
     assert many.verdict == PREDICTED_FAIL
     assert answer(Need("n", "clients", 8, files_per_hour_each=20_000), ClientScaling()).verdict == PASS
     assert answer(Need("n", "clients", 8, files_per_hour_each=20_000_000), ClientScaling()).verdict == FAIL
 
 
-def test_operations_and_bandwidth_are_answered_for_the_operation_named() -> None:
+def test_few_clients_are_not_proven_by_more(answer: Answering) -> None:
+    # 4 clients write 3,700 files a second, 3 of them 2,870.
+    need = Need("n", "clients", 3, files_per_hour_each=3600 * 3300 / 3)
+    assert answer(need, ClientScaling()).verdict not in (PASS, FAIL)
+    between = answer(Need("n", "clients", 5, files_per_hour_each=20_000), ClientScaling())
+    assert between.verdict == PREDICTED_PASS and "exactly that many" in between.limits
+
+
+def test_the_forecast_is_that_of_predict(answer: Answering, tmp_path: Path) -> None:
+    answered = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling(), saturated)
+    (run,) = tmp_path.iterdir()
+    (figure,) = forecast_figures(figures_of([Run(run)]), parse_asked("clients=100"), Stated(), curves=False)
+    assert figure.forecast is not None
+    said = answered.found.replace(" files a second", "")
+    assert f"{figure.forecast.median:,.0f} [{figure.forecast.low:,.0f} - {figure.forecast.high:,.0f}" in said
+
+
+def test_ranks_of_one_node_of_a_network_file_system_are_not_clients(answer: Answering) -> None:
+    need = Need("n", "clients", 8, files_per_hour_each=20_000_000)
+    assert answer(need, ClientScaling(), remote=True).verdict in (UNKNOWN, PREDICTED_FAIL)
+
+
+def test_operations_and_bandwidth_are_answered_for_the_operation_named(answer: Answering) -> None:
     assert answer(Need("n", "operations-per-s", 500, operation="file-create"), MetadataOps()).verdict == PASS
     assert answer(Need("n", "bandwidth", 500.0 * MIB, operation="read"), Stream()).verdict == PASS
 
@@ -136,6 +192,10 @@ def test_the_list_of_s3_is_read_as_it_was_stated() -> None:
         ("[[need]]\nkind = 'files'\nat_least = 1\ncolour = 2", "colour"),
         ("[[need]]\nkind = 'bandwidth'\nat_least = '1GiB/s'\noperation = 'seek'", "seek"),
         ("[[need]]\nkind = 'clients'\nat_least = 5", "files_per_hour_each"),
+        ("[[need]]\nkind = 'clients'\nat_least = 0\nfiles_per_hour_each = 1", "at_least must be more than zero"),
+        ("[[need]]\nkind = 'clients'\nat_least = 64.5\nfiles_per_hour_each = 1", "a whole number of clients"),
+        ("[[need]]\nkind = 'bandwidth'\nat_least = 5\noperation = 'read'", "needs a unit"),
+        ("[[need]]\nkind = 'bandwidth'\nat_least = '5GiB'\noperation = 'read'", "not a valid rate"),
         (
             "[[need]]\nkind = 'operating-life'\nat_least = '2y'\nfiles_per_day = 0",
             "files_per_day must be more than zero",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,11 +15,12 @@ from bench.prediction.ideal import find_bound, probable_parts
 from bench.prediction.io500 import find_pairs, judge, read_submissions, summarise
 from bench.prediction.made_up import PARTS, Size, make_tasks, read_sheet
 from bench.prediction.parts import Parts
-from bench.prediction.real import read_results, render
+from bench.prediction.real import forecast_again, keep_levels, read_results, render
 from bench.prediction.simple import RULES
 from bench.prediction.small import as_shared, make_small_tasks
 
 from strakes.predict.gather import figures_of
+from strakes.predict.scale import Scale
 from strakes.store.run import Run
 
 RUNS = Path(__file__).parent.parent / "store" / "runs"
@@ -75,9 +78,24 @@ def test_what_has_no_forecast_or_was_not_measured_counts_as_missed() -> None:
     page = render([{"model": 2, "limit": 15, "scores": {"4": [{**score, "factor": 1.11, "covered": False}], "8": []}}])
     assert "| 15 | 4 | 6 | 1 | 0 | 1.11 |" in page and "| 15 | 8 | 6 | 0 | 0 | - |" in page
     assert "Of 12 figures 8% are within 20 %, 0% inside" in page
-    afterwards = {"model": 4, "afterwards": {"figures": 36, "within": 32, "inside": 30}}
-    assert "has 32 of the same 36 figures within 20 % and 30 inside its\nintervals. It was not" in render([afterwards])
+    afterwards = {"model": 4, "afterwards": {"of": "2", "figures": 36, "within": 32, "inside": 30}}
+    page = render([afterwards])
+    assert "has 32 of the 36 figures of model 2 within 20 %, and 30\ninside its intervals. It was not" in page
+    assert "Not tried on this file system: model 1, model 2, model 3, model 5" in page
     assert not render([])
+
+
+def test_a_later_model_is_tried_on_the_small_levels_that_were_kept() -> None:
+    level = {"log_error": 0.01, "busy": {}, "from_cache": False, "requests": None, "runs": 7, "left_out": False}
+    levels = [
+        {**level, "scale": asdict(Scale(clients, clients, mdts, undivided=True)), "log_value": math.log(rate)}
+        for clients, mdts, rate in ((1, 1, 100.0), (2, 1, 198.0), (2, 2, 200.0))
+    ]
+    document = {"figures": [{"figure": "file create", "unit": "op/s", "study": "x", "measured": levels, "scale": {}}]}
+    score = {"figure": "file create", "measured": 390.0}
+    result = {"model": 0, "limit": 15, "scores": {"4": [score], "8": [{**score, "measured": 4.0}]}}
+    again = forecast_again([{**result, "small": keep_levels(document)}, result])
+    assert again["afterwards"] == {"of": "0", "figures": 2, "within": 1, "inside": 1}
 
 
 def test_what_many_clients_wait_is_missed_where_it_was_not_measured() -> None:
@@ -145,4 +163,8 @@ def test_a_run_that_is_timed_has_figures_of_its_own_for_every_repetition(tmp_pat
     figures = figures_of([Run(tmp_path / "runs" / run)])
     assert len(Run(tmp_path / "runs" / run).cells) == 6
     assert len({figure.settings["copy"] for figure in figures}) == 3
-    assert speed.render([{"run": "x", "figures": len(figures), "seconds": 1.04}]).endswith("| x | 9 | 1.0 |\n")
+    values = [level.log_value for figure in figures for level in figure.levels]
+    assert len(set(values)) == len(values)
+    result = {"run": "x", "figures": len(figures), "clock_s": 1.04, "processor_s": 2.0, "load": 0.1}
+    assert speed.render([result]).endswith("| x | 9 | 1.0 | 2.0 |\n")
+    assert "Other work ran" in speed.render([{**result, "load": 3.0}])

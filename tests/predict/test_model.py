@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -94,10 +95,13 @@ def test_a_network_of_one_customer_waits_for_nobody_and_of_many_reaches_what_the
 
 def test_a_lock_that_grows_dearer_counts_only_where_the_rate_falls() -> None:
     def dearer(rates: dict[int, float]) -> float:
-        return sum(weight for name, weight in Model(levels(rates)).families.items() if "dearer" in name)
+        # What a family counts is known to some tenths from one set of draws.
+        families = [Model(levels(rates), seed=seed).families for seed in range(1, 7)]
+        return fmean(sum(weight for name, weight in each.items() if "dearer" in name) for each in families)
 
     flat = dearer({1: 100.0, 2: 200.0, 4: 300.0, 8: 300.0, 16: 300.0, 32: 300.0})
-    assert flat < 0.5 < dearer({1: 100.0, 2: 200.0, 4: 300.0, 8: 260.0, 16: 190.0, 32: 120.0})
+    assert flat < 0.55
+    assert dearer({1: 100.0, 2: 200.0, 4: 300.0, 8: 260.0, 16: 190.0, 32: 120.0}) > 0.9
 
 
 def test_made_up_systems_carry_no_more_than_their_scarcest_part() -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strakes.cli.predict import command
 from strakes.errors import BadInputError
+from strakes.foreign_text import shell_line
 from strakes.predict.namespace import Tally, commands, place, targets_needed, walk
 
 
@@ -57,11 +61,12 @@ def test_a_walk_follows_no_link_and_counts_what_changed(tmp_path: Path) -> None:
     old = tmp_path / "b" / "deep" / "deeper" / "0"
     os.utime(old, (0, 0))
     (tmp_path / "link").symlink_to("/")
-    tally, whole = walk(tmp_path, since_s=86400.0, limit_s=60)
-    assert whole and tally.entries == 3 + 2 * (1 + 1 + 5)
-    assert {part.path.name: part.entries for part in tally.parts} == {"a": 7, "b": 7}
-    late, whole = walk(tmp_path, since_s=86400.0, limit_s=-1)
-    assert not whole and late.entries == 0
+    seen = walk(tmp_path, since_s=86400.0, limit_s=60)
+    assert seen.whole and seen.tally.entries == 3 + 2 * (1 + 1 + 5)
+    assert {part.path.name: part.entries for part in seen.tally.parts} == {"a": 7, "b": 7}
+    assert (seen.read, seen.told, seen.unread, seen.mounts) == (7, 0, (), ())
+    late = walk(tmp_path, since_s=86400.0, limit_s=-1)
+    assert not late.whole and late.tally.entries == 0
     with pytest.raises(BadInputError, match="not a directory"):
         walk(old, since_s=1, limit_s=1)
     with pytest.raises(BadInputError, match="cannot be read"):
@@ -73,3 +78,86 @@ def test_commands_place_every_directory_where_the_file_system_can() -> None:
     assert ("setfattr", "-n", "ceph.dir.pin", "-v", "0", "/d/0") in commands(plan, "ceph")
     assert ("lfs", "migrate", "-m", "1", "/d/1") in commands(plan, "lustre")
     assert len(commands(plan, "lustre")) == 3 and commands(plan, "xfs") == []
+
+
+def said(directory: Path, *options: str) -> str:
+    done = CliRunner().invoke(command, ["namespace", str(directory), *options], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_what_could_not_be_read_and_other_mounts_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("closed", "open"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    scandir = os.scandir
+
+    def refuse(path: Path) -> object:
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr("strakes.predict.namespace.os.scandir", refuse)
+    text = said(tmp_path, "--mdts", "2")
+    assert f"Could not be read, and so count as empty: {tmp_path}/closed" in text
+    assert "How it is known: 3 directories read just now" in text
+
+
+@pytest.mark.skipif(not os.path.ismount("/dev/pts"), reason="needs a mount below a small tree")
+def test_a_mount_below_is_left_out_and_told() -> None:
+    assert Path("/dev/pts") in walk(Path("/dev"), since_s=1.0, limit_s=20).mounts
+    assert "Left out, because other file systems are mounted there: " in said(Path("/dev"), "--mdts", "2")
+
+
+def test_counters_of_cephfs_are_named_where_they_were_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a/b", "a/c"):
+        (tmp_path / name).mkdir(parents=True)
+    told = {"ceph.dir.rentries": b"1000", "ceph.dir.rctime": b"1.09"}
+    monkeypatch.setattr("strakes.predict.namespace.os.getxattr", lambda _path, name: told[name])
+    seen = walk(tmp_path, since_s=1.0, limit_s=20)
+    assert (seen.told, seen.tally.entries) == (2, 1 + 2 + 2000)
+    text = said(tmp_path, "--mdts", "2")
+    assert "counters of CephFS (ceph.dir.rentries, ceph.dir.rctime) for 2 directories and all below" in text
+    assert "2 directories read just now" in text
+
+
+def test_an_empty_tree_has_nothing_to_share(tmp_path: Path) -> None:
+    assert "there is nothing to share" in said(tmp_path, "--mdts", "3")
+
+
+def test_one_huge_directory_is_named_with_what_helps(tmp_path: Path) -> None:
+    (tmp_path / "huge").mkdir()
+    for number in range(20):
+        (tmp_path / "huge" / str(number)).touch()
+    text = said(tmp_path, "--mdts", "3")
+    assert f"{tmp_path}/huge by itself has 95 % of the load" in text and "ceph.dir.pin.distributed" in text
+    with pytest.raises(BadInputError, match="one directory has more load") as caught:
+        said(tmp_path, "--need", "40000", "--each", "15000")
+    assert caught.value.where == f"{tmp_path}/huge"
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (("--need", "4", "--each", "1", "--mdts", "3"), "contradict"),
+        (("--need", "4"), "belong together"),
+        (("--each", "4"), "belong together"),
+        ((), "neither --mdts nor --need"),
+    ],
+)
+def test_questions_that_contradict_themselves_are_refused(tmp_path: Path, options: tuple[str, ...], what: str) -> None:
+    with pytest.raises(BadInputError, match=what):
+        said(tmp_path, *options)
+
+
+@pytest.mark.parametrize(
+    "name", [b"new\nline", b"bad\xff", b"\x1b[31mred", b"$(touch owned)", b"sp ace'quote", b"-rf", b"\\"]
+)
+def test_commands_name_exactly_the_directory_whatever_bytes_it_has(tmp_path: Path, name: bytes) -> None:
+    path = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name)))
+    path.mkdir()
+    (path / "inside").touch()
+    plan = place(Tally(tmp_path, 1, 1, [Tally(path, 1, 1)]), 2)
+    (line,) = (shell_line(("ls", *each[-1:])) for each in commands(plan, "ceph"))
+    assert line.isprintable() and line.isascii()
+    assert subprocess.run(["bash", "-c", line], check=True, stdout=subprocess.PIPE).stdout == b"inside\n"

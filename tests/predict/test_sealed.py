@@ -18,13 +18,16 @@ from strakes.cli.predict import command
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.record import to_record
+from strakes.interop.importing import import_file
 from strakes.plan import MetadataPhase, Plan
 from strakes.predict.asked import Stated, parse_asked, read_stated
-from strakes.predict.forecast_text import render
+from strakes.predict.figure_levels import FigureLevels
+from strakes.predict.forecast_document import forecast_document
+from strakes.predict.forecast_text import render, say_score
 from strakes.predict.forecasts import forecast_figures
-from strakes.predict.gather import FigureLevels, figures_of, level_in, scale_of
+from strakes.predict.gather import figures_of, level_in, scale_of
 from strakes.predict.scale import MeasuredLevel, Scale
-from strakes.predict.sealed import open_sealed, record_so_far, score
+from strakes.predict.sealed import Record, digest, open_sealed, record_so_far, score, seal
 from strakes.store import Run, Store
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.recovery import RecoveryStudy
@@ -61,9 +64,17 @@ def test_figures_of_a_run_have_a_level_for_each_number_of_ranks(small_files: Run
         assert all(level.log_error > 0 for level in figure.levels)
 
 
+def test_figures_shared_among_processes_have_the_same_forecasts(small_files: Run) -> None:
+    figures = figures_of([small_files])
+    alone, shared = (
+        forecast_figures(figures, parse_asked("clients=100"), Stated(), processes=number) for number in (1, 2)
+    )
+    assert alone == shared and any(each.forecast is not None and each.curve for each in alone)
+
+
 def test_more_clients_of_a_local_file_system_are_ranks_of_its_node(small_files: Run) -> None:
     assert all(figure.local for figure in figures_of([small_files]))
-    assert "with 1 client, " in call(small_files.id, "--at", "clients=100")
+    assert "with 1 client, 100 ranks" in call(small_files.id, "--at", "clients=100")
 
 
 def test_every_session_of_libcephfs_is_a_client() -> None:
@@ -72,8 +83,8 @@ def test_every_session_of_libcephfs_is_a_client() -> None:
         return Cell("namespace-scaling", "key", {"metadata_targets": 2}, Plan(4, (phase,), 1), ())
 
     sessions, mount = (scale_of(each, each.settings) for each in (cell("cephfs"), cell("posix")))
-    assert sessions == Scale(clients=4, ranks=4, mdts=2)
-    assert mount == Scale(clients=1, ranks=4, mdts=2)
+    assert sessions == Scale(clients=4, ranks=4, mdts=2, osts=0)
+    assert mount == Scale(clients=1, ranks=4, mdts=2, osts=0)
 
 
 @pytest.mark.parametrize(("backend", "told"), [("posix", True), ("cephfs", False)])
@@ -109,7 +120,7 @@ def test_levels_whose_requests_did_not_reach_servers_alike_are_no_points_of_the_
 
 def test_what_is_left_out_is_told_with_the_reason() -> None:
     figure = levels_of((1, 0.84, False), (2, 1.17, False), (4, 1.2, False))
-    said = render(forecast_figures([figure], parse_asked("clients=8"), Stated()), None)
+    said = render(forecast_figures([figure], parse_asked("clients=8"), Stated()), Record())
     assert "left out: 403 op/s with 1 client, 1 rank" in said
     assert "there servers got 0.84 requests for each operation, here 1.2." in said
 
@@ -124,6 +135,25 @@ def test_figures_of_another_measure_than_the_rate_are_forecast_too(small_files: 
     assert all([level.scale.clients for level in figure.levels] == [1, 10, 50, 200] for figure in figures)
 
 
+def test_a_size_that_was_measured_once_scores_a_forecast(small_files: Run) -> None:
+    cells = [cell for cell in RecoveryStudy().cells(context(file_system="fuse.ceph-fuse")) if isinstance(cell, Cell)]
+
+    def figures(wanted: range, blocks: int) -> tuple[FigureLevels, ...]:
+        some = [cells[place] for place in wanted]
+        visits = stored(visits_of(some, lambda phase, ranks: 10.0, blocks, 0.01))
+        for name, values in (("cells", some), ("visits", visits)):
+            lines = (json.dumps(to_record(each)) + "\n" for each in values)
+            (small_files.path / f"{name}.jsonl").write_text("".join(lines))
+        return figures_of([Run(small_files.path)])
+
+    asked = parse_asked("clients=200")
+    forecasts = forecast_figures(figures(range(3), 4), asked, Stated())
+    document = forecast_document([], asked, Stated(), forecasts)
+    scores = score(document, figures(range(3, 4), 1))
+    assert len(scores) == 3 and {each.runs for each in scores} == {1}
+    assert "(1 run)" in say_score(scores[0])
+
+
 def test_the_busy_share_of_a_level_is_that_of_its_busiest_server() -> None:
     (cell, *_) = (cell for cell in NamespaceScaling().cells(context()) if isinstance(cell, Cell))
     visits = visits_of([cell], lambda phase, ranks: 1000.0, 6, 0.01)
@@ -134,16 +164,139 @@ def test_the_busy_share_of_a_level_is_that_of_its_busiest_server() -> None:
     assert level is not None and level.busy["mdts"] == pytest.approx(0.9)
 
 
-def test_a_sealed_forecast_is_scored_by_a_run_of_that_size(small_files: Run, tmp_path: Path) -> None:
+def later_run(run: Run, *, created: str = "2999-01-01T00:00:00+00:00", **facts: object) -> Run:
+    """Return a copy that began later, perhaps of another file system."""
+    path = run.path.with_name(f"{run.id}-later{len(list(run.path.parent.iterdir()))}")
+    path.mkdir()
+    for file in run.path.iterdir():
+        (path / file.name).write_bytes(file.read_bytes())
+    (path / "run.json").write_text(json.dumps({**run.manifest, "id": path.name, "created": created}))
+    lines = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["event"] == "facts":
+            line["facts"].update(facts)
+    (path / "events.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return Run(path)
+
+
+@pytest.fixture
+def sealed(small_files: Run, tmp_path: Path) -> Path:
+    """Return a sealed forecast of the largest size that the run itself measured."""
     ranks = max(level.scale.ranks for figure in figures_of([small_files]) for level in figure.levels)
     said = call(small_files.id, "--at", f"ranks={ranks}", "--seal")
-    (sealed,) = (tmp_path / "forecasts").iterdir()
-    assert sealed.stem in said and "No sealed forecast has been scored yet" in said
-    scored = call("score", sealed.stem, small_files.id)
-    assert "inside the interval" in scored
+    (path,) = (tmp_path / "forecasts").iterdir()
+    assert path.stem in said and digest(json.loads(path.read_text())) in said
+    return path
+
+
+def refused(*arguments: str) -> str:
+    with pytest.raises(BadInputError) as caught:
+        call(*arguments)
+    return str(caught.value)
+
+
+def test_a_sealed_forecast_is_scored_by_a_later_run_of_that_size(
+    small_files: Run, sealed: Path, tmp_path: Path
+) -> None:
+    assert "No sealed forecast has been scored yet" in call(small_files.id, "--at", "ranks=64")
+    scored = call("score", sealed.stem, later_run(small_files).id)
+    assert "inside the interval for a measurement" in scored and "runs)" in scored
     record = record_so_far(tmp_path)
-    assert record is not None and record[0] >= 1 and record[1] < 1.2
+    assert record.scores and max(each.factor for each in record.scores) < 1.2 and not record.left_out
     assert "Sealed forecasts so far" in call(small_files.id, "--at", "ranks=64")
+
+
+def test_a_forecast_is_not_scored_by_its_own_input_by_an_earlier_run_or_by_one_of_another_file_system(
+    small_files: Run, sealed: Path, tmp_path: Path
+) -> None:
+    assert "one of those that the forecast was made from" in refused("score", sealed.stem, small_files.id)
+    before = later_run(small_files, created="2020-01-01T00:00:00+00:00")
+    assert "began before the forecast was sealed" in refused("score", sealed.stem, before.id)
+    for other in ({"file_system": "lustre"}, {"device": "srv:/other"}):
+        assert "another file system" in refused("score", sealed.stem, later_run(small_files, **other).id)
+    assert not record_so_far(tmp_path).scores
+
+
+def test_a_seal_that_does_not_tell_its_file_system_is_of_that_of_its_inputs(
+    small_files: Run, sealed: Path, tmp_path: Path
+) -> None:
+    document = json.loads(sealed.read_text())
+    for run in document["runs"]:
+        del run["file_system"]
+    again = seal(document, tmp_path)
+    assert "another file system" in refused("score", again, later_run(small_files, file_system="lustre").id)
+    assert "inside the interval" in call("score", again, later_run(small_files).id)
+
+
+def test_an_input_that_was_changed_after_the_seal_is_told(small_files: Run, sealed: Path) -> None:
+    later = later_run(small_files)
+    assert "was changed" not in call("score", sealed.stem, later.id)
+    with (small_files.path / "visits.jsonl").open("a") as file:
+        file.write(json.dumps(to_record(small_files.visits[0])) + "\n")
+    assert f"The input run {small_files.id} was changed after" in call("score", sealed.stem, later.id)
+
+
+def test_of_one_question_only_the_first_seal_counts(small_files: Run, sealed: Path, tmp_path: Path) -> None:
+    document = json.loads(sealed.read_text())
+    again = seal({**document, "created": "2100-01-01T00:00:00+00:00"}, tmp_path)
+    later = later_run(small_files)
+    call("score", again, later.id)
+    assert not record_so_far(tmp_path).scores
+    call("score", sealed.stem, later.id)
+    count = len(record_so_far(tmp_path).scores)
+    assert count == sum(each["forecast"] is not None for each in document["figures"])
+
+
+def test_a_score_without_its_forecast_or_damaged_is_left_out_and_named(
+    small_files: Run, sealed: Path, tmp_path: Path
+) -> None:
+    call("score", sealed.stem, later_run(small_files).id)
+    (kept,) = (tmp_path / "forecasts").glob("*.score.json")
+    kept.with_name("zz.x.score.json").write_text('{"scores": [{"figure": "x", "factor": 1.0, "covered": true}]}')
+    kept.with_name("yy.x.score.json").write_text("{")
+    record = record_so_far(tmp_path)
+    assert record.scores and record.left_out == ("yy.x.score.json", "zz.x.score.json")
+    said = call(small_files.id, "--at", "ranks=64")
+    assert "Left out are 2 scores without the forecast, or damaged: yy.x.score.json, zz.x.score.json." in said
+    sealed.unlink()
+    assert not record_so_far(tmp_path).scores and len(record_so_far(tmp_path).left_out) == 3
+
+
+def test_a_forecast_that_is_another_than_its_name_promises_is_not_scored(small_files: Run, sealed: Path) -> None:
+    document = json.loads(sealed.read_text())
+    document["created"] = "2026-01-01T00:00:00+00:00"
+    document["seal"] = digest(document)
+    sealed.write_text(json.dumps(document))
+    assert "not the one that its name promises" in refused("score", sealed.stem, small_files.id)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"created": "2026-01-01", "created": "2027-01-01"}', "a key stands twice"),
+        ('{"created": NaN}', "NaN is not a number"),
+        ('{"created": 1e999}', "too large a number"),
+        ("{}", "not a sealed forecast"),
+        ("[]", "damaged"),
+        ("{", "damaged"),
+        ("[" * 100_000, "damaged"),
+    ],
+)
+def test_a_file_that_is_no_forecast_is_refused(small_files: Run, sealed: Path, text: str, what: str) -> None:
+    sealed.write_text(text)
+    said = refused("score", sealed.stem, small_files.id)
+    assert what in said and "remove that run" not in said
+
+
+def test_no_name_is_no_forecast(small_files: Run, sealed: Path) -> None:
+    assert "no sealed forecast" in refused("score", "", small_files.id)
+    assert "no sealed forecast" in refused("score", "..", small_files.id)
+
+
+def test_what_is_unknown_throughout_is_told_and_not_sealed(small_files: Run, tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, [small_files.id, "--at", "ranks=64,mdts=4", "--seal"])
+    assert "UNKNOWN" in done.output and isinstance(done.exception, BadInputError)
+    assert "nothing to seal" in str(done.exception) and not (tmp_path / "forecasts").exists()
 
 
 def test_a_run_is_compared_with_the_interval_for_a_measurement_where_a_forecast_has_one() -> None:
@@ -172,7 +325,7 @@ def test_a_run_of_another_size_scores_nothing(small_files: Run, tmp_path: Path) 
     call(small_files.id, "--at", "ranks=64", "--seal")
     (sealed,) = (tmp_path / "forecasts").iterdir()
     with pytest.raises(BadInputError, match="did not measure any figure"):
-        call("score", sealed.stem, small_files.id)
+        call("score", sealed.stem, later_run(small_files).id)
 
 
 def test_what_was_not_changed_is_unknown_and_the_page_and_the_document_say_so(small_files: Run, tmp_path: Path) -> None:
@@ -188,16 +341,53 @@ def test_what_was_not_changed_is_unknown_and_the_page_and_the_document_say_so(sm
     ("text", "what"),
     [
         ("clients", "does not know"),
-        ("clients=0", "not a number"),
+        ("clients=0", "not a whole number"),
         ("clients=1,clients=2", "twice"),
         ("clients=8,ranks=4", "fewer ranks than clients"),
         ("colour=3", "does not know"),
-        ("clients=-4", "not a number"),
+        ("clients=-4", "not a whole number"),
+        ("files=8_0", "not a whole number"),
+        ("files=1.5", "not a whole number"),
+        ("files=10^13", "not a whole number"),
+        ("link=0GB/s", "not above zero"),
+        ("link=12", "not a valid rate"),
+        ("link=12GB", "not a valid rate"),
+        ("link=1GB/s,link=2GB/s", "twice"),
+        ("clients=2,nodes=2", "twice"),
     ],
 )
 def test_a_size_that_makes_no_sense_is_refused(text: str, what: str) -> None:
     with pytest.raises(BadInputError, match=what):
         parse_asked(text)
+
+
+def test_numbers_are_understood_as_people_write_them() -> None:
+    for text in ("10^9", "1e9", "1000M", "1_000_000_000", "1000000000"):
+        assert parse_asked(f"files={text}").counts == {"files": 10**9}
+    assert parse_asked("clients=2k,mdts=3").counts == {"clients": 2000, "mdts": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("100Gb/s", 12.5e9), ("100Gbit/s", 12.5e9), ("12GB/s", 12e9), ("1GiB/s", 1024**3)]
+)
+def test_bits_of_links_are_bits_and_bytes_are_bytes(text: str, expected: float) -> None:
+    assert parse_asked(f"link={text}").link_bytes_per_s == expected
+
+
+def test_a_faster_link_needs_the_speed_of_todays(small_files: Run) -> None:
+    with pytest.raises(BadInputError, match="speed of today's links is not known") as caught:
+        call(small_files.id, "--at", "link=100Gb/s")
+    assert caught.value.where == "--at link=12.5GB/s"
+
+
+def test_sizes_given_by_two_options_count_both(small_files: Run, tmp_path: Path) -> None:
+    document = tmp_path / "forecast.json"
+    call(small_files.id, "--at", "ranks=64", "--at", "mdts=3", "--json", str(document))
+    assert json.loads(document.read_text())["asked"] == {"ranks": 64, "mdts": 3}
+
+
+def test_without_arguments_the_command_explains_itself() -> None:
+    assert call().startswith("Usage: ") and "score" in call()
 
 
 @given(st.text(max_size=40))
@@ -211,9 +401,77 @@ def test_stated_limits_are_read_and_others_refused(tmp_path: Path) -> None:
     file.write_text('[limits.mdt]\noperations_per_s = 40000\n[limits.link]\nbytes_per_s = "12GB/s"\n')
     stated = read_stated(file)
     assert stated.of("op/s") == {"mdts": 40000.0} and stated.of("B/s") == {"links": 12e9}
-    file.write_text("[limits.mdt]\nspeed = 3\n")
-    with pytest.raises(BadInputError, match="speed is not known"):
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[limits.mdt]\nspeed = 3\n", "speed is not known"),
+        ("[limits.mdt]\noperations_per_s = -1\n", "not above zero"),
+        ("[limits.mdt]\noperations_per_s = 0\n", "not above zero"),
+        ("[limits.mdt]\noperations_per_s = 1e300\n", "too large"),
+        ("[limits.mdt]\noperations_per_s = nan\n", "not a number"),
+        ("[limits.mdt]\noperations_per_s = true\n", "not a number"),
+        ("[limits.mdt]\noperations_per_s = '40GB/s'\n", "not a valid number"),
+        ("[limits.link]\nbytes_per_s = 12\n", "needs a unit"),
+        ("[limits.link]\nbytes_per_s = '12GB'\n", "not a valid rate"),
+        ("[limits.mdt]\n", "states no limit"),
+        ("", "states no limit"),
+        ("limits = 3\n", "states no limit"),
+        ("[limits.mdt]\noperations_per_s = 3\n[other]\n", "'other' is not known here"),
+        ("[limits.mdt\n", "not valid TOML"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(tmp_path: Path, text: str, what: str) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(text)
+    with pytest.raises(BadInputError) as caught:
         read_stated(file)
-    file.write_text("[limits.mdt]\noperations_per_s = -1\n")
-    with pytest.raises(BadInputError, match="not a rate above zero"):
-        read_stated(file)
+    assert what in str(caught.value)
+
+
+def test_stated_numbers_and_rates_are_read_as_data_sheets_write_them(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text('[limits.mdt]\noperations_per_s = "40k"\n[limits.link]\nbytes_per_s = "100Gb/s"\n')
+    stated = read_stated(file)
+    assert stated.of("op/s") == {"mdts": 40000.0} and stated.of("B/s") == {"links": 12.5e9}
+    file.write_text('[limits.mdt]\noperations_per_s = "4000 op/s"\n')
+    assert read_stated(file).of("op/s") == {"mdts": 4000.0}
+
+
+def test_a_limit_that_changes_nothing_is_named(small_files: Run, tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text("[limits.link]\nbytes_per_s = '1GB/s'\n")
+    assert "[limits.link] bytes_per_s changes nothing" in call(
+        small_files.id, "--at", "ranks=64", "--system", str(file)
+    )
+
+
+MDTEST = """-- started at 11/20/2026 10:00:00 --
+
+mdtest-4.1.0 was launched with {ranks} total task(s) on {ranks} node(s)
+Command line used: mdtest '-n' '1000' '-i' '3' '-u' '-d' '/mnt/lustre/md'
+Path                : /mnt/lustre/md
+FS                  : 1.0 TiB   Used FS: 1.0%   Inodes: 100.0 Mi   Used Inodes: 0.1%
+{ranks} tasks, {items} files/directories
+
+SUMMARY rate (in ops/sec): (of 3 iterations)
+   Operation                     Max            Min           Mean        Std Dev
+   ---------                     ---            ---           ----        -------
+   File creation                 {rate:.3f}     {rate:.3f}    {rate:.3f}  0.0
+-- finished at 11/20/2026 10:01:00 --
+"""
+
+
+def test_results_of_other_tools_are_forecast_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    runs = []
+    for ranks in (1, 2, 4):
+        file = tmp_path / f"mdtest-{ranks}.out"
+        file.write_text(MDTEST.format(ranks=ranks, items=1000 * ranks, rate=700.0 * ranks**0.9))
+        runs.append(import_file(file, Store()))
+    (created,) = figures_of(runs)
+    assert created.name == "file creation, items each 1,000, mdtest (imported)"
+    assert [level.scale for level in created.levels] == [Scale(n, n, osts=0) for n in (1, 2, 4)]
+    (each,) = forecast_figures([created], parse_asked("clients=16"), Stated(), curves=False)
+    assert each.forecast is not None and each.forecast.low < 700 * 16**0.9

@@ -18,7 +18,7 @@ from bench.tuning.worth import Worth
 KEPT = [grid for grid in GRIDS if (PLACE / f"{grid.name}.json.gz").exists()]
 
 
-# That of GlusterFS is smaller, so that its eleven blocks fit into an hour; it judges nothing before it is whole.
+# That of GlusterFS is smaller, so that its eleven blocks fit into an hour.
 @pytest.mark.parametrize("grid", [grid for grid in GRIDS if grid.name != "gluster"], ids=lambda grid: grid.name)
 def test_a_grid_has_300_settings_at_least(grid: Grid) -> None:
     assert len(grid.space.points) >= 300

@@ -12,6 +12,7 @@ FEW = (
     "three times the same noisy job",
     "two servers, four targets",
     "a standstill while a metadata target is away",
+    "a server reboots",
     "all targets slow",
     "a break of two minutes",
 )

@@ -35,6 +35,11 @@ def test_an_upgrade_that_costs_is_told_with_its_interval(factor: float, verdict:
     assert gate.low * 0.97 <= factor <= gate.high * 1.03
 
 
+def test_a_difference_that_is_smaller_than_a_bucket_is_told_with_a_width() -> None:
+    (gate,) = compare(rows(10, 1.0, 3), rows(10, 1.02, 4))
+    assert 1.005 < gate.ratio < 1.035 and gate.high - gate.low > 0.002
+
+
 def test_a_day_too_short_decides_nothing() -> None:
     (gate,) = compare(rows(10, 1.0, 1), rows(10, 2.0, 2)[:60])
     assert gate.verdict == "INCONCLUSIVE" and "24 hours" in gate.needs
@@ -88,5 +93,5 @@ def test_a_service_level_is_a_need_that_accept_answers(tmp_path: Path) -> None:
     _, needs = needs_from_toml(tmp_path / "needs.toml")
     results = Results((), 0.9, {})
     fast, slow = ([RingRow(0.0, 600.0, {"/fs probe create": Histogram.of([took] * 100)})] for took in (0.001, 0.05))
-    verdicts = [answer(needs, {}, results, minutes)[0].verdict for minutes in (fast, slow, [])]
+    verdicts = [answer(needs, {}, results, (), minutes)[0].verdict for minutes in (fast, slow, [])]
     assert verdicts == ["PASS", "FAIL", "UNKNOWN"]

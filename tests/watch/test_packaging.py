@@ -13,14 +13,14 @@ import pytest
 
 from conftest import ROOT
 from strakes.cli.watch import run_command
-from strakes.watch.metrics import Metrics
+from strakes.watch.metrics import Metrics, Now
 
 PACKAGING = ROOT / "packaging"
 OWN = re.compile(r"strakes_watch_\w+")
 
 
 def served() -> set[str]:
-    return {family.name for family in Metrics().collect()}
+    return {family.name + ("_total" if family.type == "counter" else "") for family in Metrics().collect()}
 
 
 @pytest.mark.parametrize("path", ["grafana/strakes-watch.json", "prometheus/strakes-watch.rules.yml"])
@@ -30,6 +30,13 @@ def test_every_metric_that_is_asked_for_is_served(path: str) -> None:
     assert asked and asked <= served()
     if path.endswith(".json"):
         assert json.loads(text)["panels"]
+
+
+def test_no_label_is_one_that_prometheus_has_itself() -> None:
+    metrics = Metrics()
+    metrics.now = Now(top={"operations": [("job 7", 0.5, 0.0)]}, missed={"oss1": 1}, counters={("oss1", "reads"): 1})
+    labels = {label for family in metrics.collect() for sample in family.samples for label in sample.labels}
+    assert {"name", "source"} <= labels and not {"job", "instance"} & labels
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")

@@ -38,9 +38,7 @@ def render(title: str, run: str, answers: Sequence[Answer]) -> str:
         lines.append(f"{verdict} {for_terminal(answer.need.name)}: {translate(answer.wanted)}")
         lines += [
             f"         {line}"
-            for line in wrap(
-                f"{'found' if answer.verdict.startswith('PREDICTED') else 'measured'}: {answer.found}", _WIDTH - 9
-            )
+            for line in wrap(f"{'forecast' if answer.forecast else 'measured'}: {answer.found}", _WIDTH - 9)
         ]
         lines += [f"         {line}" for line in wrap(answer.limits, _WIDTH - 9)]
     summary = ", ".join(f"{number} {translate(verdict)}" for verdict, number in counts(answers).items() if number)

@@ -13,8 +13,10 @@ from strakes.accept.service_level import judge as count_minutes
 from strakes.analysis.held_back import held_back
 from strakes.findings.record import from_record
 from strakes.findings.results import Measured, Results
-from strakes.predict.gather import level_of
-from strakes.predict.model import COVERAGE, Model
+from strakes.predict.asked import Asked, Stated
+from strakes.predict.figure_levels import FigureLevels
+from strakes.predict.forecasts import forecast_figures
+from strakes.predict.model import COVERAGE
 from strakes.predict.scale import Scale
 from strakes.report.numbers import percent, show
 from strakes.studies.compose import find_saturation
@@ -29,7 +31,7 @@ HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
 
 @dataclass(frozen=True)
 class Answer:
-    """``found`` is what was measured or read; ``limits`` what it does not say, or what it would take."""
+    """``found`` is what was measured, read or ``forecast``; ``limits`` what it does not say, or what it would take."""
 
     need: Need
     verdict: str
@@ -37,15 +39,21 @@ class Answer:
     found: str
     limits: str
     evidence: tuple[str, ...] = ()
+    forecast: bool = False
 
 
 def judge(
-    needs: Sequence[Need], facts: Mapping[str, Any], results: Results, minutes: Sequence[Minute] = ()
+    needs: Sequence[Need],
+    facts: Mapping[str, Any],
+    results: Results,
+    figures: Sequence[FigureLevels],
+    minutes: Sequence[Minute] = (),
 ) -> tuple[Answer, ...]:
     """Return every need answered. A rate passes when the lower end of its interval reaches it.
 
     It fails only when the upper end does not *and* nothing that was left out could help: more clients of a network file
-    system might. ``minutes``: what a watch has seen, for service levels.
+    system might. ``figures``: the levels of the results, for forecasts of numbers of clients that were not measured.
+    ``minutes``: what a watch has seen, for service levels.
     """
     stated: Mapping[str, Callable[[Need, _Capacity], Answer]] = {
         "files": _files,
@@ -59,7 +67,8 @@ def judge(
         "bandwidth": _bandwidth,
         "operations-per-s": _operations,
     }
-    evidence, capacity = _Evidence(results, bool(facts.get("remote", False))), from_record(_Capacity, facts)
+    evidence = _Evidence(results, figures, bool(facts.get("remote", False)))
+    capacity = from_record(_Capacity, facts)
     return tuple(
         stated[need.kind](need, capacity) if need.kind in stated else measured[need.kind](need, evidence)
         for need in needs
@@ -69,7 +78,25 @@ def judge(
 @dataclass(frozen=True)
 class _Evidence:
     results: Results
+    figures: Sequence[FigureLevels]
     remote: bool
+
+    def figure_of(self, cell: Measured) -> FigureLevels | None:
+        """Return the levels of the figure that was measured in a cell."""
+        return next(
+            (
+                figure
+                for figure in self.figures
+                if figure.study == cell.study and all(cell.settings.get(k) == v for k, v in figure.settings.items())
+            ),
+            None,
+        )
+
+    def scale_of(self, cell: Measured) -> Scale:
+        """Return with which size a cell was measured."""
+        ranks = int(float(cell.settings["ranks"]))
+        levels = figure.levels if (figure := self.figure_of(cell)) is not None else ()
+        return next((level.scale for level in levels if level.scale.ranks == ranks), Scale(ranks=ranks))
 
 
 @dataclass(frozen=True)
@@ -89,7 +116,6 @@ class _Rate:
     need: Need
     wanted: str
     cells: Sequence[Measured]
-    factor: str
     at_least: float
     unit: str
     scale: float = 1.0
@@ -99,10 +125,12 @@ class _Rate:
         value *= self.scale
         if self.unit == "B/s":
             return show(value, "B/s")
-        return f"{value:,.0f} {self.unit}" if value >= 100 else f"{value:,.3g} {self.unit}"
+        return f"{_plain(value)} {self.unit}"
 
-    def answer(self, verdict: str, reading: str, limits: str, evidence: tuple[str, ...] = ()) -> Answer:
-        return Answer(self.need, verdict, self.wanted, reading, limits, evidence)
+    def answer(
+        self, verdict: str, reading: str, limits: str, evidence: tuple[str, ...] = (), *, forecast: bool = False
+    ) -> Answer:
+        return Answer(self.need, verdict, self.wanted, reading, limits, evidence, forecast)
 
 
 def _files(need: Need, capacity: _Capacity) -> Answer:
@@ -155,21 +183,21 @@ def _service_level(need: Need, minutes: Sequence[Minute]) -> Answer:
 
 
 def _files_per_hour(need: Need, evidence: _Evidence) -> Answer:
-    wanted = f"{need.at_least:,.0f} files an hour{_by_clients(need)}"
+    wanted = f"{counted(need.at_least, 'file')} an hour{_by_clients(need)}"
     cells = evidence.results.of_study("client-scaling").where()
-    asked = _Rate(need, wanted, cells, "clients", need.at_least / HOUR_S, "files an hour", HOUR_S, need.clients)
+    asked = _Rate(need, wanted, cells, need.at_least / HOUR_S, "files an hour", HOUR_S, need.clients)
     return _rate(asked, evidence)
 
 
 def _clients(need: Need, evidence: _Evidence) -> Answer:
-    """So many clients at a rate each: measured where there were as many, forecast beyond."""
+    """So many clients at a rate each: measured where there were exactly as many, else a forecast."""
     needed = need.at_least * need.files_per_hour_each / HOUR_S
     wanted = (
-        f"{need.at_least:,.0f} clients at {need.files_per_hour_each:,.0f} files an hour each ({needed:,.0f} "
-        "files a second)"
+        f"{counted(need.at_least, 'client')} at {counted(need.files_per_hour_each, 'file')} an hour each "
+        f"({_plain(needed)} files a second)"
     )
     cells = evidence.results.of_study("client-scaling").where()
-    return _rate(_Rate(need, wanted, cells, "clients", needed, "files a second", clients=int(need.at_least)), evidence)
+    return _rate(_Rate(need, wanted, cells, needed, "files a second", clients=int(need.at_least)), evidence)
 
 
 def _bandwidth(need: Need, evidence: _Evidence) -> Answer:
@@ -177,13 +205,13 @@ def _bandwidth(need: Need, evidence: _Evidence) -> Answer:
     cells = evidence.results.of_study("stream").where(operation=need.operation)
     blocks = max((float(cell.settings["block_bytes"]) for cell in cells), default=0.0)
     large = [cell for cell in cells if float(cell.settings["block_bytes"]) == blocks]
-    return _rate(_Rate(need, wanted, large, "ranks", need.at_least, "B/s", clients=need.clients), evidence)
+    return _rate(_Rate(need, wanted, large, need.at_least, "B/s", clients=need.clients), evidence)
 
 
 def _operations(need: Need, evidence: _Evidence) -> Answer:
     wanted = f"{need.at_least:,.0f} {need.operation} a second{_by_clients(need)}"
     cells = evidence.results.of_study("metadata-ops").where(operation=need.operation, directory="unique")
-    return _rate(_Rate(need, wanted, cells, "ranks", need.at_least, "op/s", clients=need.clients), evidence)
+    return _rate(_Rate(need, wanted, cells, need.at_least, "op/s", clients=need.clients), evidence)
 
 
 def _by_clients(need: Need) -> str:
@@ -191,79 +219,102 @@ def _by_clients(need: Need) -> str:
 
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
-    """Return the rate with the number of clients asked for, or the best there was."""
+    """Return the rate with exactly the number of clients asked for, or the best there was; a forecast for others."""
     measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
+    if asked.clients is not None and asked.cells:
+        return _with_clients(asked, asked.clients, measured, evidence)
     if not measured:
         return asked.answer(UNKNOWN, "not measured often enough", "Give a larger --budget.")
-    reached = int(max(float(cell.settings[asked.factor]) for cell in measured))
-    if asked.clients is not None and asked.clients > reached:
-        return _beyond(asked, measured, reached, evidence)
-    if asked.clients is None:
-        best = max(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
+    best = max(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
+    answer = _judged(asked, best, evidence)
+    if answer.verdict != FAIL:
+        return answer
+    scale = evidence.scale_of(best)
+    most = max(float(cell.settings["ranks"]) for cell in measured)
+    saturation = find_saturation(measured, "ranks", evidence.results.confidence)
+    settled = saturation is not None and saturation.x is not None and saturation.x < most
+    if settled and not evidence.remote:
+        return answer
+    if evidence.remote and scale.clients > 1:
+        why = "These nodes do not meet the need; more might, so measure from more."
+    elif evidence.remote:
+        why = "This node alone does not meet the need; more nodes might, so measure from several."
     else:
-        enough = [cell for cell in measured if float(cell.settings[asked.factor]) >= asked.clients]
-        best = min(enough, key=lambda cell: float(cell.settings[asked.factor]))
-    cell = best.estimate
-    assert cell is not None and cell.low is not None and cell.high is not None
-    ranks = int(float(best.settings[asked.factor]))
+        why = (
+            "This node alone does not meet the need; more ranks might, because the rate is not shown to have levelled "
+            "off."
+        )
+    return asked.answer(UNKNOWN, answer.found, why, answer.evidence)
+
+
+def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
+    """Return what one measured size says of the need, as if no other size could help."""
+    estimate, scale = cell.estimate, evidence.scale_of(cell)
+    assert estimate is not None and estimate.low is not None and estimate.high is not None
     reading = (
-        f"{asked.show(cell.median)} [{asked.show(cell.low)} - {asked.show(cell.high)}] with "
-        f"{counted(ranks, 'rank')} of one node"
+        f"{asked.show(estimate.median)} [{asked.show(estimate.low)} - {asked.show(estimate.high)}] with "
+        f"{_say_size(scale)}"
     )
     limits = (
-        f"{percent(cell.confidence)} interval of {cell.runs} runs on this node at this time, with few files on "
+        f"{percent(estimate.confidence)} interval of {counted(estimate.runs, 'run')} at this time, with few files on "
         "the file system."
     )
-    if cell.low >= asked.at_least:
-        return asked.answer(PASS, reading, limits, (best.id,))
-    if held_back(best):
+    if estimate.low >= asked.at_least:
+        return asked.answer(PASS, reading, limits, (cell.id,))
+    if held_back(cell):
         held = (
-            f"Held back for {percent(held_back(best))} of the time by --impact or --neighbour; without them the need "
+            f"Held back for {percent(held_back(cell))} of the time by --impact or --neighbour; without them the need "
             "may be met."
         )
-        return asked.answer(UNKNOWN, reading, f"{held} {limits}", (best.id,))
-    if cell.high >= asked.at_least:
+        return asked.answer(UNKNOWN, reading, f"{held} {limits}", (cell.id,))
+    if estimate.high >= asked.at_least:
         return asked.answer(
-            UNKNOWN, reading, f"The interval contains the need: give a larger --budget. {limits}", (best.id,)
+            UNKNOWN, reading, f"The interval contains the need: give a larger --budget. {limits}", (cell.id,)
         )
-    saturation = find_saturation(measured, asked.factor, evidence.results.confidence)
-    settled = saturation is not None and saturation.x is not None and saturation.x < reached
-    if asked.clients is not None or (settled and not evidence.remote):
-        return asked.answer(FAIL, reading, limits, (best.id,))
-    why = (
-        "more nodes might, so measure from several"
-        if evidence.remote
-        else "more ranks might, because the rate is not shown to have levelled off"
-    )
-    return asked.answer(UNKNOWN, reading, f"This node alone does not meet the need; {why}.", (best.id,))
+    return asked.answer(FAIL, reading, limits, (cell.id,))
 
 
-def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: _Evidence) -> Answer:
-    """More clients than were measured: a forecast, which never passes or fails but says what to expect."""
-    ids = evidence.results.ids(measured)
-    assert asked.clients is not None
-    limits = (
-        f"{counted(reached, 'rank')} of one node took part, but the need is for {counted(asked.clients, 'client')}: "
-        "measure with that many."
-    )
-    sizes = [_clients_of(cell, asked) for cell in measured]
-    levels = [level for cell, size in zip(measured, sizes, strict=True) if (level := level_of(cell, size)) is not None]
-    if len({level.scale for level in levels}) < 2:
-        outlook = f"no more than {counted(reached, 'client')} took part"
-        return asked.answer(UNKNOWN, outlook, f"{limits} A forecast needs at least two numbers of clients.", ids)
-    size = Scale(clients=asked.clients, ranks=asked.clients)
-    forecast = Model(levels).forecast(size)
+def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence) -> Answer:
+    """Answer for so many clients: from that size where it was measured, else by the forecast of ``strakes predict``.
+
+    A larger size proves nothing of a smaller one: few clients can have a smaller rate than many.
+    """
+    figure = evidence.figure_of(asked.cells[0])
+    if figure is None:
+        return asked.answer(UNKNOWN, "no number of clients was measured", "Give a larger --budget.")
+    (answer,) = forecast_figures([figure], Asked({"clients": clients}), Stated(), curves=False, processes=1)
+    for cell in measured:
+        if evidence.scale_of(cell) == answer.scale:
+            return _judged(asked, cell, evidence)
+    ids = evidence.results.ids(asked.cells)
+    sizes = sorted({(level.scale.clients, level.scale.ranks) for level in figure.levels})
+    fewest, most = (Scale(*sizes[place]) for place in (0, -1))
+    span = _say_size(most) if len(sizes) == 1 else f"{_say_size(fewest)} to {_say_size(most)}"
+    if answer.scale in {level.scale for level in figure.levels}:
+        limits = "That many were measured too seldom for an interval: give a larger --budget."
+    else:
+        limits = (
+            f"Measured with {span}, but the need is for {counted(clients, 'client')}: measure with exactly that many."
+        )
+    if (forecast := answer.forecast) is None:
+        return asked.answer(UNKNOWN, f"none: {answer.why}", limits, ids, forecast=True)
+    low, high = forecast.low, forecast.high
     outlook = (
-        f"forecast for {counted(asked.clients, 'client')}: {asked.show(forecast.median)} "
-        f"[{asked.show(forecast.low)} - {asked.show(forecast.high)}, {percent(COVERAGE)} interval]"
+        f"{asked.show(forecast.median)} [{asked.show(low)} - {asked.show(high)}, {percent(COVERAGE)} interval] "
+        f"with {counted(clients, 'client')}"
     )
-    if forecast.low >= asked.at_least:
-        return asked.answer(PREDICTED_PASS, outlook, limits, ids)
-    if forecast.high < asked.at_least:
-        return asked.answer(PREDICTED_FAIL, outlook, limits, ids)
-    return asked.answer(UNKNOWN, outlook, f"The interval contains the need. {limits}", ids)
+    if low >= asked.at_least:
+        return asked.answer(PREDICTED_PASS, outlook, limits, ids, forecast=True)
+    if high < asked.at_least:
+        return asked.answer(PREDICTED_FAIL, outlook, limits, ids, forecast=True)
+    return asked.answer(UNKNOWN, outlook, f"The interval contains the need. {limits}", ids, forecast=True)
 
 
-def _clients_of(cell: Measured, asked: _Rate) -> Scale:
-    number = int(float(cell.settings[asked.factor]))
-    return Scale(clients=number, ranks=number)
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.3g}"
+
+
+def _say_size(scale: Scale) -> str:
+    if scale.clients == 1:
+        return f"{counted(scale.ranks, 'rank')} of one node"
+    return f"{counted(scale.ranks, 'rank')} of {counted(scale.clients, 'client')}"

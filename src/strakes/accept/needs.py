@@ -12,7 +12,7 @@ from strakes.accept.service_level import ServiceLevel, parse_service_level
 from strakes.errors import BadInputError
 from strakes.studies.metadata_ops import OPERATIONS
 from strakes.toml_file import read_toml
-from strakes.units import parse_bytes, parse_seconds
+from strakes.units import parse_bytes, parse_rate, parse_seconds
 
 Kind = Literal[
     "files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life", "service-level"
@@ -94,7 +94,7 @@ def _need(entry: Any, where: str) -> Need:
     for key in (*(() if kind == "service-level" else ("at_least",)), *required):
         if key not in entry:
             raise BadInputError(f"the key {key!r} is missing", where=where)
-        if key in required and entry[key] == 0:
+        if entry[key] == 0:
             raise BadInputError(f"{key} must be more than zero", where=where)
     operation = str(entry.get("operation", ""))
     known = _BANDWIDTH if kind == "bandwidth" else OPERATIONS
@@ -103,10 +103,13 @@ def _need(entry: Any, where: str) -> Need:
     clients = entry.get("clients")
     if clients is not None and (not isinstance(clients, int) or isinstance(clients, bool) or clients < 1):
         raise BadInputError("clients must be a whole number of at least 1", where=where)
+    at_least = _amount(entry.get("at_least", 0.0), kind, "at_least", where)
+    if kind == "clients" and at_least != int(at_least):
+        raise BadInputError("at_least must be a whole number of clients", where=where)
     return Need(
         name=str(entry.get("name", f"{kind} {operation}".strip())),
         kind=kind,
-        at_least=_amount(entry.get("at_least", 0.0), kind, "at_least", where),
+        at_least=at_least,
         clients=clients,
         operation=operation,
         files_per_hour_each=_amount(entry.get("files_per_hour_each", 0.0), "files", "files_per_hour_each", where),
@@ -119,8 +122,13 @@ def _need(entry: Any, where: str) -> Need:
 def _amount(value: Any, kind: str, key: str, where: str) -> float:
     """Return a number, or a size or a time in words where the kind has such."""
     try:
-        if isinstance(value, str) and kind in ("bytes", "bandwidth"):
-            value = parse_bytes(value.removesuffix("/s"))
+        if isinstance(value, str) and kind == "bytes":
+            value = parse_bytes(value)
+        elif kind == "bandwidth" and not isinstance(value, str):
+            remedy = 'Write, for example, "1GiB/s" or "12GB/s" in bytes, "100Gb/s" in bits.'
+            raise BadInputError(f"a rate needs a unit: {value!r}", remedy=remedy)
+        elif isinstance(value, str) and kind == "bandwidth":
+            value = parse_rate(value)
         elif isinstance(value, str) and kind == "operating-life":
             value = _years(value)
     except BadInputError as error:

@@ -76,11 +76,11 @@ class Kept:
         """Return it in words."""
         if self.kept is None:
             return f"{self.level.text}: UNKNOWN, nothing was measured"
-        word = "PASS" if self.kept else "FAIL"
-        return (
-            f"{self.level.text}: {word}, exceeded in {self.bad:,.0f} of {counted(self.minutes, 'minute')}, "
-            f"{self.budget_left:.0%} of the error budget is left"
-        )
+        seen = f"exceeded in {self.bad:,.0f} of {counted(self.minutes, 'minute')}"
+        if self.kept:
+            return f"{self.level.text}: PASS, {seen}, {self.budget_left:.0%} of the error budget is left"
+        allowed = (1 - self.level.of_minutes) * self.minutes
+        return f"{self.level.text}: FAIL, {seen}, and the error budget allows no more than {allowed:.3g}"
 
 
 def parse_service_level(text: str) -> ServiceLevel:
@@ -97,7 +97,7 @@ def parse_service_level(text: str) -> ServiceLevel:
     if not 0 < percentile < 1 or not 0 < share <= 1:
         raise BadInputError(f"not a service level: {text!r}", why="shares are between 0 and 100 %", remedy=_REMEDY)
     most_s = parse_seconds(match[3].replace(" ", ""))
-    plain = f"p{match[1]} of {match[2]} <= {format_seconds(most_s)} in {match[4]} % of minutes"
+    plain = f"p{match[1]} of {match[2]} <= {format_seconds(most_s).replace('.0 ', ' ')} in {match[4]} % of minutes"
     return ServiceLevel(plain, percentile, match[2], most_s, share)
 
 

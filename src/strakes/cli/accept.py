@@ -23,9 +23,9 @@ FAILED_STATUS = 1
 @measuring_options("3m")
 @precision_option
 def command(needs: Path, directory: Path | None, from_run: str | None, json: Output | None, **options: Any) -> int:
-    """Check every need in NEEDS.toml for the file system under DIR: PASS, FAIL or UNKNOWN, with evidence.
+    """Check every need in NEEDS.toml for the file system under DIR: PASS, FAIL, a forecast or UNKNOWN.
 
-    A need for more clients than can be measured is answered by a forecast: PREDICTED PASS or PREDICTED FAIL.
+    A need for a number of clients that was not measured is answered by a forecast: PREDICTED PASS or PREDICTED FAIL.
     examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1 if a need is FAIL.
     """
     from strakes.accept.answer_text import render, to_document
@@ -33,6 +33,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     from strakes.accept.needs import needs_from_toml
     from strakes.analysis.build import results_of
     from strakes.cli.measure import perform
+    from strakes.predict.gather import figures_of
     from strakes.store import Store
     from strakes.store.run import told_as_damage
     from strakes.studies.registry import study_named
@@ -53,7 +54,8 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
         raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
     minutes = _watched_minutes(str(run.facts.get("path", ""))) if any(need.level for need in wanted) else []
     with told_as_damage(run):
-        answers = judge(wanted, run.facts, results_of(run), minutes)
+        figures = figures_of([run]) if any(need.study for need in wanted) else ()
+        answers = judge(wanted, run.facts, results_of(run), figures, minutes)
     if write_json(json, to_document(title, run.id, answers)):
         click.echo(render(title, run.id, answers))
     return FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0
@@ -70,7 +72,7 @@ def _watched_minutes(directory: str) -> list[RingRow]:
     ring = default_root() / "watch"
     if not ring.is_dir():
         return []
-    rows = Ring(ring).rows(time.time() - 30 * 86400)
+    rows = Ring(ring, to_read=True).rows(time.time() - 30 * 86400)
     beginning = f"{directory} probe "
     return [
         replace(row, figures={name: seen for name, seen in row.figures.items() if name.startswith(beginning)})

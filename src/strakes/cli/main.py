@@ -40,7 +40,7 @@ COMMANDS = {
     "study": "Run one study in full.",
     "run": "Run a plan file, or work of IOR, mdtest, IO500 or DLIO.",
     "reproduce": "Repeat the measurements of a published study and compare.",
-    "accept": "Check stated needs: PASS, FAIL or UNKNOWN, with evidence.",
+    "accept": "Check stated needs: PASS, FAIL, a forecast or UNKNOWN.",
     "compare": "Compare two runs: faster, slower or the same, with intervals.",
     "report": "Write the report of a finished run again.",
     "figure": "Write a figure of a run as SVG, PNG or PDF.",
@@ -185,6 +185,9 @@ def run(arguments: Sequence[str]) -> int:
             status = _invoke(list(arguments))
             sys.stdout.flush()
             return status
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message(), err=True)
+            return USAGE_STATUS
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "strakes"
             remedy = f"See: {command} --help"

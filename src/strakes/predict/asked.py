@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.predict.scale import MeasuredLevel, Part, Scale
+from strakes.predict.evidence import is_client_full, sift
+from strakes.predict.scale import NOUNS, MeasuredLevel, Part, Scale
 from strakes.toml_file import read_toml
-from strakes.units import parse_bytes
+from strakes.units import parse_count, parse_rate
 
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts, files and link, such as --at clients=2000,mdts=5."
 _MOST = 10**12
+# No model speaks for sizes further out than this from what was measured.
+_FURTHEST = 1000
+_MOST_CAPACITY = 1e18
 # What one unit of a part can state, and the unit of the figures that it limits.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("client", "operations_per_s"): ("clients", "op/s"),
@@ -27,11 +31,8 @@ _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("shared", "bytes_per_s"): ("shared", "B/s"),
 }
 
-_KNOWN = (
-    "Known are "
-    + ", ".join(f"[limits.{table}] {key}" for table, key in _STATED)
-    + '; for example bytes_per_s = "12GB/s".'
-)
+_EXAMPLE = "Write, for example: [limits.mdt], and below it: operations_per_s = 40000."
+_KNOWN = "Known are " + ", ".join(f"[limits.{table}] {key}" for table, key in _STATED) + "."
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,18 @@ class Asked:
     @property
     def text(self) -> str:
         """Return it as it is given."""
-        link = [f"link={self.link_bytes_per_s:.0f}B/s"] if self.link_bytes_per_s else []
+        link = [f"link={self.link_bytes_per_s / 1e9:.6g}GB/s"] if self.link_bytes_per_s else []
         return ",".join([*(f"{name}={count}" for name, count in self.counts.items()), *link])
+
+    @property
+    def words(self) -> str:
+        """Return it in words.
+
+        >>> Asked({"clients": 2000, "mdts": 1}).words
+        '2,000 clients, 1 metadata target'
+        """
+        link = [f"links of {self.link_bytes_per_s / 1e9:.3g} GB/s"] if self.link_bytes_per_s else []
+        return ", ".join([*(f"{count:,} {NOUNS[name][count != 1]}" for name, count in self.counts.items()), *link])
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,18 @@ class Stated:
         """Return what limits figures of that unit."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
 
+    def without_figure(self, units: Collection[str]) -> list[str]:
+        """Return the keys of limits that concern no figure of these units.
+
+        >>> Stated({("links", "B/s"): 1e9, ("mdts", "op/s"): 4e4}).without_figure({"op/s"})
+        ['[limits.link] bytes_per_s']
+        """
+        return [
+            f"[limits.{table}] {key}"
+            for (table, key), (part, unit) in _STATED.items()
+            if (part, unit) in self.capacities and unit not in units
+        ]
+
 
 def parse_asked(text: str) -> Asked:
     """Parse ``clients=2000,mdts=5``. Raises BadInputError.
@@ -80,22 +103,15 @@ def parse_asked(text: str) -> Asked:
     link = None
     for item in text.split(","):
         name, equals, value = (part.strip() for part in item.partition("="))
-        if name == "link" and equals:
-            link = float(parse_bytes(value.removesuffix("/s")))
-            continue
-        if name not in _COUNTS or not equals:
-            raise BadInputError(f"--at does not know {item.strip()!r}", where=f"--at {text}", remedy=_REMEDY)
         name = "clients" if name == "nodes" else name
-        if name in counts:
-            raise BadInputError(f"--at gives {name} twice", where=f"--at {text}", remedy=_REMEDY)
-        if (
-            not (value.isascii() and value.replace("_", "").isdigit())
-            or not 1 <= int(value.replace("_", "")[:13]) <= _MOST
-        ):
-            raise BadInputError(
-                f"{name} is not a number from 1 to 10^12: {value!r}", where=f"--at {text}", remedy=_REMEDY
-            )
-        counts[name] = int(value.replace("_", ""))
+        if name not in (*_COUNTS, "link") or not equals:
+            raise BadInputError(f"--at does not know {item.strip()!r}", where=f"--at {text}", remedy=_REMEDY)
+        if name in counts or (name == "link" and link is not None):
+            raise BadInputError(f"--at gives {name} twice", where=f"--at {text}", remedy="Give it once.")
+        if name == "link":
+            link = _link(value, text)
+        else:
+            counts[name] = _count(name, value, text)
     if "ranks" in counts and counts["ranks"] < counts.get("clients", 1):
         raise BadInputError(
             "there are fewer ranks than clients", where=f"--at {text}", remedy="Each client runs at least one rank."
@@ -103,36 +119,74 @@ def parse_asked(text: str) -> Asked:
     return Asked(counts, link)
 
 
+def _count(name: str, value: str, text: str) -> int:
+    what = f"{name} is not a whole number from 1 to 10^12: {value!r}"
+    error = BadInputError(what, where=f"--at {text}", remedy="Write, for example, 2000, 2_000, 2k, 1e9 or 10^9.")
+    try:
+        count = parse_count(value)
+    except BadInputError as bad:
+        raise error from bad
+    if not 1 <= count <= _MOST or count != int(count):
+        raise error
+    return int(count)
+
+
+def _link(value: str, text: str) -> float:
+    try:
+        rate = parse_rate(value)
+    except BadInputError as bad:
+        raise BadInputError(f"link is {bad.what}", where=f"--at {text}", remedy=bad.remedy) from bad
+    if rate <= 0:
+        raise BadInputError("the speed of the links is not above zero", where=f"--at {text}", remedy=_REMEDY)
+    return rate
+
+
 def read_stated(path: Path) -> Stated:
     """Read the tables in ``[limits]``: what one client, link, metadata target, data target and what all share can do.
 
     Raises BadInputError.
     """
-    file = read_toml(path, "the limits of the system", "limits")
+    file = read_toml(path, "the file of limits", "limits")
     capacities: dict[tuple[Part, str], float] = {}
     tables = file.values.get("limits")
-    if set(file.values) != {"limits"} or not isinstance(tables, dict):
-        raise file.error((), "the file has to have tables in limits and nothing else", remedy=_KNOWN)
+    for key in file.values:
+        if key != "limits":
+            raise file.error((key,), f"{key!r} is not known here", remedy=f"{_KNOWN} {_EXAMPLE}")
+    if not isinstance(tables, dict) or not tables:
+        raise BadInputError("the file of limits states no limit", where=str(path), remedy=f"{_EXAMPLE} {_KNOWN}")
     for table, values in tables.items():
         if not isinstance(values, dict):
-            raise file.error(("limits", table), f"limits.{table} is not a table", remedy=_KNOWN)
+            raise file.error(("limits", table), f"limits.{table} is not a table", remedy=f"{_EXAMPLE} {_KNOWN}")
+        if not values:
+            raise file.error(("limits", table), f"[limits.{table}] states no limit", remedy=f"{_EXAMPLE} {_KNOWN}")
         for key, value in values.items():
             if (table, key) not in _STATED:
                 raise file.error(("limits", table, key), f"[limits.{table}] {key} is not known", remedy=_KNOWN)
-            bad = file.error(("limits", table, key), f"{key} is not a rate above zero: {value!r}", remedy=_KNOWN)
-            capacities[_STATED[table, key]] = _capacity(value, bad)
+            try:
+                capacities[_STATED[table, key]] = _capacity(key, value)
+            except BadInputError as error:
+                raise file.error(("limits", table, key), f"{key}: {error.what}", remedy=error.remedy) from error
     return Stated(capacities)
 
 
-def _capacity(value: Any, error: BadInputError) -> float:
-    if isinstance(value, str):
-        try:
-            value = parse_bytes(value.removesuffix("/s"))
-        except BadInputError as bad:
-            raise error from bad
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e18:
-        raise error
-    return float(value)
+def _capacity(key: str, value: Any) -> float:
+    """Return a capacity above zero; bytes need a unit, as they come in so many. Raises BadInputError."""
+    if key == "bytes_per_s":
+        if not isinstance(value, str):
+            remedy = 'Write, for example, "12GB/s" or "11GiB/s" in bytes, "100Gb/s" in bits.'
+            raise BadInputError(f"a rate needs a unit: {value!r}", remedy=remedy)
+        capacity = parse_rate(value)
+    elif isinstance(value, str):
+        capacity = parse_count(value.removesuffix("/s").removesuffix("op"))
+    elif isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise BadInputError(f"not a number: {value!r}", remedy=f"Write, for example, {key} = 40000.")
+    else:
+        capacity = value if abs(value) > _MOST_CAPACITY else float(value)
+    if capacity > _MOST_CAPACITY:
+        raise BadInputError(f"{value!r} is too large", remedy="Give what one unit can do.")
+    if capacity <= 0:
+        raise BadInputError(f"not above zero: {value!r}", remedy="Leave out what has no limit.")
+    return capacity
 
 
 def link_factor(asked: Asked, stated: Stated) -> float:
@@ -142,19 +196,32 @@ def link_factor(asked: Asked, stated: Stated) -> float:
     today = stated.of("B/s").get("links")
     if today is None:
         raise BadInputError(
-            "how fast the links of today are is not known",
+            "the speed of today's links is not known",
             where=f"--at {asked.text}",
-            remedy='Say it in the file of --system: [limits.link] bytes_per_s = "12GB/s".',
+            remedy='State it in the file of --system: [limits.link], and below it: bytes_per_s = "12GB/s".',
         )
     return asked.link_bytes_per_s / today
 
 
-def not_bounded(levels: tuple[MeasuredLevel, ...], scale: Scale, stated: Mapping[Part, float]) -> str:
+def not_bounded(levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float]) -> str:
     """Return why nothing can be said at a scale; empty where something can.
 
-    Of each dimension that changes there has to be a measurement with several values, a counter or a stated limit.
+    Of each dimension that changes there has to be a measurement with several values, a counter or a stated limit, and
+    none may be too far out.
     """
-    told = {part for level in levels for part in level.busy} | set(stated)
+    for name, spoken in _SPOKEN.items():
+        most = max(getattr(level.scale, name) for level in levels)
+        if most and getattr(scale, name) > _FURTHEST * most:
+            return f"asked for more than {_FURTHEST:,} times as many {spoken} as were measured"
+    if scale.link > _FURTHEST:
+        return f"asked for links that are more than {_FURTHEST:,} times as fast as those that were measured"
+    sifted = sift(levels, stated)
+    told = {part for level in sifted.levels for part in level.busy} | set(sifted.stated)
+    if _is_busy_alone(levels, scale) and not told - {"clients"}:
+        return (
+            "the processors of the measured clients were busy all the time, so that nothing shows what servers carry: "
+            "measure with more nodes too, or state a limit of the servers"
+        )
     needs: list[tuple[str, frozenset[str], frozenset[str]]] = [
         ("clients", frozenset({"clients", "ranks"}), frozenset({"clients", "links", "mdts"})),
         ("ranks", frozenset({"clients", "ranks"}), frozenset({"mdts"})),
@@ -171,6 +238,13 @@ def not_bounded(levels: tuple[MeasuredLevel, ...], scale: Scale, stated: Mapping
                 f"measured with one number of {_SPOKEN[name]} only, and neither a counter nor a stated limit tells more"
             )
     return ""
+
+
+def _is_busy_alone(levels: Sequence[MeasuredLevel], scale: Scale) -> bool:
+    """Tell whether more clients are asked for than the one number of them that did all that they can."""
+    numbers = {level.scale.clients for level in levels}
+    most = max(levels, key=lambda level: level.scale.ranks)
+    return len(numbers) == 1 and scale.clients > most.scale.clients and is_client_full(most)
 
 
 _SPOKEN = {"clients": "clients", "ranks": "ranks", "mdts": "metadata targets", "osts": "data targets", "files": "files"}

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from strakes.predict.scale import PARTS, Scale
 
 Array = NDArray[np.float64]
-_ITERATIONS = 12
+# After these less than 0.02 % of the throughput is missing in 99 of 100 draws, 0.4 % in the worst.
+_STEPS = 3
 _LOG_10 = float(np.log(10))
 
 
@@ -79,17 +80,9 @@ class _Parts:
         self.means = np.array([mean for mean, _ in parameters])
         self.deviations = np.array([deviation for _, deviation in parameters])
 
-    def _log_wholes(self, parameters: Array, scales: Scales) -> Array:
-        """Return the logarithm of what an operation takes of each part, were it one unit (p, 1 or l, n).
-
-        By what a rank waits for besides. Draws last: arithmetic and sums over parts go over whole blocks of memory.
-        """
-        wholes = _LOG_10 * np.ascontiguousarray(parameters[:, : len(PARTS)].T)[:, None, :]
-        if not self._dearer:
-            return wholes
-        wholes = np.repeat(wholes, len(scales.ranks), axis=1)
-        wholes[_SHARED] += np.log1p(np.exp(_LOG_10 * parameters[:, len(PARTS)]) * (scales.ranks[:, None] - 1))
-        return wholes
+    def _longer(self, parameters: Array, scales: Scales) -> Array:
+        """Return by what factor an operation takes longer of what is shared (l, n)."""
+        return np.asarray(1 + np.exp(_LOG_10 * parameters[:, len(PARTS)]) * (scales.ranks[:, None] - 1))
 
 
 class StationNetwork(_Parts):
@@ -104,38 +97,42 @@ class StationNetwork(_Parts):
 
     def rates(self, parameters: Array, scales: Scales) -> tuple[Array, Array]:
         """Return the network's throughput, and its share of what each part carries."""
-        wholes, ranks = np.exp(self._log_wholes(parameters, scales)), scales.ranks[:, None]
+        # Draws last: arithmetic and sums over parts go over whole blocks of memory.
+        wholes, ranks = _wholes(parameters)[:, None, :], scales.ranks[:, None]
+        if self._dearer:
+            wholes = np.repeat(wholes, len(ranks), axis=1)
+            wholes[_SHARED] *= self._longer(parameters, scales)
         demands = wholes / scales.units.T[:, :, None]
-        most = 1 / demands.max(axis=0)
-        # For what an operation waits in all: one of a single rank meets nobody.
-        waited = np.repeat(np.add.reduce(wholes, initial=1.0), len(ranks) // wholes.shape[1], axis=0)
-        several = scales.ranks > 1
-        if several.any():
-            waited[several] = _wait(*(_of(each, several) for each in (wholes, demands, most, ranks)))
-        rate = np.minimum(ranks / waited, most)
+        # Where nobody meets anybody, as a single rank does, or one part is always busy.
+        rate = np.minimum(ranks / np.add.reduce(wholes, initial=1.0), 1 / np.maximum.reduce(demands))
+        rate = _meet(rate, wholes, demands, ranks)
         return np.log(rate).T, (rate * demands).T
 
 
-def _of(values: Array, levels: NDArray[np.bool_]) -> Array:
-    """Return what is of those levels, the last axis but one; all where the values are the same for every level."""
-    return values if values.shape[-2] != len(levels) or levels.all() else np.compress(levels, values, axis=-2)
+def _wholes(parameters: Array) -> Array:
+    """Return what an operation takes of each part, were it one unit (p, n), by what a rank waits for besides."""
+    return np.asarray(np.exp(_LOG_10 * parameters[:, : len(PARTS)].T))
 
 
-def _wait(wholes: Array, demands: Array, most: Array, ranks: Array) -> Array:
-    """Return for what an operation waits in all (l, n), after some steps of the fixed point.
+def _meet(rate: Array, wholes: Array, demands: Array, ranks: Array) -> Array:
+    """Return the throughput (l, n) by Newton's method, from one that is not too small.
 
-    At each part it waits for wholes * (1 + (ranks - 1) / ranks * queue). A step takes the queue half of the way to
-    rate * stay, and so the waits to wholes / 2 + waits * (1 / 2 + rate * met).
+    At each part an operation waits for whole * (1 + met * queue), and the queue is what the throughput leaves there, so
+    for whole / (1 - met * throughput * demand). The throughput is ranks / what is waited for in all; this is concave in
+    it, so that every step comes nearer from above.
     """
-    met = demands * ((ranks - 1) / 2)
-    waits = wholes * (1 + np.minimum(1, most / ranks) * met)
-    half, grown = wholes / 2, np.empty_like(waits)
-    for _ in range(_ITERATIONS - 1):
-        np.multiply(met, 1 / np.add.reduce(waits, initial=1.0), out=grown)
-        grown += 0.5
-        waits *= grown
-        waits += half
-    return np.asarray(np.add.reduce(waits, initial=1.0))
+    met = demands * ((ranks - 1) / ranks)
+    for _ in range(_STEPS):
+        longer = met * rate
+        np.subtract(1, longer, out=longer)
+        np.divide(1, longer, out=longer)
+        waits = wholes * longer
+        waited = np.add.reduce(waits, initial=1.0)
+        waits *= longer
+        waits *= met
+        left = ranks / waited
+        rate = rate - (rate - left) / (1 + left * np.add.reduce(waits) / waited)
+    return rate
 
 
 class Caps(_Parts):
@@ -147,11 +144,14 @@ class Caps(_Parts):
     def rates(self, parameters: Array, scales: Scales) -> tuple[Array, Array]:
         """Return the generalised least of what ranks ask and parts carry, and its share of what each carries."""
         # In logarithms: powers of many draws are dear.
-        demands = self._log_wholes(parameters, scales) - np.log(scales.units.T)[:, :, None]
-        waited = np.log1p(np.exp(_LOG_10 * parameters[:, : len(PARTS)].sum(axis=1))) - np.log(scales.ranks)[:, None]
+        demands = _LOG_10 * parameters[:, : len(PARTS)].T[:, None, :] - np.log(scales.units.T)[:, :, None]
+        if self._dearer:
+            demands[_SHARED] += np.log(self._longer(parameters, scales))
+        # Until a part is full nobody meets others: a rank waits for what is shared as one that is alone.
+        waited = np.log1p(np.add.reduce(_wholes(parameters))) - np.log(scales.ranks)[:, None]
         sharp = np.exp(_LOG_10 * np.minimum(np.maximum(parameters[:, -1], 0), 2))
         # By the largest of all, so that no power overflows.
-        most = np.maximum(demands.max(axis=0), waited)
+        most = np.maximum(np.maximum.reduce(demands), waited)
         powers = demands - most
         powers *= sharp
         np.exp(powers, out=powers)

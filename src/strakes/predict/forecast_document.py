@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from strakes.predict.asked import Asked, Stated
+from strakes.predict.file_system import contents_of, file_system_of
 from strakes.predict.forecasts import FigureForecast
 from strakes.predict.model import COVERAGE, Forecast
 from strakes.store import Run
@@ -17,7 +16,7 @@ from strakes.version import __version__
 
 SCHEMA = 1
 # Counts up with every change that makes other forecasts of the same runs.
-MODEL = 5
+MODEL = 7
 
 
 def forecast_document(
@@ -34,7 +33,16 @@ def forecast_document(
         "stated": [
             {"part": part, "unit": unit, "capacity": capacity} for (part, unit), capacity in stated.capacities.items()
         ],
-        "runs": [{"id": run.id, "target": run.manifest["target"], "digest": _digest_of(run)} for run in runs],
+        "runs": [
+            {
+                "id": run.id,
+                "target": run.manifest["target"],
+                "status": run.manifest["status"],
+                "file_system": asdict(file_system_of(run)),
+                "contents": contents_of(run),
+            }
+            for run in runs
+        ],
         "figures": [_figure(each) for each in forecasts],
     }
 
@@ -44,20 +52,11 @@ def _figure(each: FigureForecast) -> dict[str, Any]:
         "figure": each.figure.name,
         "study": each.figure.study,
         "unit": each.figure.unit,
-        "measured": [
-            {
-                "scale": asdict(level.scale),
-                "log_value": level.log_value,
-                "log_error": level.log_error,
-                "busy": dict(level.busy),
-                "requests": level.requests,
-                "left_out": level in each.figure.left_out,
-            }
-            for level in each.figure.levels
-        ],
+        "measured": [{**asdict(level), "left_out": level in each.figure.left_out} for level in each.figure.levels],
         "scale": asdict(each.scale),
         "forecast": {**_interval(each.forecast), "measurement": each.forecast.measurement} if each.forecast else None,
         "unknown_because": each.why,
+        "notes": list(each.notes),
         "saturates": _saturates(each.forecast),
         "would_help": [{"what": addition.what, **_interval(addition.gain)} for addition in each.help],
         "curve": [{"scale": asdict(point.scale), **_interval(point.forecast)} for point in each.curve],
@@ -74,11 +73,3 @@ def _saturates(forecast: Forecast | None) -> Mapping[str, Any] | None:
         return None
     parts, sure = forecast.likely
     return {"parts": list(parts), "probability": sure}
-
-
-def _digest_of(run: Run) -> str:
-    """Return a hash over what the run measured."""
-    values = [
-        [visit.cell, visit.visit, [[each.name, each.elapsed_s] for each in visit.samples]] for visit in run.visits
-    ]
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()

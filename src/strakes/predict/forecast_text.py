@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
+from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.forecasts import FigureForecast
-from strakes.predict.gather import FigureLevels
-from strakes.predict.model import Forecast
-from strakes.predict.scale import PART_NAMES, MeasuredLevel, Scale
-from strakes.report.numbers import show, show_range
+from strakes.predict.model import COVERAGE, Forecast
+from strakes.predict.scale import PART_NAMES, MeasuredLevel
+from strakes.predict.sealed import Record, Score
+from strakes.report.numbers import percent, show, show_range
 from strakes.units import counted
 
 _MOST_NAMED = 6
-_NAMES = {
-    "clients": ("client", "clients"),
-    "ranks": ("rank", "ranks"),
-    "mdts": ("metadata target", "metadata targets"),
-    "osts": ("data target", "data targets"),
-    "files": ("file", "files"),
-}
 
 
-def render(forecasts: Sequence[FigureForecast], record: tuple[int, float, float] | None) -> str:
-    """Return the text; ``record``: figures of sealed forecasts scored, their median factor of error, share inside."""
+def render(forecasts: Sequence[FigureForecast], record: Record) -> str:
+    """Return the text; ``record``: how good sealed forecasts were."""
     known = [each for each in forecasts if each.forecast is not None]
     lines = []
     for each in known:
-        lines += [*_lines(each), ""]
+        lines += [*say_figure(each), ""]
     unknown = [each for each in forecasts if each.forecast is None]
     if unknown:
         lines.append("UNKNOWN")
@@ -41,34 +36,52 @@ def render(forecasts: Sequence[FigureForecast], record: tuple[int, float, float]
                 lines.append(f"    and {len(names) - _MOST_NAMED} more; --json names all")
         lines.append("")
     if not forecasts:
-        lines.append("These runs have no figure that was measured twice with the same scale: nothing can be forecast.")
+        lines.append("These runs have no figure whose number of ranks is known: nothing can be forecast.")
     lines.append(say_record(record))
     return "\n".join(lines)
 
 
-def say_record(record: tuple[int, float, float] | None) -> str:
-    """Return how good sealed forecasts were so far, as a sentence."""
-    if record is None:
-        return "No sealed forecast has been scored yet. Seal this one with --seal; score it with strakes predict score."
-    count, factor, inside = record
-    return (
-        f"Sealed forecasts so far: {counted(count, 'figure')} scored, in the median wrong by a factor of {factor:.2f}, "
-        f"{inside:.0%} inside their 80 % intervals."
-    )
+def say_record(record: Record) -> str:
+    """Return how good sealed forecasts were so far, in sentences."""
+    lines = []
+    if record.scores:
+        count = len(record.scores)
+        inside = percent(round(sum(each.covered for each in record.scores) / count, 2))
+        lines.append(
+            f"Sealed forecasts so far: {counted(count, 'figure')} scored, half of them off by at most "
+            f"{say_off(median(each.factor for each in record.scores))}, {inside} inside their "
+            f"{percent(COVERAGE)} intervals for a measurement."
+        )
+    else:
+        lines.append(
+            "No sealed forecast has been scored yet. Seal this one with --seal; score it with strakes predict score."
+        )
+    if record.left_out:
+        lines.append(
+            f"Left out are {counted(len(record.left_out), 'score')} without the forecast, or damaged: "
+            f"{', '.join(record.left_out)}."
+        )
+    return "\n".join(lines)
 
 
-def say_scale(scale: Scale) -> str:
-    """Return a scale in words.
+def say_off(factor: float) -> str:
+    """Return a factor of error as a share.
 
-    >>> say_scale(Scale(clients=2000, ranks=16000, mdts=1))
-    '2,000 clients, 16,000 ranks, 1 metadata target, 1 data target'
+    >>> say_off(1.24), say_off(3.5)
+    ('24 %', '3.5 times')
     """
-    parts = [
-        f"{count:,} {_NAMES[name][count != 1]}"
-        for name in ("clients", "ranks", "mdts", "osts", "files")
-        if (count := int(getattr(scale, name)))
-    ]
-    return ", ".join(parts) + (f", links {scale.link:.3g} times as fast" if scale.link != 1 else "")
+    return percent(round(factor - 1, 2)) if factor < 2 else f"{factor:.2g} times"
+
+
+def say_score(score: Score) -> str:
+    """Return one figure of a sealed forecast beside what was measured."""
+    middle = show(score.forecast, score.unit)
+    ends = show_range(score.low, score.high, score.unit, beside=middle)
+    inside = "inside" if score.covered else "OUTSIDE"
+    return (
+        f"{score.figure}: measured {show(score.measured, score.unit)} ({counted(score.runs, 'run')}), {inside} the "
+        f"interval for a measurement; forecast {middle} [{ends}], off by {say_off(score.factor)}"
+    )
 
 
 def say_forecast(forecast: Forecast, unit: str) -> str:
@@ -90,19 +103,22 @@ def say_scarce(forecast: Forecast) -> str:
         if len(parts) > 1
         else ""
     )
-    return f"What saturates first: {names} ({min(probability, 0.99):.0%} sure){which}."
+    return f"What saturates first: {names} ({percent(round(min(probability, 0.99), 2))} sure){which}."
 
 
-def _lines(each: FigureForecast) -> list[str]:
+def say_figure(each: FigureForecast) -> list[str]:
+    """Return the lines on one figure that is not UNKNOWN, the first its name."""
     assert each.forecast is not None
     unit = each.figure.unit
     scale, value = each.measured
     lines = [
         each.figure.name,
-        f"  {say_forecast(each.forecast, unit)} with {say_scale(each.scale)}",
-        f"  measured: {show(value, unit)} with {say_scale(scale)}",
+        f"  {say_forecast(each.forecast, unit)} with {each.scale.text}",
+        *_say_measurement(each.forecast, unit),
+        f"  measured: {show(value, unit)} with {scale.text}",
         *(f"  {_say_left_out(level, each.figure)}" for level in each.figure.left_out),
     ]
+    lines += [f"  {note}" for note in each.notes]
     if each.figure.local:
         lines.append("  No other node can reach this file system: ranks of this one stand for clients.")
     if not each.figure.is_time:
@@ -110,8 +126,15 @@ def _lines(each: FigureForecast) -> list[str]:
     return lines + [f"  With {addition.what}: {_say_gain(addition.gain)}" for addition in each.help]
 
 
+def _say_measurement(forecast: Forecast, unit: str) -> list[str]:
+    """Return the wider interval, by which a run is scored."""
+    if forecast.measurement is None:
+        return []
+    return [f"  to be measured there: {show_range(*forecast.measurement, unit)} in 8 of 10 cases"]
+
+
 def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:
-    what = f"{show(math.exp(level.log_value), figure.unit)} with {say_scale(level.scale)}"
+    what = f"{show(math.exp(level.log_value), figure.unit)} with {level.scale.text}"
     requests, usual = level.requests, figure.outermost.requests
     if level.from_cache or requests is None or usual is None:
         return f"left out: {what}: there, or with most ranks, an operation took less time than any request to a server."

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from strakes.predict.asked import Asked, Stated, link_factor, not_bounded
 from strakes.predict.families import Typical
-from strakes.predict.gather import FigureLevels
+from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.model import Forecast, Model
-from strakes.predict.scale import Part, Scale
+from strakes.predict.processes import map_in_processes
+from strakes.predict.scale import PART_NAMES, Part, Scale
+from strakes.predict.way import way_to
 
 # What could be added to a system, with the part that it relieves.
 _HELP: Sequence[tuple[str, Part]] = (
@@ -18,7 +22,8 @@ _HELP: Sequence[tuple[str, Part]] = (
     ("half as many data targets again", "osts"),
     ("links of twice the speed", "links"),
 )
-_POINTS = 12
+# A further process pays where it has as many figures to forecast. More than some are unfriendly on a shared node.
+_WORTH_A_PROCESS, _MOST_PROCESSES = 20, 8
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class FigureForecast:
     """One figure: ``forecast`` is None where it is UNKNOWN, and ``why`` says so.
 
     ``measured``: the outermost level, as scale and value. ``families``: how much each family of curves counts.
+    ``notes``: what was not believed of counters and data sheets, and what else has to be known, as sentences.
     """
 
     figure: FigureLevels
@@ -52,78 +58,76 @@ class FigureForecast:
     curve: tuple[CurvePoint, ...] = ()
     help: tuple[Help, ...] = ()
     families: Mapping[str, float] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def forecast_figures(
-    figures: Sequence[FigureLevels], asked: Asked, stated: Stated, *, curves: bool = True
+    figures: Sequence[FigureLevels], asked: Asked, stated: Stated, *, curves: bool = True, processes: int | None = None
 ) -> tuple[FigureForecast, ...]:
     """Return one for each figure, in their order, with or without the way there.
 
+    Many figures are shared among ``processes``, by default as many as there are processors; the forecasts are the same.
     Raises BadInputError where the question lacks something.
     """
-    factor = link_factor(asked, stated)
-    return tuple(_forecast(figure, asked, stated.of(figure.unit), factor, curve=curves) for figure in figures)
+    forecast = partial(_forecast, asked=asked, stated=stated, link=link_factor(asked, stated), curve=curves)
+    if processes is None:
+        processes = min(len(os.sched_getaffinity(0)), len(figures) // _WORTH_A_PROCESS, _MOST_PROCESSES)
+    return map_in_processes(forecast, figures, processes)
 
 
-def _forecast(
-    figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float, *, curve: bool
-) -> FigureForecast:
+def _forecast(figure: FigureLevels, asked: Asked, stated: Stated, link: float, *, curve: bool) -> FigureForecast:
+    limits = stated.of(figure.unit)
     outermost, levels = figure.outermost, figure.comparable
     measured = outermost.scale, math.exp(outermost.log_value)
-    scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client)
+    scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client or figure.local)
     if figure.local:
         scale = replace(scale, clients=1)
     if figure.unit not in ("op/s", "B/s", "s"):
         return FigureForecast(figure, scale, measured, None, "figures of this kind are not forecast")
-    if why := not_bounded(levels, scale, stated):
+    if why := not_bounded(levels, scale, limits):
         return FigureForecast(figure, scale, measured, None, why)
-    if len({level.scale for level in levels}) < 2 and not stated:
-        return FigureForecast(figure, scale, measured, None, "measured with one scale only")
-    way = _way(figure, scale)
-    model = Model(levels, Typical(same=figure.rank_is_client), stated, is_time=figure.is_time)
+    if len({level.scale for level in levels}) < 2 and not limits:
+        return FigureForecast(figure, scale, measured, None, "measured at one size only")
+    way = way_to(figure, scale)
+    model = Model(levels, Typical(same=figure.rank_is_client), limits, is_time=figure.is_time)
     return FigureForecast(
         figure,
         scale,
         measured,
         model.forecast(scale),
         curve=tuple(map(CurvePoint, way, model.curve(way))) if curve else (),
-        help=() if figure.is_time else tuple(_helps(figure, model, scale, stated)),
+        help=() if figure.is_time else tuple(_helps(figure, model, scale)),
         families=model.families,
+        notes=tuple(_notes(figure, model, scale)),
     )
 
 
-def _helps(figure: FigureLevels, model: Model, scale: Scale, stated: Mapping[Part, float]) -> list[Help]:
+def _notes(figure: FigureLevels, model: Model, scale: Scale) -> list[str]:
+    notes = [
+        f"Left out: how busy {PART_NAMES[part]} were. More was measured than that allows."
+        for part in model.sifted.counters
+    ]
+    if model.sifted.always_busy:
+        notes.append(
+            "Left out: how busy the clients' processors were. That was so with every number of clients, and programs "
+            "that wait can keep them busy, too."
+        )
+    notes += [
+        f"Left out: the limit stated for {PART_NAMES[part]}. More than that was measured."
+        for part in model.sifted.limits
+    ]
+    if figure.room_for_files and scale.files > figure.room_for_files:
+        notes.append(f"The measured file system has room for {figure.room_for_files:,} files only.")
+    return notes
+
+
+def _helps(figure: FigureLevels, model: Model, scale: Scale) -> list[Help]:
     additions = {
         "mdts": replace(scale, mdts=scale.mdts + 1),
         "osts": replace(scale, osts=max(scale.osts + 1, round(scale.osts * 1.5))),
         "links": replace(scale, link=scale.link * 2),
     }
-    told = {part for level in figure.comparable for part in level.busy} | set(stated)
+    # How many data targets are more than some is known only where that some is.
+    told = model.told if scale.osts else model.told - {"osts"}
     varied = {name for name in ("mdts", "osts") if len({getattr(level.scale, name) for level in figure.comparable}) > 1}
     return [Help(what, model.gain(scale, additions[part])) for what, part in _HELP if part in told or part in varied]
-
-
-def _way(figure: FigureLevels, scale: Scale) -> list[Scale]:
-    """Return scales from the smallest measured one to the one asked for, in steps of one factor."""
-    smallest = min(figure.comparable, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files)).scale
-    points = []
-    for step in range(_POINTS + 1):
-        share = step / _POINTS
-
-        def between(name: str, share: float = share) -> int:
-            low, high = max(1, getattr(smallest, name)), max(1, getattr(scale, name))
-            return round(low * (high / low) ** share) if getattr(scale, name) else 0
-
-        ranks = between("ranks")
-        points.append(
-            Scale(
-                min(between("clients"), ranks),
-                ranks,
-                between("mdts"),
-                between("osts"),
-                between("files"),
-                scale.link**share,
-                scale.undivided,
-            )
-        )
-    return list(dict.fromkeys(points))

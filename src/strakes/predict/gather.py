@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from statistics import fmean, median
 
 from strakes.analysis.build import results_of
@@ -14,6 +15,7 @@ from strakes.findings.cell import Cell
 from strakes.findings.portrait import Setting
 from strakes.findings.results import Measured
 from strakes.findings.sample import Sample, sample_named
+from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.scale import MeasuredLevel, Part, Scale
 from strakes.store import Run
 from strakes.store.records import Visit
@@ -22,79 +24,25 @@ from strakes.studies.compose import from_memory
 
 # Settings of cells that say how large the system was, or how much asked of it; all others tell figures apart.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# Levels whose requests to servers for an operation differ by more than this factor did not do the same work.
-_SAME_WORK = 1.25
+# How far one run lies off, as a deviation of the logarithm, where repetitions do not tell. Of two systems that were
+# submitted to IO500 several times on one day, with as many nodes and ranks, phases differ by 2 to 6 % in the median.
+TYPICAL_SCATTER = 0.03
+# What is typical counts like one more run; what the figure's levels show together, like so many more at each of them.
+_SHARED_RUNS = 4
 # Nothing is known better than this, however often it was measured.
 _LEAST_ERROR = 0.01
 _NORMAL_MEDIAN = 1.2533
 
 
-@dataclass(frozen=True)
-class FigureLevels:
-    """One figure of some runs, at every scale that they measured it with. ``settings``: what tells it apart.
-
-    ``rank_is_client``: its study takes every rank for a client, though they share a node. ``local``: no other
-    node can reach its file system, so that ranks of this one stand for clients.
-    """
-
-    study: str
-    operation: str
-    unit: str
-    settings: Mapping[str, Setting]
-    levels: tuple[MeasuredLevel, ...]
-    rank_is_client: bool = False
-    local: bool = False
-
-    @property
-    def comparable(self) -> tuple[MeasuredLevel, ...]:
-        """Return the levels whose operations reached servers as those of the outermost one did.
-
-        What caches of clients answered is no point of the curve of what servers carry, nor the other way round.
-        """
-        return tuple(level for level in self.levels if _is_same_work(level, self.outermost))
-
-    @property
-    def left_out(self) -> tuple[MeasuredLevel, ...]:
-        """Return the levels that are no points of the curve."""
-        return tuple(level for level in self.levels if level not in self.comparable)
-
-    @property
-    def outermost(self) -> MeasuredLevel:
-        """Return the level with most ranks."""
-        return max(self.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files))
-
-    @property
-    def is_time(self) -> bool:
-        """Whether it is a time."""
-        return self.unit == "s"
-
-    @property
-    def name(self) -> str:
-        """Return the study, the operation and the settings that tell it apart."""
-        settings = [
-            str(value) for key, value in self.settings.items() if key != "operation" and value not in ("", None)
-        ]
-        return ", ".join([self.operation.replace("-", " "), *settings]) + f" ({self.study})"
-
-
-def _is_same_work(level: MeasuredLevel, other: MeasuredLevel) -> bool:
-    if level.from_cache != other.from_cache:
-        return False
-    if level.requests is None or other.requests is None:
-        return True
-    least, most = sorted((level.requests, other.requests))
-    return most <= _SAME_WORK * least
-
-
 def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
-    """Return every figure with at least two runs of its own at some scale, in the order of the runs' cells.
+    """Return every figure, in the order of the runs' cells.
 
     Raises BadInputError for a run of the tuner.
     """
     levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[MeasuredLevel]]] = defaultdict(
         dict
     )
-    of_clients, local = set(), set()
+    of_clients, reached, rooms = set(), set(), defaultdict(list)
     for run in runs:
         if run.manifest.get("kind") == "tune":
             remedy = "Give runs of strakes study, strakes survey or strakes run."
@@ -109,43 +57,67 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
                 if measured.is_side or measured.id not in measures or not measured.observations:
                     continue
                 cell, phase = measures[measured.id][0], measures[measured.id][1].phase
-                if cell.imported:
-                    continue
-                level = level_in(measured, cell, phase, visits[cell.key], device)
+                told = _imported if cell.imported else partial(_told, run, cell, phase, visits[cell.key], device)
+                level, apart = told(measured)
                 if level is None:
                     continue
-                from_cache = from_memory(measured, run.facts)
-                level = replace(level, from_cache=from_cache, requests=_requests(visits[cell.key]))
-                apart = {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
                 operation = str(apart.get("operation", phase))
                 figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))
                 levels[figure].setdefault(level.scale, []).append(level)
-                if "clients" in measured.settings or cell.plan.inside_ceph():
+                if "clients" in measured.settings or (not cell.imported and cell.plan.inside_ceph()):
                     of_clients.add(figure)
-                if run.facts and not run.facts.get("remote", True):
-                    local.add(figure)
+                if run.facts.get("remote", True) or level.scale.clients > 1:
+                    reached.add(figure)
+                if room := _number(run.facts.get("total_inodes")):
+                    rooms[figure].append(room)
     return tuple(
         FigureLevels(
             *figure[:3],
             dict(figure[3]),
-            even_errors([_together(same) for same in by_scale.values()]),
+            settle_errors([_together(same) for same in by_scale.values()]),
             rank_is_client=figure in of_clients,
-            local=figure in local,
+            local=figure not in reached,
+            room_for_files=min(rooms[figure], default=0),
         )
         for figure, by_scale in levels.items()
     )
 
 
-def scale_of(cell: Cell, settings: Mapping[str, Setting]) -> Scale:
-    """Return the scale with which a cell was measured; clients are nodes, or sessions where each rank has its own."""
+def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Scale:
+    """Return the scale with which a cell was measured, ``nodes``: on so many, where its samples tell.
+
+    Clients are nodes, or sessions where each rank has its own. Of data targets only a layout tells how many were used.
+    """
     ranks = max(1, cell.plan.ranks)
     return Scale(
-        clients=ranks if cell.plan.inside_ceph() else min(_number(settings.get("nodes")) or 1, ranks),
+        clients=ranks if cell.plan.inside_ceph() else min(nodes or _number(settings.get("nodes")) or 1, ranks),
         ranks=ranks,
         mdts=_number(settings.get("metadata_targets")) or 1,
-        osts=(cell.layout.stripe_count if cell.layout is not None else None) or 1,
+        osts=(cell.layout.stripe_count if cell.layout is not None else None) or 0,
         files=_number(settings.get("files")) or 0,
     )
+
+
+def _told(
+    run: Run, cell: Cell, phase: str, visits: Sequence[Visit], device: str, measured: Measured
+) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
+    """Return what a cell tells of a figure, None where it does not, and the settings that tell the figure apart."""
+    level = level_in(measured, cell, phase, visits, device)
+    if level is not None:
+        level = replace(level, from_cache=from_memory(measured, run.facts), requests=_requests(visits))
+    return level, {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
+
+
+def _imported(measured: Measured) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
+    """Return the same of what another tool measured, which has no counters; None without a number of ranks."""
+    apart = {name: value for name, value in measured.settings.items() if name not in (*_SCALE_SETTINGS, "items")}
+    ranks = _number(measured.settings.get("ranks"))
+    if ranks is None:
+        return None, apart
+    # Ranks that have less to do each, the more there are, do other work.
+    if items := _number(measured.settings.get("items")):
+        apart["items_each"] = items / ranks
+    return level_of(measured, Scale(min(_number(measured.settings.get("nodes")) or 1, ranks), ranks, osts=0)), apart
 
 
 def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
@@ -157,17 +129,23 @@ def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
 
 
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
-    """Return what was measured of one figure at that scale; None with fewer than two runs of its own."""
+    """Return what was measured of one figure at that scale; None without a run of its own."""
     logs = [math.log(seen.value) for seen in measured.observations if seen.purpose != "pilot" and seen.value > 0]
-    if len(logs) < 2:
-        return None
-    middle = median(logs)
-    spread = _NORMAL_MEDIAN * 1.4826 * median(abs(value - middle) for value in logs)
-    return MeasuredLevel(scale, middle, max(_LEAST_ERROR, spread / math.sqrt(len(logs))), busy or {})
+    return level_from(logs, scale, busy or {}) if logs else None
+
+
+def level_from(logs: Sequence[float], scale: Scale, busy: Mapping[Part, float]) -> MeasuredLevel:
+    """Return the level of runs by the logarithms of what they measured; a single one scatters as is typical."""
+    middle, runs = median(logs), len(logs)
+    if runs == 1:
+        return MeasuredLevel(scale, middle, TYPICAL_SCATTER, busy)
+    # Of few runs the median deviation is too small (Croux, Rousseeuw 1992).
+    scatter = 1.4826 * runs / (runs - 0.8) * median(abs(value - middle) for value in logs)
+    return MeasuredLevel(scale, middle, _NORMAL_MEDIAN * scatter / math.sqrt(runs), busy, runs=runs)
 
 
 def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
-    """Return what a cell's visits tell of one figure, with what counters told; None with fewer than two runs."""
+    """Return what a cell's visits tell of one figure, with what counters told; None without a run of its own."""
     own = [visit for visit in visits if visit.purpose != "pilot"]
     samples = [sample for visit in own if (sample := sample_named(visit.samples, phase)) is not None]
     busy = _busy(samples, device)
@@ -177,7 +155,9 @@ def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]
     if cell.plan.inside_ceph():
         # Sessions share the processors of their nodes, which do not grow in number with them.
         busy.pop("clients", None)
-    scale = replace(scale_of(cell, measured.settings), undivided=_is_undivided(cell, samples))
+    ranks = max(1, cell.plan.ranks)
+    nodes = max((len({node.host for node in each.nodes if node.first_rank < ranks}) for each in samples), default=0)
+    scale = replace(scale_of(cell, measured.settings, nodes), undivided=_is_undivided(cell, samples))
     return level_of(measured, scale, busy)
 
 
@@ -235,13 +215,22 @@ def _together(levels: Sequence[MeasuredLevel]) -> MeasuredLevel:
     busy: dict[Part, float] = {}
     for level in levels:
         busy.update(level.busy)
-    return MeasuredLevel(levels[0].scale, median(values), error, busy)
+    return MeasuredLevel(levels[0].scale, median(values), error, busy, runs=sum(level.runs for level in levels))
 
 
-def even_errors(levels: Sequence[MeasuredLevel]) -> tuple[MeasuredLevel, ...]:
-    """Return the levels with errors half their own: so few runs tell their scatter badly, others of the figure help."""
-    usual = fmean(level.log_error**2 for level in levels)
-    return tuple(replace(level, log_error=math.sqrt((level.log_error**2 + usual) / 2)) for level in levels)
+def settle_errors(levels: Sequence[MeasuredLevel]) -> tuple[MeasuredLevel, ...]:
+    """Return the levels of a figure with errors by the scatter of their own runs, of all levels', and what is typical.
+
+    Few runs tell their scatter badly, and a single one not at all: then the others' counts.
+    """
+    own = [(level.runs - 1, level.runs * level.log_error**2) for level in levels]
+    told = sum(freedom for freedom, _ in own)
+    usual = (TYPICAL_SCATTER**2 + sum(freedom * variance for freedom, variance in own)) / (1 + told)
+    settled = []
+    for level, (freedom, variance) in zip(levels, own, strict=True):
+        both = (_SHARED_RUNS * usual + freedom * variance) / (_SHARED_RUNS + freedom)
+        settled.append(replace(level, log_error=max(_LEAST_ERROR, math.sqrt(both / level.runs))))
+    return tuple(settled)
 
 
 def _number(value: object) -> int | None:

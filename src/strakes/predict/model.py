@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from strakes.predict.evidence import STATED, Sifted, counter_bounds, growth_of, sift
 from strakes.predict.families import Array, Caps, Family, Power, Scales, StationNetwork, Typical, Waiting
-from strakes.predict.posterior import BUSY_ERROR, Draws, learn
+from strakes.predict.posterior import Population
 from strakes.predict.scale import PARTS, MeasuredLevel, Part, Scale
 
 COVERAGE = 0.8
 # How much less is known with each doubling beyond what was measured, as a deviation of the logarithm, besides what the
 # families differ by.
 _PER_DOUBLING = 0.003
+# How much is lost with each doubling of the files beyond what was measured, as a deviation of the logarithm, in every
+# other draw: rates bend where names no longer fit into the memory of servers, and no smaller population shows where.
+_PER_DOUBLING_OF_FILES = 0.06
+# So many deviations of what continues in step with the ranks are held by an interval.
+_END = 2.0
 # No family is wholly out of the question.
 _LEAST_WEIGHT = 0.01
-# No part carries more than this above what is stated of it, as a natural logarithm.
-_ABOVE_STATED = 0.1
+# So many further walks yield draws of a family that alone counts.
+_FURTHER = 3
 # A part is scarce if it is busy for more than half of the time, and no other for 5 % of the time more than it.
 _BUSY = 0.5
 _AS_BUSY = 0.05
-# Of a part that was busy for less, no counter tells well enough how much more it can do.
-_LEAST_BUSY = 0.2
 # A part is named if it is scarce in this share of the draws: then 4 % of made-up systems are named wrong (at most 5 %
 # were to be), chosen on seeds 101 to 104.
 SURE = 0.67
@@ -71,9 +76,12 @@ class Model:
         is_time: bool = False,
     ) -> None:
         """Learn from at least one level. ``is_time``: the figure is a time that grows with the scale."""
-        self.levels = tuple(levels)
+        self.sifted = Sifted(tuple(levels), {}) if is_time else sift(levels, stated or {})
+        self.levels, self._stated = self.sifted.levels, self.sifted.stated
+        self._growth = None if is_time else growth_of(self.levels)
+        # Parts that a counter or a stated limit tells of.
+        self.told = {part for level in self.levels for part in level.busy} | set(self._stated)
         self._generator_seed = seed
-        self._stated = dict(stated or {})
         self._is_time = is_time
         families: tuple[Family, ...] = (Power(typical or Typical()),)
         if is_time:
@@ -85,23 +93,31 @@ class Model:
                 *(Caps(dearer=dearer) for dearer in may_be_dearer),
                 *families,
             )
-        learned = [learn(family, levels, stated or {}, seed) for family in families]
-        self._draws = list(zip(learned, _weights(learned), strict=True))
+        learned = [Population(family, self.levels, self._stated, seed) for family in families]
+        # What hardly counts needs few draws.
+        self._draws = [
+            (population.walk_on(math.ceil(_FURTHER * weight - 0.1)), weight)
+            for population, weight in zip(learned, _weights(learned), strict=True)
+        ]
 
     def forecast(self, scale: Scale, coverage: float = COVERAGE) -> Forecast:
         """Return the forecast at that scale, with intervals that hold what they are for in that share of the cases."""
         (values,), weights, busy = self._draw([scale])
-        low, middle, high = _interval(values, weights, coverage)
+        further = self._may_reach(scale, coverage)
+        low, middle, high = _interval(values, weights, coverage, further)
         # What will be measured has the error of a measurement, too.
         error = float(np.sqrt(np.mean([level.log_error**2 for level in self.levels])))
         again = error * np.random.default_rng(self._generator_seed + 1).standard_normal(len(values))
-        ends = _interval(values + again, weights, coverage)
+        ends = _interval(values + again, weights, coverage, further)
         return Forecast(middle, low, high, self._scarce(busy), (ends[0], ends[2]))
 
     def curve(self, scales: Sequence[Scale]) -> list[Forecast]:
         """Return the forecasts at some scales, without what becomes scarce there and what would be measured."""
         every, weights, _ = self._draw(scales)
-        ends = [_interval(values, weights) for values in every]
+        ends = [
+            _interval(values, weights, further=self._may_reach(scale, COVERAGE))
+            for values, scale in zip(every, scales, strict=True)
+        ]
         return [Forecast(middle, low, high, {}) for low, middle, high in ends]
 
     def gain(self, scale: Scale, instead: Scale) -> Forecast:
@@ -127,7 +143,8 @@ class Model:
         """
         generator = np.random.default_rng(self._generator_seed)
         beyond = np.array([_doublings(self.levels, scale) for scale in scales])
-        bounds = [self._bounds_by_counters(scale) for scale in scales]
+        lost = _PER_DOUBLING_OF_FILES * np.array([[_doublings(self.levels, scale, ("files",))] for scale in scales])
+        bounds = [self._bounds(scale) for scale in scales]
         values, weights, shares = [], [], []
         for draws, weight in self._draws:
             # One by one: what a scale needs stays near the processor.
@@ -136,36 +153,44 @@ class Model:
             if (busy := rates[0][1]) is not None:
                 shares.append((busy[:, 0, :], weight))
             elif not self._is_time:
-                for of_counter in zip(*bounds, strict=True):
-                    bound, error = np.array(of_counter).T[:, :, None]
-                    known = np.minimum(known, bound + error * generator.standard_normal(known.shape[1]))
+                for of_part in zip(*bounds, strict=True):
+                    bound, error, least = np.array(of_part).T[:, :, None]
+                    carried = np.maximum(least, bound + error * generator.standard_normal(known.shape[1]))
+                    known = np.minimum(known, carried)
             deviation = np.hypot(draws.misfit, _PER_DOUBLING * beyond[:, None])
-            values.append(known + deviation * generator.standard_normal(known.shape[1]))
+            known = known + deviation * generator.standard_normal(known.shape[1])
+            if lost.any():
+                slower = lost * np.maximum(0, generator.standard_normal(known.shape[1]))
+                known = known + slower if self._is_time else known - slower
+            values.append(known)
             weights.append(np.full(known.shape[1], weight / known.shape[1]))
-        caps = [
-            min((np.log(capacity * scale.units(part)) for part, capacity in self._stated.items()), default=np.inf)
-            for scale in scales
-        ]
-        most = np.array(caps)[:, None] + _ABOVE_STATED
-        return np.minimum(np.concatenate(values, axis=1), most), np.concatenate(weights), shares
+        return np.concatenate(values, axis=1), np.concatenate(weights), shares
 
-    def _bounds_by_counters(self, scale: Scale) -> list[tuple[float, float]]:
-        """Return what parts can carry by how busy they were: logarithms with their standard errors.
+    def _bounds(self, scale: Scale) -> list[tuple[float, float, float]]:
+        """Return what parts can carry by their counters and by what is stated, for families that know nothing of parts.
 
-        For families that know nothing of parts: a server that was busy for 60 % of the time cannot do twice as much.
+        Logarithms, each with its standard error and with what it was seen to carry at least.
         """
-        bounds: dict[Part, list[tuple[float, float]]] = {}
-        for level in self.levels:
-            for part, share in level.busy.items():
-                if share > _LEAST_BUSY:
-                    more = np.log(scale.units(part) / level.scale.units(part) / share)
-                    error = np.hypot(level.log_error, BUSY_ERROR / share)
-                    bounds.setdefault(part, []).append((level.log_value + more, error**-2))
-        return [
-            (sum(bound * weight for bound, weight in each) / total, total**-0.5)
-            for each in bounds.values()
-            if (total := sum(weight for _, weight in each))
-        ]
+        bounds = [(*bound, -np.inf) for bound in counter_bounds(self.levels, scale)]
+        for part, capacity in self._stated.items():
+            units = np.log(scale.units(part))
+            most = max(level.log_value - np.log(level.scale.units(part)) for level in self.levels)
+            bounds.append((np.log(capacity) + STATED[0] + units, STATED[1], most + units))
+        return bounds
+
+    def _may_reach(self, scale: Scale, coverage: float) -> float:
+        """Return up to what an interval has to go in any case, as a logarithm.
+
+        A rate that grew in step with the ranks may go on like that where no counter of servers and no stated limit
+        tells of an end.
+        """
+        told = self.told - {"clients"}
+        if self._growth != "linear" or told or coverage < COVERAGE:
+            return -np.inf
+        last = max(self.levels, key=lambda level: (level.scale.ranks, level.scale.mdts))
+        most = last.log_value + np.log(scale.ranks / last.scale.ranks) + _END * last.log_error
+        ends = [bound + _END * error for bound, error, _ in self._bounds(scale)]
+        return float(most) if all(end >= most for end in ends) else -np.inf
 
     def _scarce(self, busy: Sequence[tuple[Array, float]]) -> dict[tuple[Part, ...], float]:
         groups = _groups(self.levels, self._stated)
@@ -175,8 +200,10 @@ class Model:
             scarce = (each >= most - _AS_BUSY) & (most > _BUSY)
             for group in groups:
                 shares[group] += weight * float(scarce[:, [PARTS.index(part) for part in group]].any(axis=1).mean())
+        # Without a counter, a limit or an end of growth nothing but what is usual speaks for a part: no evidence.
+        shown = [group for group in groups if self._growth == "bent" or self.told & set(group)]
         total = sum(weight for _, weight in busy)
-        return {group: share / total for group, share in shares.items()} if total > 0 else {}
+        return {group: shares[group] / total for group in shown} if total > 0 else {}
 
 
 def _groups(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> list[tuple[Part, ...]]:
@@ -190,29 +217,33 @@ def _groups(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> li
     return groups
 
 
-def _weights(learned: Sequence[Draws]) -> list[float]:
+def _weights(learned: Sequence[Population]) -> list[float]:
     """Weigh families by how probable each makes all that was measured."""
-    evidence = np.array([draws.log_evidence for draws in learned])
+    evidence = np.array([population.log_evidence for population in learned])
     shares = np.exp(evidence - evidence.max())
     shares = np.maximum(shares / shares.sum(), _LEAST_WEIGHT)
     return [float(share) for share in shares / shares.sum()]
 
 
-def _doublings(levels: Sequence[MeasuredLevel], scale: Scale) -> float:
-    """Return how many doublings a scale lies beyond the measured ones, over all of its dimensions."""
+def _doublings(
+    levels: Sequence[MeasuredLevel], scale: Scale, names: Sequence[str] = ("clients", "mdts", "osts", "files")
+) -> float:
+    """Return how many doublings a scale lies beyond the measured ones, over these of its dimensions."""
     beyond = 0.0
-    for name in ("clients", "ranks", "mdts", "osts", "files"):
+    for name in names:
         most = max(getattr(level.scale, name) for level in levels)
-        if most and getattr(scale, name) > most and name != "ranks":
+        if most and getattr(scale, name) > most:
             beyond += float(np.log2(getattr(scale, name) / most))
     return beyond
 
 
-def _interval(values: Array, weights: Array, coverage: float = COVERAGE) -> tuple[float, float, float]:
-    """Return the low end, the median and the high end of what has these logarithms."""
+def _interval(
+    values: Array, weights: Array, coverage: float = COVERAGE, further: float = -np.inf
+) -> tuple[float, float, float]:
+    """Return the low end, the median and the high end of what has these logarithms; the high one not below a value."""
     order = np.argsort(values)
     summed = np.cumsum(weights[order])
     shares = np.array([(1 - coverage) / 2, 0.5, (1 + coverage) / 2])
     places = np.minimum(len(values) - 1, np.searchsorted(summed, shares * summed[-1]))
     low, middle, high = np.exp(values[order[places]]).tolist()
-    return low, middle, high
+    return low, middle, max(high, math.exp(further))

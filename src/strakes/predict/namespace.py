@@ -26,6 +26,23 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class Walk:
+    """What was counted, and how: so many directories were ``read``, of so many CephFS ``told`` what is below.
+
+    ``whole``: False where the time ended it. ``unread``: directories that could not be read; ``mounts``: other file
+    systems, left out.
+    """
+
+    tally: Tally
+    whole: bool
+    read: int
+    told: int
+    unread: tuple[Path, ...]
+    mounts: tuple[Path, ...]
+    took_s: float
+
+
+@dataclass(frozen=True)
 class Share:
     """Directories for one metadata target; ``load``: of all changes, or of all entries where nothing changed."""
 
@@ -36,13 +53,13 @@ class Share:
 
 @dataclass(frozen=True)
 class NamespacePlan:
-    """``shares``: of every target, the first first. ``whole``: False where the walk ended by its time."""
+    """``shares``: of every target, the first first. ``largest``: what cannot be shared further, with its load."""
 
     root: Path
     entries: int
     changed: int
     shares: tuple[Share, ...]
-    whole: bool
+    largest: tuple[Path, float]
 
     @property
     def most(self) -> float:
@@ -50,33 +67,44 @@ class NamespacePlan:
         return max(share.load for share in self.shares)
 
 
-def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> tuple[Tally, bool]:
-    """Count below ``root``, its directories to ``depth`` apart from one another.
+def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> Walk:
+    """Count below ``root``, its directories to ``depth`` apart from one another, for at most ``limit_s``.
 
     Follows no symbolic link and enters no other file system. Where CephFS counts entries itself, the numbers are its
-    own and
-    nothing below ``depth`` is read. Returns the counts, and whether all was seen within ``limit_s``. Raises
-    BadInputError.
+    own and nothing below ``depth`` is read. Raises BadInputError.
     """
     try:
         status = os.stat(root, follow_symlinks=True)
+        os.scandir(root).close()
+    except NotADirectoryError as error:
+        raise BadInputError(
+            "this is not a directory", where=str(root), remedy="Give the directory whose parts are to be placed."
+        ) from error
     except OSError as error:
         raise BadInputError(
             "the directory cannot be read", where=str(root), why=os.strerror(error.errno or 0)
         ) from error
-    if not stat.S_ISDIR(status.st_mode):
-        raise BadInputError(
-            "this is not a directory", where=str(root), remedy="Give the directory whose parts are to be placed."
-        )
-    walker = _Walker(status.st_dev, time.time() - since_s, time.monotonic() + limit_s)
+    began = time.monotonic()
+    walker = _Walker(status.st_dev, time.time() - since_s, began + limit_s)
     tally = walker.count(root, depth)
-    return tally, not walker.late
+    return Walk(
+        tally,
+        not walker.late,
+        walker.read,
+        walker.told,
+        tuple(walker.unread),
+        tuple(walker.mounts),
+        time.monotonic() - began,
+    )
 
 
 class _Walker:
     def __init__(self, device: int, changed_after_s: float, until_s: float) -> None:
         self._device, self._after, self._until = device, changed_after_s, until_s
         self.late = False
+        self.read = self.told = 0
+        self.unread: list[Path] = []
+        self.mounts: list[Path] = []
 
     def count(self, path: Path, apart: int) -> Tally:
         """Count one directory; ``apart``: how many levels below it have a tally of their own."""
@@ -84,7 +112,8 @@ class _Walker:
         pending = [path]
         while pending:
             here = pending.pop()
-            for entry in _entries(here):
+            self.read += 1
+            for entry in self._entries(here):
                 if time.monotonic() > self._until:
                     self.late = True
                     return tally
@@ -94,9 +123,11 @@ class _Walker:
                 except OSError:
                     continue  # gone meanwhile
                 tally.changed += max(status.st_mtime, status.st_ctime) >= self._after
-                if not stat.S_ISDIR(status.st_mode) or status.st_dev != self._device:
+                if not stat.S_ISDIR(status.st_mode):
                     continue
-                if apart > 0:
+                if status.st_dev != self._device:
+                    self.mounts.append(Path(entry.path))
+                elif apart > 0:
                     part = self._told(Path(entry.path)) if apart == 1 else None
                     part = part or self.count(Path(entry.path), apart - 1)
                     tally.parts.append(part)
@@ -113,19 +144,21 @@ class _Walker:
             changed = float(os.getxattr(path, "ceph.dir.rctime")) >= self._after
         except (OSError, ValueError):
             return None
+        self.told += 1
         # Of a whole tree it knows the time of the latest change only.
         return Tally(path, entries, entries if changed else 0)
 
+    def _entries(self, path: Path) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(path) as listing:
+                yield from listing
+        except (FileNotFoundError, NotADirectoryError):
+            return  # gone meanwhile
+        except OSError:
+            self.unread.append(path)
 
-def _entries(path: Path) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(path) as listing:
-            yield from listing
-    except OSError:
-        return  # gone, or not ours to read
 
-
-def place(tally: Tally, targets: int, *, whole: bool = True) -> NamespacePlan:
+def place(tally: Tally, targets: int) -> NamespacePlan:
     """Share the directories among so many metadata targets, the largest first to whoever has least.
 
     A directory that is more than a target's fair share is taken apart into those below it, as far as they were counted.
@@ -136,9 +169,14 @@ def place(tally: Tally, targets: int, *, whole: bool = True) -> NamespacePlan:
     def load(part: Tally) -> int:
         return part.changed if by_changes else part.entries
 
+    def own(part: Tally) -> int:
+        return load(part) - sum(map(load, part.parts))
+
     parts = list(tally.parts)
+    apart = [tally]
     while (large := max(parts, key=load, default=None)) is not None and load(large) > total / targets and large.parts:
         parts.remove(large)
+        apart.append(large)
         parts += large.parts
     loads = [0] * targets
     directories: list[list[Path]] = [[] for _ in range(targets)]
@@ -148,6 +186,8 @@ def place(tally: Tally, targets: int, *, whole: bool = True) -> NamespacePlan:
         directories[target].append(part.path)
     # What lies directly in the root, or in directories taken apart, stays where it is: on the first.
     loads[0] += total - sum(loads)
+    pieces = [(load(part), part.path) for part in parts] + [(own(part), part.path) for part in apart]
+    most, largest = max(pieces, key=lambda piece: piece[0])
     return NamespacePlan(
         tally.path,
         tally.entries,
@@ -156,7 +196,7 @@ def place(tally: Tally, targets: int, *, whole: bool = True) -> NamespacePlan:
             Share(number, tuple(sorted(paths)), summed / total)
             for number, (paths, summed) in enumerate(zip(directories, loads, strict=True))
         ),
-        whole,
+        (largest, most / total),
     )
 
 

@@ -1,10 +1,8 @@
 """What the measured levels leave of a family of curves.
 
 Sequential Monte Carlo: draws from what is plausible before, the likelihood taken in step by step, resampling and
-random walks in
-between (Del Moral, Doucet, Jasra 2006). The common factor of all rates is integrated out. Each draw misses by
-something of its own
-(``misfit``), so that no fit to little scatter makes an interval without width.
+random walks in between (Del Moral, Doucet, Jasra 2006). The common factor of all rates is integrated out. Each draw
+misses by something of its own (``misfit``), so that no fit to little scatter makes an interval without width.
 """
 
 from __future__ import annotations
@@ -16,21 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from strakes.predict.evidence import BUSY_ERROR, STATED
 from strakes.predict.families import Array, Family, Scales
 from strakes.predict.scale import PARTS, MeasuredLevel, Part
 
 DRAWS = 500
-_MOVES = 4
-_FURTHER = 3
+# How far the moves of a walk reach, by the spread of the draws and the root of how many parameters there are.
+_REACHES = 1.6 * np.geomspace(1.2, 0.25, 4)
 # Natural logarithm of how far a family misses, and its deviation: 1.5 %, within a factor of 2.3.
 _MISFIT = (float(np.log(0.015)), 0.8)
-# Counters tell a busy share this well.
-BUSY_ERROR = 0.045
 # With it the density of what they tell (Student's, four degrees of freedom) compares with that of a family without
 # parts, to which every share is as probable as any other.
 _BUSY_NORM = float(np.log(BUSY_ERROR / 0.375))
-# What a part really carries, by what is stated of it: a fifth less, within a factor of 1.35.
-_STATED = (-0.2, 0.3)
 # The likelihood is taken in so that this share of the draws still counts.
 _KEPT = 0.5
 
@@ -40,67 +35,83 @@ class Draws:
     """A family after the data, as draws of equal weight.
 
     ``parameters`` (n, d), ``factor`` (n): logarithm of the common factor, ``misfit`` (n): how far each misses, as a
-    standard
-    deviation of the logarithm. ``log_evidence``: of the data under the family.
+    standard deviation of the logarithm.
     """
 
     family: Family
     parameters: Array
     factor: Array
     misfit: Array
-    log_evidence: float
 
     def log_values(self, scales: Scales) -> Array:
         """Return (n, l)."""
         return np.asarray(self.factor[:, None] + self.family.rates(self.parameters, scales)[0])
 
 
-def learn(family: Family, levels: Sequence[MeasuredLevel], stated: Mapping[Part, float], seed: int = 1) -> Draws:
-    """Return what is left of the family. ``stated``: what a unit of a part can carry. The same at every call."""
-    # Draws are columns: arithmetic goes over whole blocks of memory.
-    means = np.append(family.means, _MISFIT[0])[:, None]
-    deviations = np.append(family.deviations, _MISFIT[1])[:, None]
-    data = _Data(family, levels, stated)
-    draws = means + deviations * _noise(seed, len(means), 0, 0).first
-    fits, factors = data.log_likelihood(draws)
-    taken, evidence, steps = 0.0, 0.0, 0
-    least = 1e-6 * np.diag(deviations[:, 0] ** 2)
-    reaches = np.geomspace(1.2, 0.25, _MOVES) / np.sqrt(len(means)) * 1.6
+class Population:
+    """Draws (d, n) of a family's parameters with their misfit that take in what was measured.
 
-    def before(draws: Array) -> Array:
-        return np.asarray(-0.5 * np.add.reduce(((draws - means) / deviations) ** 2))
+    ``stated``: what a unit of a part can carry. The same at every call. ``log_evidence``: of the data under the family.
+    """
 
-    def walk(noise: _Noise) -> None:
-        apart = draws - draws.mean(axis=1, keepdims=True)
-        spread = np.linalg.cholesky(apart @ apart.T / (DRAWS - 1) + least)
-        priors = before(draws)
-        for reach, (jumps, luck) in zip(reaches, noise.moves, strict=True):
-            moved = draws + (reach * spread) @ jumps
-            moved_fits, moved_factors = data.log_likelihood(moved)
-            moved_priors = before(moved)
-            accepted = luck < taken * (moved_fits - fits) + moved_priors - priors
-            for each, after in ((draws, moved), (fits, moved_fits), (factors, moved_factors), (priors, moved_priors)):
-                np.copyto(each, after, where=accepted)
+    def __init__(
+        self, family: Family, levels: Sequence[MeasuredLevel], stated: Mapping[Part, float], seed: int
+    ) -> None:
+        """Draw, and walk while the likelihood is taken in."""
+        # Draws are columns: arithmetic goes over whole blocks of memory.
+        self._family, self._seed = family, seed
+        self._means = np.append(family.means, _MISFIT[0])[:, None]
+        self._deviations = np.append(family.deviations, _MISFIT[1])[:, None]
+        self._least = 1e-6 * np.diag(self._deviations[:, 0] ** 2)
+        self._data = _Data(family, levels, stated)
+        self._draws = self._means + self._deviations * _noise(seed, len(self._means), 0, 0).first
+        self._fits, self._factors = self._data.log_likelihood(self._draws)
+        self._taken, self._steps, self.log_evidence = 0.0, 0, 0.0
+        while self._taken < 1:
+            self._steps += 1
+            self._take_in(_noise(seed, len(self._means), self._steps, 0))
 
-    while taken < 1:
-        steps += 1
-        noise = _noise(seed, len(means), steps, 0)
-        step = _step(fits, 1 - taken)
+    def walk_on(self, walks: int) -> Draws:
+        """Return the draws, and with each further walk as many again."""
+        kept, kept_factors = [self._draws.copy()], [self._factors.copy()]
+        for further in range(walks):
+            self._walk(_noise(self._seed, len(self._means), self._steps, further + 1))
+            kept.append(self._draws.copy())
+            kept_factors.append(self._factors.copy())
+        every = np.concatenate(kept, axis=1)
+        return Draws(self._family, every[:-1].T, np.concatenate(kept_factors), np.exp(every[-1]))
+
+    def _take_in(self, noise: _Noise) -> None:
+        fits = self._fits
+        step = _step(fits, 1 - self._taken)
         weights = np.exp(step * (fits - fits.max()))
-        evidence += float(np.log(weights.mean()) + step * fits.max())
+        self.log_evidence += float(np.log(weights.mean()) + step * fits.max())
         # Systematic resampling: each draw as often as its weight says, but for less than one (Kitagawa 1996).
         places = (np.arange(DRAWS) + noise.place) / DRAWS
         picked = np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), places), DRAWS - 1)
-        draws, fits, factors, taken = np.take(draws, picked, axis=1), fits[picked], factors[picked], taken + step
-        walk(noise)
-    # Draws that walk on are further ones.
-    kept, kept_factors = [draws.copy()], [factors.copy()]
-    for further in range(_FURTHER):
-        walk(_noise(seed, len(means), steps, further + 1))
-        kept.append(draws.copy())
-        kept_factors.append(factors.copy())
-    every = np.concatenate(kept, axis=1)
-    return Draws(family, every[:-1].T, np.concatenate(kept_factors), np.exp(every[-1]), evidence)
+        self._draws, self._fits, self._factors = (
+            np.take(self._draws, picked, axis=1),
+            fits[picked],
+            self._factors[picked],
+        )
+        self._taken += step
+        self._walk(noise)
+
+    def _walk(self, noise: _Noise) -> None:
+        draws, fits, factors = self._draws, self._fits, self._factors
+        apart = draws - draws.mean(axis=1, keepdims=True)
+        spread = np.linalg.cholesky(apart @ apart.T / (DRAWS - 1) + self._least) / np.sqrt(len(draws))
+        priors = self._before(draws)
+        for reach, (jumps, luck) in zip(_REACHES, noise.moves, strict=True):
+            moved = draws + (reach * spread) @ jumps
+            moved_fits, moved_factors = self._data.log_likelihood(moved)
+            moved_priors = self._before(moved)
+            accepted = luck < self._taken * (moved_fits - fits) + moved_priors - priors
+            for each, after in ((draws, moved), (fits, moved_fits), (factors, moved_factors), (priors, moved_priors)):
+                np.copyto(each, after, where=accepted)
+
+    def _before(self, draws: Array) -> Array:
+        return np.asarray(-0.5 * np.add.reduce(((draws - self._means) / self._deviations) ** 2))
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,7 @@ def _noise(seed: int, width: int, steps: int, further: int) -> _Noise:
     last = _noise(seed, width, steps, further - 1) if further else _noise(seed, width, steps - 1, 0)
     generator.bit_generator.state = last.state
     place = 0.0 if further else generator.random()
-    moves = [(_columns(generator, width), np.log(generator.random(DRAWS))) for _ in range(_MOVES)]
+    moves = [(_columns(generator, width), np.log(generator.random(DRAWS))) for _ in _REACHES]
     return _Noise(last.first, place, moves, generator.bit_generator.state)
 
 
@@ -176,9 +187,16 @@ class _Data:
             # Counters err in ways of their own: far off is not endlessly worse.
             fit -= 2.5 * np.add.reduce(np.log1p(astray**2)) + _BUSY_NORM * len(self._busy)
             for part, capacity in self._stated.items():
-                carried = self._carried(draws, factor, part)
-                fit -= 0.5 * ((carried - np.log(capacity) - _STATED[0]) / _STATED[1]) ** 2
+                fit += self._by_statement(draws, factor, part, capacity)
         return fit, factor
 
-    def _carried(self, draws: Array, factor: Array, part: Part) -> Array:
-        return np.asarray(factor - np.log(10) * draws[PARTS.index(part)])
+    def _by_statement(self, draws: Array, factor: Array, part: Part, capacity: float) -> Array:
+        """Return what a stated limit says of draws, in place of what would be plausible of the part without it.
+
+        A limit that is unusual speaks neither for nor against a family.
+        """
+        place = PARTS.index(part)
+        carried = factor - np.log(10) * draws[place]
+        mean, deviation = self._family.means[place], self._family.deviations[place]
+        astray, unusual = (carried - np.log(capacity) - STATED[0]) / STATED[1], (draws[place] - mean) / deviation
+        return np.asarray(0.5 * (unusual**2 - astray**2) + np.log(np.log(10) * deviation / STATED[1]))

@@ -9,6 +9,13 @@ from typing import Literal, get_args
 Part = Literal["clients", "links", "mdts", "osts", "shared"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
+NOUNS: Mapping[str, tuple[str, str]] = {
+    "clients": ("client", "clients"),
+    "ranks": ("rank", "ranks"),
+    "mdts": ("metadata target", "metadata targets"),
+    "osts": ("data target", "data targets"),
+    "files": ("file", "files"),
+}
 PART_NAMES: Mapping[Part, str] = {
     "clients": "the clients' processors",
     "links": "the clients' links",
@@ -20,10 +27,11 @@ PART_NAMES: Mapping[Part, str] = {
 
 @dataclass(frozen=True)
 class Scale:
-    """``clients``: nodes that ask. ``ranks``: their processes together. ``files``: how many there are already.
+    """``clients``: nodes that ask. ``ranks``: their processes together. ``osts``: 0 where their number is not known.
 
-    ``link``: how fast a client's link is by what it was when measured. ``undivided``: every rank has a directory that
-    is on one metadata target, as much to do as the others, and the last one ends the phase.
+    ``files``: how many there are already. ``link``: how fast a client's link is by what it was when measured.
+    ``undivided``: every rank has a directory that is on one metadata target, as much to do as the others, and the last
+    one ends the phase.
     """
 
     clients: int = 1
@@ -47,21 +55,42 @@ class Scale:
         if part == "mdts":
             return self.ranks / -(-self.ranks // self.mdts) if self.undivided else self.mdts
         if part == "osts":
-            return self.osts
+            return max(1, self.osts)
         if part == "links":
             return self.clients * self.link
         return 1 if part == "shared" else self.clients
+
+    @property
+    def text(self) -> str:
+        """Return it in words.
+
+        >>> Scale(clients=2000, ranks=16000).text
+        '2,000 clients, 16,000 ranks, 1 metadata target, 1 data target'
+        >>> Scale(link=1 / 12).text.rpartition(", ")[2]
+        "links at 1/12 of today's speed"
+        """
+        counts = [
+            f"{count:,} {nouns[count != 1]}" for name, nouns in NOUNS.items() if (count := int(getattr(self, name)))
+        ]
+        return ", ".join([*counts, *([_say_link(self.link)] if self.link != 1 else [])])
+
+
+def _say_link(factor: float) -> str:
+    if factor > 1:
+        return f"links {factor:.3g} times as fast as today's"
+    times = 1 / factor
+    share = f"1/{times:.0f}" if abs(times - round(times)) < 0.01 * times else f"{100 * factor:.2g} %"
+    return f"links at {share} of today's speed"
 
 
 @dataclass(frozen=True)
 class MeasuredLevel:
     """What was measured with one scale.
 
-    ``log_value``: natural logarithm of the median. ``log_error``: its standard error. ``busy``: the share of the time
-    for
-    which a unit of a part was at work, of those parts whose counters tell. ``from_cache``: clients answered from what
-    they remember. ``requests``: how many of them reached servers of metadata for an operation, over all phases of the
-    visits.
+    ``log_value``: natural logarithm of the median. ``log_error``: its standard error, of so many ``runs``. ``busy``:
+    the share of the time for which a unit of a part was at work, of those parts whose counters tell. ``from_cache``:
+    clients answered from what they remember. ``requests``: how many of them reached servers of metadata for an
+    operation, over all phases of the visits.
     """
 
     scale: Scale
@@ -70,6 +99,7 @@ class MeasuredLevel:
     busy: Mapping[Part, float] = field(default_factory=dict)
     from_cache: bool = False
     requests: float | None = None
+    runs: int = 1
 
 
 def dimensions(levels: Sequence[MeasuredLevel]) -> frozenset[str]:

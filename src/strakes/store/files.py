@@ -35,7 +35,7 @@ def store_error(error: OSError, path: Path) -> StrakesError:
 
 
 # What strakes makes in its store.
-_ROOMS = ("runs", "jobs", "knobs", "drills", "watch")
+_ROOMS = ("runs", "jobs", "knobs", "drills", "watch", "forecasts")
 _CATALOGUE = "catalogue.sqlite"
 _OTHERS = 0o077
 

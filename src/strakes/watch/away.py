@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from strakes.targets.description import Interruption
-from strakes.units import format_seconds
+from strakes.units import format_duration
+from strakes.watch.absence import Absence, Ended
 from strakes.watch.reading import CounterReading
+from strakes.watch.together import Span, Together, Told, names
 from strakes.watch.values import WatchEvent
 
-# Clients find back later than the target is there; what they tell until then belongs to it.
-_PATIENCE_S = 30.0
-# One that is away for so long is told before it is back.
-_LONG_S = 60.0
 _MOST_STALLS = 256
-# A target counts before its mounting has ended: by about a second (1.1 and 1.3 s of two Lustre targets), or two.
-_MOUNTING_S = 1.0
-
-
-@dataclass
-class _Away:
-    seen_s: float
-    missed_s: float
-    began_anew_s: float | None = None
-    back_s: float | None = None
-    still_away_s: float = 0.0
-    recovered_s: float | None = None
-    told: bool = False
-    waits: dict[tuple[float, str], float] = field(default_factory=dict)
-
-    @property
-    def began_s(self) -> float:
-        """Return when it probably went away."""
-        return (self.seen_s + self.missed_s) / 2
+# From so many of the last intervals between readings follows when the next one is to be expected.
+_INTERVALS, _FEWEST_INTERVALS = 20, 5
 
 
 class AwayTargets:
@@ -42,18 +23,20 @@ class AwayTargets:
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, float, str]] = {}
-        self._away: dict[str, _Away] = {}
+        self._away: dict[str, Absence] = {}
+        self._together = Together()
         self._began_s: float | None = None
         self._waits_told: dict[str, float] = {}
         self._client_waits: dict[str, Interruption] = {}
-        self._lasting_told: dict[str, float] = {}
+        self._read_s: dict[str, float] = {}
+        self._intervals: dict[str, deque[float]] = {}
         self._stalls: deque[tuple[float, float]] = deque(maxlen=_MOST_STALLS)
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Take in a reading; return what is away for long, and what is back."""
         self._began_s = reading.time_s if self._began_s is None else self._began_s
         if reading.serving is not None:
-            self._servers(reading)
+            self._servers(reading, reading.serving)
         for wait in reading.waits:
             if wait.began_unix_s >= self._began_s - 1:
                 self._client(wait)
@@ -63,31 +46,41 @@ class AwayTargets:
         """Take in when operations of a probe began and ended that took unusually long."""
         self._stalls.extend(stalls)
 
-    def _servers(self, reading: CounterReading) -> None:
-        assert reading.serving is not None
-        for target, start_s in reading.serving.items():
+    def _servers(self, reading: CounterReading, serving: Mapping[str, float]) -> None:
+        usual_s = self._usual_s(reading)
+        for target, start_s in serving.items():
             seen_s, start_before, source = self._seen.get(target, (reading.time_s, start_s, reading.source))
             if target not in self._away and start_s > start_before + 1 and start_s > seen_s - 1:
                 # Gone and back between two readings.
-                self._away[target] = _Away(seen_s, start_s)
+                self._away[target] = Absence(source, seen_s, start_s, usual_s)
             self._seen[target] = (reading.time_s, start_s, reading.source)
-            away = self._away.get(target)
-            if away is not None:
+            if away := self._away.get(target):
                 if away.back_s is None:
                     away.back_s, away.began_anew_s = reading.time_s, start_s
+                away.clients_back_s = reading.recovered.get(target)
                 if away.recovered_s is None and target not in reading.recovering:
                     away.recovered_s = reading.time_s
         for target, (seen_s, _, source) in self._seen.items():
-            if source == reading.source and target not in reading.serving:
-                away = self._away.setdefault(target, _Away(seen_s, reading.time_s))
+            if source == reading.source and target not in serving:
+                spared = target in reading.spared
+                away = self._away.setdefault(target, Absence(source, seen_s, reading.time_s, usual_s, spared=spared))
                 if away.back_s is None:
                     away.still_away_s = reading.time_s
+
+    def _usual_s(self, reading: CounterReading) -> float:
+        """Return the longest of the last times between readings of a source; infinite where too few are known."""
+        intervals = self._intervals.setdefault(reading.source, deque(maxlen=_INTERVALS))
+        usual_s = max(intervals) if len(intervals) >= _FEWEST_INTERVALS else float("inf")
+        if (before_s := self._read_s.get(reading.source)) is not None:
+            intervals.append(reading.time_s - before_s)
+        self._read_s[reading.source] = reading.time_s
+        return usual_s
 
     def _client(self, wait: Interruption) -> None:
         if wait.target in self._away:
             away = self._away[wait.target]
             if wait.ended_unix_s is not None and wait.began_unix_s >= away.seen_s - 1:
-                away.waits[wait.began_unix_s, wait.target] = wait.ended_unix_s
+                away.waits[wait.began_unix_s] = wait.ended_unix_s
         elif wait.began_unix_s > self._waits_told.get(wait.target, 0.0) + 1:
             known = self._client_waits.get(wait.target)
             if known and wait.or_earlier and known.ended_unix_s in (None, wait.ended_unix_s):
@@ -96,84 +89,113 @@ class AwayTargets:
             self._client_waits[wait.target] = wait
 
     def _of_servers(self, now_s: float) -> list[WatchEvent]:
+        spans = {
+            target: Span(away.source, away.missed_s, away.back_s, away.recovered_s)
+            for target, away in self._away.items()
+        }
         events = []
-        for target, away in list(self._away.items()):
-            if away.recovered_s is not None and now_s >= away.recovered_s + _PATIENCE_S:
-                events.append(self._back(target, away, now_s))
-                del self._away[target]
+        for told, targets in self._together.over(spans, now_s):
+            over = {target: self._away.pop(target).ended(self._stalls) for target in targets}
+            events.append(_over(spans[targets[0]].source, over, told, now_s))
+            for target in targets:
                 self._client_waits.pop(target, None)
                 self._waits_told[target] = now_s
-            elif not away.told and away.back_s is None and now_s - away.missed_s >= _LONG_S:
-                away.told = True
-                text = f"{target} is away, for at least {format_seconds(now_s - away.missed_s)}"
-                events.append(WatchEvent("fail-over", target, away.began_s, now_s, text))
+        for targets in self._together.long({target: spans[target] for target in self._away}, now_s):
+            told = self._together.tell(targets, min(self._away[target].began_s for target in targets))
+            source, least_s = spans[targets[0]].source, now_s - max(spans[target].missed_s for target in targets)
+            text = f"{told.subject} is away, for at least {format_duration(least_s)}"
+            if len(targets) > 1:
+                text = (
+                    f"{len(targets)} targets of {source} are away, for at least {format_duration(least_s)}: "
+                    f"{told.subject}"
+                )
+            events.append(WatchEvent("fail-over", told.subject, told.began_s, now_s, text))
         return events
-
-    def _back(self, target: str, away: _Away, now_s: float) -> WatchEvent:
-        assert away.back_s is not None and away.recovered_s is not None
-        missed, still = away.missed_s, away.still_away_s or away.missed_s
-        began = away.began_s
-        anew = away.began_anew_s or away.back_s
-        ended = anew if still <= anew <= away.back_s else (still + away.back_s) / 2
-        low, high = max(0.0, min(still, ended) - missed), away.back_s - away.seen_s
-        if ended == anew < away.back_s:
-            ended += _MOUNTING_S
-            high = max(high, ended + _MOUNTING_S - away.seen_s)
-        connected = max((ended_s for ended_s in away.waits.values()), default=away.recovered_s)
-        # What operations of the probe waited was measured; without them it is from when the target was last seen until
-        # clients were back, at most.
-        stalled = [
-            (begun_s, end_s) for begun_s, end_s in self._stalls if begun_s <= connected and end_s >= away.seen_s - 1
-        ]
-        waited = max(connected - away.seen_s, 0.0)
-        if stalled:
-            longest = max(stalled, key=lambda stall: stall[1] - stall[0])
-            waited = longest[1] - longest[0]
-            ended = min(away.back_s, longest[1])
-            # What was told before keeps its begin.
-            began = began if away.told else max(away.seen_s, longest[0])
-        between = (
-            f"between {format_seconds(low)} and {format_seconds(high)}" if low else f"{format_seconds(high)} at most"
-        )
-        text = (
-            f"{target} was away for about {format_seconds(max(ended - began, low))} ({between}); "
-            f"clients waited up to {format_seconds(waited)}"
-        )
-        evidence: dict[str, float | str] = {"waited_s": waited, "recovered_unix_s": away.recovered_s}
-        if stalled:
-            evidence["operations_that_waited"] = len(stalled)
-        if away.waits:
-            evidence["client_connected_unix_s"] = connected
-        return WatchEvent(
-            "fail-over", target, began, now_s, text, ended, max(ended - began, low), low, high, "s", evidence=evidence
-        )
 
     def _of_clients(self, now_s: float) -> list[WatchEvent]:
         """Return what only clients have told: nobody who was asked serves the target."""
+        # Of others their servers have told since that they are away.
+        waits = self._client_waits = {
+            target: wait for target, wait in self._client_waits.items() if target not in self._away
+        }
+        spans = {
+            target: Span("", wait.began_unix_s, wait.ended_unix_s, wait.ended_unix_s) for target, wait in waits.items()
+        }
         events = []
-        for target, wait in list(self._client_waits.items()):
-            if target in self._away:
-                # Its server has told since that it is away.
-                del self._client_waits[target]
-                continue
-            if wait.ended_unix_s is None:
-                lasts_s = now_s - wait.began_unix_s
-                if lasts_s >= _LONG_S and self._lasting_told.get(target) != wait.began_unix_s:
-                    self._lasting_told[target] = wait.began_unix_s
-                    text = f"{target} does not answer a client, for at least {format_seconds(lasts_s - wait.within_s)}"
-                    events.append(WatchEvent("fail-over", target, wait.began_unix_s, now_s, text))
-                continue
-            if now_s < wait.ended_unix_s + _PATIENCE_S:
-                continue
-            del self._client_waits[target]
-            self._waits_told[target] = wait.ended_unix_s
-            waited = wait.ended_unix_s - wait.began_unix_s
-            evicted = ", and the client was evicted" if wait.evicted else ""
-            text = f"{target} did not serve a client for {format_seconds(waited)} (± {wait.within_s:g} s){evicted}"
-            low, high = max(0.0, waited - wait.within_s), waited + wait.within_s
-            events.append(
-                WatchEvent(
-                    "fail-over", target, wait.began_unix_s, now_s, text, wait.ended_unix_s, waited, low, high, "s"
+        for told, targets in self._together.over(spans, now_s):
+            events.append(_not_served([waits.pop(target) for target in targets], told, now_s))
+            self._waits_told |= {target: spans[target].over_s or now_s for target in targets}
+        for targets in self._together.long({target: spans[target] for target in waits}, now_s):
+            told = self._together.tell(targets, min(waits[target].began_unix_s for target in targets))
+            least_s = min(now_s - waits[target].began_unix_s - waits[target].within_s for target in targets)
+            text = f"{told.subject} does not answer a client, for at least {format_duration(least_s)}"
+            if len(targets) > 1:
+                text = (
+                    f"{len(targets)} targets do not answer a client, for at least {format_duration(least_s)}: "
+                    f"{told.subject}"
                 )
-            )
+            events.append(WatchEvent("fail-over", told.subject, told.began_s, now_s, text))
         return events
+
+
+def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: float) -> WatchEvent:
+    """Return the event of targets that are back."""
+    longest, shortest = (pick(over, key=lambda target: over[target].size_s) for pick in (max, min))
+    most, least = over[longest], over[shortest]
+    low_s, high_s = most.low_s, most.high_s
+    lows, highs = [ended.low_s for ended in over.values()], [ended.high_s for ended in over.values()]
+    as_long = max(lows) <= min(highs)
+    if as_long:
+        low_s, high_s = min(lows), max(highs)
+    waited_s = max(ended.waited_s for ended in over.values())
+    about, high = (format_duration(seconds) for seconds in (most.size_s, high_s))
+    waited = f"; clients waited up to {format_duration(waited_s)}" if waited_s else ""
+    between = f"between {format_duration(low_s)} and {high}" if low_s else f"{high} at most"
+    if len(over) == 1:
+        text = f"{longest} was away for about {about} ({between}){waited}"
+    elif as_long:
+        text = f"{len(over)} targets of {source} were away for about {about} ({between}){waited}: {names(list(over))}"
+    else:
+        text = (
+            f"{len(over)} targets of {source} were away, {longest} for about {about} ({between}), {shortest} for about "
+            f"{format_duration(least.size_s)}{waited}: {names(list(over))}"
+        )
+    return WatchEvent(
+        "fail-over",
+        told.subject if told else names(list(over)),
+        told.began_s if told else min(ended.began_s for ended in over.values()),
+        now_s,
+        text,
+        max(ended.ended_s for ended in over.values()),
+        most.size_s,
+        low_s,
+        high_s,
+        "s",
+        evidence={**most.evidence, "waited_s": waited_s},
+    )
+
+
+def _not_served(waits: Sequence[Interruption], told: Told | None, now_s: float) -> WatchEvent:
+    """Return the event of targets that serve a client again."""
+    lengths = {wait.target: (wait.ended_unix_s or now_s) - wait.began_unix_s for wait in waits}
+    longest = max(waits, key=lambda wait: lengths[wait.target])
+    waited, within = lengths[longest.target], f"± {longest.within_s:g} s"
+    evicted = ", and the client was evicted" if any(wait.evicted for wait in waits) else ""
+    text = f"{longest.target} did not serve a client for {format_duration(waited)} ({within}){evicted}"
+    if len(waits) > 1:
+        text = (
+            f"{len(waits)} targets did not serve a client, {longest.target} for {format_duration(waited)} ({within})"
+            f"{evicted}: {names(list(lengths))}"
+        )
+    return WatchEvent(
+        "fail-over",
+        told.subject if told else names(list(lengths)),
+        told.began_s if told else min(wait.began_unix_s for wait in waits),
+        now_s,
+        text,
+        max(wait.ended_unix_s or now_s for wait in waits),
+        waited,
+        max(0.0, waited - longest.within_s),
+        waited + longest.within_s,
+        "s",
+    )

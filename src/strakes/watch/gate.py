@@ -53,7 +53,7 @@ def _hours(rows: Iterable[RingRow]) -> dict[str, dict[int, float]]:
     collected: dict[str, dict[int, list[float]]] = {}
     for row in rows:
         for name, histogram in row.figures.items():
-            if histogram.count and (middle := histogram.percentile(0.5)) > 0:
+            if histogram.count and 0 < (middle := histogram.middle()) < math.inf:
                 collected.setdefault(name, {}).setdefault(int(row.time_s // _HOUR_S), []).append(math.log(middle))
     return {name: {hour: float(np.median(v)) for hour, v in hours.items()} for name, hours in collected.items()}
 
@@ -73,12 +73,12 @@ def _gate(name: str, before: dict[int, float], after: dict[int, float], margin: 
     differences = resampled_medians(second, 1) - resampled_medians(first, 2)
     ratio = math.exp(float(np.median(second) - np.median(first)))
     low, high = (math.exp(float(bound)) for bound in np.percentile(differences, [5, 95]))
-    if low > 1:
-        verdict: Verdict = "SLOWER"
+    if low >= 1 - margin and high <= 1 + margin:
+        verdict: Verdict = "SAME"
+    elif low > 1:
+        verdict = "SLOWER"
     elif high < 1:
         verdict = "FASTER"
-    elif low >= 1 - margin and high <= 1 + margin:
-        verdict = "SAME"
     else:
         verdict = "INCONCLUSIVE"
     needs = "more hours after the change" if verdict == "INCONCLUSIVE" else ""

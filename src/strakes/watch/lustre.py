@@ -76,6 +76,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
     jobs: dict[str, dict[str, float]] = {}
     job_bytes: dict[str, dict[str, float]] = {}
     recovering = set()
+    recovered: dict[str, float] = {}
     waits: list[Interruption] = []
     missing = []
     for parameter, text in params.values.items():
@@ -83,14 +84,21 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         target = device(parameter)
         try:
             if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
+                # It is there, even if what it counts is not understood.
+                serving[target] = 0.0
                 stats = parse_stats(text)
                 serving[target] = stats.start_s or 0.0
                 group = METADATA_TARGETS if kind == "mdt" else DATA_TARGETS
                 work.setdefault(group, {})[target] = _work(stats)
             elif last == "job_stats":
                 jobs[target], job_bytes[target] = _jobs(text)
-            elif last == "recovery_status" and not parse_recovery(text).serving:
-                recovering.add(target)
+            elif last == "recovery_status":
+                recovery = parse_recovery(text)
+                if not recovery.serving:
+                    recovering.add(target)
+                elif recovery.started_unix_s is not None and recovery.duration_s is not None:
+                    # Both are whole seconds.
+                    recovered[target] = recovery.started_unix_s + recovery.duration_s + 1.0
             elif last == "state":
                 waits += parse_states(text).interruptions(target.partition("-mdc-")[0].partition("-osc-")[0])
         except NotUnderstoodError as error:
@@ -106,6 +114,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         # Cut-off output may lack targets that serve; a whole answer without any means that none does.
         serving=None if params.cut_off else serving,
         recovering=frozenset(recovering),
+        recovered=recovered,
         waits=tuple(waits),
         devices=_devices(params),
         missing=(*missing, *((params.why,) if params.cut_off else ())),

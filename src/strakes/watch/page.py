@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from strakes.accept.service_level import ServiceLevel, judge
 from strakes.report.html import render_page
-from strakes.units import counted, format_seconds
+from strakes.units import counted, format_duration, format_seconds
 from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
+from strakes.watch.values import WatchEvent
 
 _MOST_EVENTS = 500
+# A watch that runs keeps something each minute.
+_RUNS_S = 600.0
 
 
 def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequence[ServiceLevel]) -> str:
@@ -23,36 +27,47 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
         for name, histogram in row.figures.items():
             figures.setdefault(name, Histogram()).merge(histogram)
     alarms = [event for event in events if event.alarm]
-    seen_s = sum(row.seconds for row in rows)
+    gaps = [event for event in events if event.kind == "gap"]
+    others = len(events) - len(alarms) - len(gaps)
+    watched_s, probed_s = (sum(row.seconds for row in rows if row.figures or not only) for only in (False, True))
+    span_s = max(until_s - since_s, 1.0)
+    # Of a watch that no longer runs nobody knows what lasts.
+    runs = max((row.time_s + row.seconds for row in rows), default=0.0) > until_s - _RUNS_S
+    lasts = "lasts" if runs else "not known"
     return render_page(
         "watch.html.j2",
         since=_when(since_s),
         until=_when(until_s),
-        headline=f"{counted(len(alarms), 'alarm')}, {counted(len(events) - len(alarms), 'other event')}",
-        covered=f"{min(1.0, seen_s / max(until_s - since_s, 1.0)):.1%}",
+        headline=f"{counted(len(alarms), 'alarm')}, {counted(others, 'other change')}",
+        watched=f"{min(1.0, watched_s / span_s):.1%}",
+        probed=f"{min(1.0, probed_s / span_s):.1%}",
+        something=bool(rows or events),
         levels=[str(judge(level, rows)) for level in levels],
         latencies=[
             (
                 name,
                 f"{histogram.count:,}",
-                *(format_seconds(histogram.percentile(share)) for share in (0.5, 0.95, 0.99)),
+                *(_latency(histogram.percentile(share)) for share in (0.5, 0.95, 0.99)),
             )
             for name, histogram in sorted(figures.items())
         ],
-        events=[
-            (
-                _when(event.began_s),
-                "" if event.ended_s is None else format_seconds(max(0.0, event.ended_s - event.began_s)),
-                event.kind,
-                event.text,
-                event.cause,
-                "" if event.sure is None else f"{int(event.sure * 1000) / 10:g} %",
-            )
-            for event in events[:_MOST_EVENTS]
-        ],
-        more=max(0, len(events) - _MOST_EVENTS),
+        events=[_cells(event, lasts) for event in events if event.kind != "gap"][:_MOST_EVENTS],
+        gaps=[_cells(event, lasts) for event in gaps][:_MOST_EVENTS],
+        more=max(0, len(events) - len(gaps) - _MOST_EVENTS),
+        more_gaps=max(0, len(gaps) - _MOST_EVENTS),
+        damaged=sum(ring.damaged.values()),
     )
 
 
+def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, str, bool]:
+    long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
+    sure = "" if event.sure is None else f"{int(event.sure * 1000) / 10:g} %"
+    return _when(event.began_s), long, event.kind, event.text, event.cause, sure, event.alarm
+
+
+def _latency(seconds: float) -> str:
+    return "failed" if math.isinf(seconds) else format_seconds(seconds)
+
+
 def _when(time_s: float) -> str:
-    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S")

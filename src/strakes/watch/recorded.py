@@ -10,6 +10,8 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
@@ -25,6 +27,47 @@ _MOST_READING = 256 << 20
 _LINE_TAKES = 64
 _MANY_DIGITS = re.compile(r"\d{301}")  # nothing that is larger is a number with a fraction
 _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
+
+
+@dataclass
+class Contents:
+    """What recordings have, and from when to when."""
+
+    first_s: float = math.inf
+    last_s: float = -math.inf
+    _work: bool = False
+    _jobs: bool = False
+    _serving: bool = False
+    _not_understood: str = ""
+
+    @property
+    def span(self) -> str:
+        """Return from when to when, in words."""
+        if self.first_s > self.last_s:
+            return "empty"
+        first, last = (datetime.fromtimestamp(at_s, UTC) for at_s in (self.first_s, self.last_s))
+        return f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
+
+    def add(self, reading: CounterReading) -> None:
+        """Take in a reading."""
+        self.first_s, self.last_s = min(self.first_s, reading.time_s), max(self.last_s, reading.time_s)
+        self._work |= bool(reading.work)
+        self._jobs |= bool(reading.jobs)
+        self._serving |= bool(reading.serving) or bool(reading.waits)
+        self._not_understood = self._not_understood or next(iter(reading.missing), "")
+
+    def lacking(self) -> tuple[str, ...]:
+        """Return what cannot be watched by them, a sentence each."""
+        lines = []
+        if not self._work:
+            lines.append("slow targets: there are no counters of servers in the recording")
+        if not self._jobs:
+            lines.append("who causes the load: there are no job_stats in the recording")
+        if not self._serving:
+            lines.append("fail-overs: the recording tells neither which targets serve nor what clients waited for")
+        if self._not_understood:
+            lines.append(f"what is not understood, such as: {self._not_understood[:200]}")
+        return tuple(lines)
 
 
 def is_recording(path: Path) -> bool:

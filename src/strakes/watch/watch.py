@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from strakes.units import format_seconds
+from strakes.units import format_duration
 from strakes.watch.away import AwayTargets
 from strakes.watch.heavy import HeavyJobs
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns
@@ -85,15 +85,20 @@ class Watch:
         """Take in when operations of the probe began and ended that took unusually long."""
         self._away.add_stalls(stalls)
 
+    def passed(self, seconds: float) -> None:
+        """So long nothing was read, or the clock was set by that: somebody else tells it."""
+        self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
+
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
         last_s = self._last_s.get(reading.source)
         self._last_s[reading.source] = reading.time_s
         if last_s is None or -5 < reading.time_s - last_s < _GAP_S:
             return []
         if reading.time_s < last_s:
-            text = f"{reading.source}: the clock was set back by {format_seconds(last_s - reading.time_s)}"
+            text = f"{reading.source}: the clock was set back by {format_duration(last_s - reading.time_s)}"
         else:
-            text = f"{reading.source}: nothing was read for {format_seconds(reading.time_s - last_s)}"
+            long = format_duration(reading.time_s - last_s)
+            text = f"{reading.source}: nothing was read for {long}, or the clock was set forward by that"
         return [
             WatchEvent(
                 "gap", reading.source, min(last_s, reading.time_s), reading.time_s, text, max(last_s, reading.time_s)
@@ -178,19 +183,31 @@ class Watch:
 def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = "") -> WatchEvent:
     """Return the event of a change of level. One to the better has the cause "a gain", which is no alarm."""
     better = (told.ratio < 1) == worse_up
-    interval = f"{told.low - 1:+.0%} to {told.high - 1:+.0%}"
-    text = f"{name} changed by {told.ratio - 1:+.0%} ({interval}), from {told.before:.4g} to {told.after:.4g}"
+    sizes = [_change(size, relative=told.relative) for size in (told.ratio, told.low, told.high)]
+    text = f"{name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]}), from {told.before:.4g} to {told.after:.4g}"
+    offset = 0.0 if told.relative else 1.0
     return WatchEvent(
         "level",
         name,
         told.began_s,
         told.told_s,
         text,
-        size=told.ratio,
-        low=told.low,
-        high=told.high,
-        unit="ratio",
+        size=told.ratio - offset,
+        low=told.low - offset,
+        high=told.high - offset,
+        unit="ratio" if told.relative else "difference",
         sure=told.sure,
         cause=cause or ("a gain" if better else ""),
         evidence={"before": told.before, "after": told.after},
     )
+
+
+def _change(ratio: float, *, relative: bool) -> str:
+    """Return a change with its sign.
+
+    >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-39.0, relative=False)
+    ('-40%', '0%', '-40')
+    """
+    if not relative:
+        return f"{ratio - 1:+.4g}"
+    return f"{ratio - 1:+.0%}" if abs(ratio - 1) >= 0.005 else "0%"

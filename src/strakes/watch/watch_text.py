@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from strakes.foreign_text import for_terminal
-from strakes.units import format_seconds
+from strakes.units import format_duration
 from strakes.watch.values import WatchEvent
 
 
@@ -16,7 +16,7 @@ def line(event: WatchEvent) -> str:
     """Return one event as a line."""
     parts = [_when(event.began_s), f"{event.kind:<11}", for_terminal(event.text)]
     if event.ended_s is not None and event.kind not in ("fail-over", "gap"):
-        parts.append(f"; over after {format_seconds(max(0.0, event.ended_s - event.began_s))}")
+        parts.append(f"; over after {format_duration(max(0.0, event.ended_s - event.began_s))}")
     if event.cause:
         parts.append(f"; cause: {for_terminal(event.cause)}")
     if event.sure is not None:
@@ -30,7 +30,7 @@ def to_document(events: Sequence[WatchEvent]) -> list[dict[str, Any]]:
 
 
 def _when(time_s: float) -> str:
-    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _sure(sure: float) -> str:

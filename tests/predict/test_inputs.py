@@ -1,0 +1,90 @@
+"""From which runs a forecast is made: of one file system, each once, with the nodes that took part as clients."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import BadInputError
+from strakes.predict.asked import Asked, Stated
+from strakes.predict.forecasts import forecast_figures
+from strakes.predict.gather import figures_of
+from strakes.predict.inputs import inputs_of
+from strakes.store import Run, Store
+
+RUNS = Path(__file__).parent.parent / "store" / "runs"
+
+
+@pytest.fixture
+def store_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path))
+
+    def store(name: str, status: str = "complete", nodes: int = 0, **facts: object) -> Run:
+        """Return a stored run of 1 to 4 ranks, on that many nodes; 0: as it was, on one."""
+        with gzip.open(RUNS / "small-files.json.gz", "rt") as file:
+            stored = json.load(file)
+        stored["manifest"].update(id=name, status=status)
+        for row in stored["events"]:
+            if row["event"] == "facts":
+                row["facts"].update(facts)
+        for visit in stored["visits"] if nodes else ():
+            for sample in visit["samples"]:
+                ranks = len(sample["ranks"])
+                sample["nodes"] = [{"host": f"n{node}", "first_rank": node} for node in range(min(nodes, ranks))]
+        directory = tmp_path / "runs" / name
+        directory.mkdir(parents=True)
+        (directory / "run.json").write_text(json.dumps(stored["manifest"]))
+        for part in ("cells", "visits", "events"):
+            (directory / f"{part}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in stored[part]))
+        return Store().open(name)
+
+    return store
+
+
+def test_clients_are_the_nodes_that_ranks_ran_on(store_run: Callable[..., Run]) -> None:
+    figures = figures_of([store_run("20260101-000000-several", nodes=4)])
+    assert figures and all(level.scale.clients == level.scale.ranks for each in figures for level in each.levels)
+    assert not any(figure.local for figure in figures)
+    (forecast, *_) = forecast_figures(figures, Asked({"clients": 16}), Stated())
+    assert forecast.scale.clients == 16
+
+
+def test_one_node_is_one_client_and_a_file_system_that_others_reach_is_not_local(
+    store_run: Callable[..., Run],
+) -> None:
+    alone = figures_of([store_run("20260101-000000-alone")])
+    assert all(figure.local and level.scale.clients == 1 for figure in alone for level in figure.levels)
+    remote = figures_of([store_run("20260101-000001-remote", remote=True)])
+    assert not any(figure.local for figure in remote)
+
+
+def test_how_many_data_targets_were_used_is_not_said_where_it_is_not_known(store_run: Callable[..., Run]) -> None:
+    figures = figures_of([store_run("20260101-000000-alone")])
+    assert all(" data target" not in level.scale.text for figure in figures for level in figure.levels)
+
+
+def test_runs_of_different_file_systems_are_refused(store_run: Callable[..., Run]) -> None:
+    here = store_run("20260101-000000-here", file_system="lustre", device="mgs@tcp:/work")
+    there = store_run("20260101-000001-there", file_system="lustre", device="mgs@tcp:/home")
+    again = store_run("20260101-000002-again", file_system="lustre", device="mgs@tcp:/work", mount_point="/other")
+    assert inputs_of([here, again]).runs == (here, again)
+    with pytest.raises(BadInputError, match="different file systems") as refused:
+        inputs_of([here, again, there])
+    assert "mgs@tcp:/home" in str(refused.value.where)
+
+
+def test_a_run_counts_once_and_one_that_is_not_complete_is_said(store_run: Callable[..., Run]) -> None:
+    whole, part = store_run("20260101-000000-whole"), store_run("20260101-000001-part", status="interrupted")
+    inputs = inputs_of([whole, part, Run(whole.path)])
+    assert inputs.runs == (whole, part)
+    (caution,) = inputs.cautions
+    assert caution == "The run 20260101-000001-part did not end as planned: what it measured counts."
+
+
+def test_more_files_than_there_is_room_for_are_told(store_run: Callable[..., Run]) -> None:
+    (figure, *_) = figures_of([store_run("20260101-000000-alone", total_inodes=1000)])
+    assert figure.room_for_files == 1000

@@ -23,7 +23,7 @@ from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
 from strakes.targets import calls
-from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
+from strakes.targets.marker import MARKER_NAME, WATCH_RUN, WORKSPACE_PREFIX
 from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
@@ -309,9 +309,9 @@ class LiveWatch:
             if why_not := probed.mounted.why_not():
                 raise EnvironmentLacksError(why_not)
             _require_answer(probed.directory)
-            name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-watch-{secrets.token_hex(2)}"
             with interrupts_deferred():
-                workspace = stack.enter_context(Workspace.create(probed.directory, name))
+                # What this watch left when it was killed has the same name, and is removed first.
+                workspace = stack.enter_context(Workspace.create(probed.directory, f"{WATCH_RUN}{self._ring.identity}"))
             probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
         except StrakesError as error:
             stack.close()

@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
+import socket
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -77,6 +78,12 @@ class Ring:
             raise EnvironmentLacksError(
                 "the watch cannot keep anything", where=str(directory), why=error.strerror or "", remedy=remedy
             ) from error
+
+    @property
+    def identity(self) -> str:
+        """Return what tells this store from others, on this host and elsewhere; the same for ever."""
+        inode = os.stat(self.directory).st_ino if self.directory.exists() else 0
+        return hashlib.sha256(f"{socket.gethostname()} {self.directory.absolute()} {inode}".encode()).hexdigest()[:8]
 
     def hold(self) -> None:
         """Keep it for this process. Raises BadInputError where another watch has it."""

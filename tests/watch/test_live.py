@@ -334,7 +334,7 @@ def test_a_file_system_that_hangs_is_told_while_it_does_and_how_long_operations_
     told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1142)))
     begins, ends = told
     assert begins.kind == "gap" and begins.key == ends.key and begins.began_s == 1100 and begins.told_s == 1115
-    assert begins.text == f"create on {tmp_path}/v has had no answer for 15 s"
+    assert begins.text == f"no answer to create on {tmp_path}/v for 15 s"
     assert ends.text == f"operations on {tmp_path}/v waited up to 42 s" and ends.ended_s == pytest.approx(1142, abs=1)
     assert 41 < longest_s(ring) < 44
 
@@ -411,6 +411,18 @@ def test_a_clock_that_is_set_is_told_once(tmp_path: Path, step_s: float) -> None
         clock.now_s += 1 + step_s * (second == 49)
     (gap,) = told
     assert gap.text == f"the clock was set {'forward' if step_s > 0 else 'back'} by 2 h"
+
+
+def test_a_source_that_does_not_answer_is_asked_soon_again(tmp_path: Path) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    source = Scripted({second: CounterReading("script", second) for second in (*range(1100), *range(1230, 2000))})
+    source.every_s = 200.0
+    live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
+    while clock.now_s < 1500:
+        live.step()
+        clock.now_s += 1
+    lost, again = told
+    assert lost.told_s == 1200 and again.ended_s == 1230
 
 
 def test_what_lies_below_an_unmounted_file_system_is_not_probed(

@@ -8,12 +8,11 @@ from __future__ import annotations
 import errno
 import math
 import os
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from strakes.accept.service_level import Kept, ServiceLevel, judge
@@ -22,8 +21,7 @@ from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
-from strakes.targets import calls
-from strakes.targets.marker import MARKER_NAME, WATCH_RUN, WORKSPACE_PREFIX
+from strakes.targets.marker import WATCH_RUN
 from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
@@ -31,23 +29,17 @@ from strakes.watch.clocks import NO_BREAK, Break, Clocks
 from strakes.watch.earlier import PAUSE_S, Earlier, ended
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
-from strakes.watch.mounted import Mounted
 from strakes.watch.own_load import OwnLoad, own_load
+from strakes.watch.probed import AGAIN_S, OPERATIONS, RATE_PER_S, Probed, fails, gap_of, require_answer
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
 from strakes.watch.sources import CounterSource
-from strakes.watch.unanswered import Unanswered
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
-# Operations a second of each kind that the probe does.
-RATE_PER_S = 1.0
-# What the probe's kinds are called in figures and service levels.
-OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
 _MINUTE_S = 60.0
 _TICK_S = 1.0
-# A probe that failed is tried again after so long.
-_AGAIN_S = 60.0
+_SOON_S = 30.0
 _LEVELS_S = 3600.0
 _LEVELS_OVER_S = 30 * 86400.0
 # Slower than that, and the probe pauses as a measurement with --neighbour would.
@@ -55,41 +47,17 @@ _SLOW_S = 5.0
 # One that took longer tells how long clients waited, where a server was away meanwhile.
 _STALL_S = 1.0
 _MOST_OPEN = 1000
+# The probes are there after so long: what the watch takes is measured first then.
+_STARTED_S = 15.0
 # The probe looks so often whether its directory is still on the file system that it was on.
 _MOUNTED_EACH_S = 10.0
 # Operations that were due while the watch was stopped are done after so long.
 _DRAINED_S = 2.0
 # The directory was removed, or another one is in its place: nothing that a file system takes long for.
 _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
+# A server that is away for longer is not why operations get no answer now.
+_EXPLAINS_S = 600.0
 _NOT_THERE = os.strerror(errno.ENOENT)
-
-
-@dataclass
-class _Probed:
-    """The probe of one directory."""
-
-    directory: Path
-    mounted: Mounted = field(init=False)
-    stack: ExitStack | None = None
-    probe: Probe | None = None
-    again_s: float = 0.0
-    # Told while it cannot work.
-    gap: WatchEvent | None = None
-    control: Control = field(default_factory=Control)
-    # When the last operation of each kind was due.
-    due_s: dict[str, float] = field(default_factory=dict)
-    started_s: float = -math.inf
-    mounted_s: float = 0.0
-    # What was due before that has waited for the watch, not for the file system.
-    stopped_s: float = -math.inf
-    unanswered: Unanswered = field(init=False)
-    # Told while operations fail, how many did, and when the last one did.
-    failing: tuple[WatchEvent, int, float] | None = None
-
-    def __post_init__(self) -> None:
-        """Remember where its file system is mounted."""
-        self.mounted = Mounted(self.directory)
-        self.unanswered = Unanswered(str(self.directory), 1 / RATE_PER_S, OPERATIONS)
 
 
 class LiveWatch:
@@ -113,7 +81,7 @@ class LiveWatch:
         self._watch = watch or Watch()
         self._sources, self._ring, self._alerts, self._levels = sources, ring, alerts, levels
         self._say, self._clock = say, clock
-        self._probes = [_Probed(directory) for directory in directories] if probe else []
+        self._probes = [Probed(directory) for directory in directories] if probe else []
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
         self._recent: dict[tuple[str, str], Histogram] = {}
@@ -155,17 +123,22 @@ class LiveWatch:
             # A clock that was set back makes everything due.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
-                # A source may have found out that asking costs too much.
-                self._due_s[source.name] = now_s + source.every_s
+                # A source may have found out that asking costs too much; one that did not answer is asked soon.
+                soon_s = _SOON_S if source.name in self._unread else math.inf
+                self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probed in self._probes:
             events += self._felt(probed, now_s)
         began_s = self._minute[0]
         if not 0 <= now_s - began_s < _MINUTE_S:
             events += self._end_minute(now_s)
+        if not self._most_bytes and time.monotonic() - self._begun[0] > _STARTED_S:
+            self._measure_itself()
         self._tell(events, now_s)
 
     def close(self) -> None:
         """End the probes; what was seen of the last minute is kept."""
+        # Without its probes it takes less.
+        self._measure_itself()
         for probed in self._probes:
             self._stop(probed)
         self._end_minute(self._clock())
@@ -253,11 +226,9 @@ class LiveWatch:
         self._counters |= {(source.name, name): value for name, value in list(reading.counters.items())[:400]}
         return [*events, *self._watch.add(reading)]
 
-    def _felt(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
+    def _felt(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         if probed.probe is None:
-            return (
-                self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * _AGAIN_S else []
-            )
+            return self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * AGAIN_S else []
         try:
             if not 0 <= now_s - probed.mounted_s < _MOUNTED_EACH_S:
                 probed.mounted_s = now_s
@@ -272,7 +243,7 @@ class LiveWatch:
         if any(operation.errno in _GONE for operation in operations):
             # Nobody knows any more what those waited for that failed so; that its directory is gone is told, too.
             self._stop(probed)
-            probed.again_s = max(now_s, probed.started_s + _AGAIN_S)
+            probed.again_s = max(now_s, probed.started_s + AGAIN_S)
             return []
         stalls: list[tuple[float, float]] = []
         for operation in operations:
@@ -289,26 +260,28 @@ class LiveWatch:
             probed.control = probed.control.after(Felt(operation.phase, slow))
         if stalls:
             self._watch.add_stalls(stalls)
-        explained = any(event.kind == "fail-over" for event in self._open.values())
-        events = [*probed.unanswered.add(operations, now_s, explained=explained), *_fails(probed, operations, now_s)]
+        explained = any(
+            event.kind == "fail-over" and now_s - event.began_s < _EXPLAINS_S for event in self._open.values()
+        )
+        events = [*probed.unanswered.add(operations, now_s, explained=explained), *fails(probed, operations, now_s)]
         if probed.control.stopped:
             # Whoever else is there needs what is left.
             self._stop(probed)
-            probed.control, probed.again_s = Control(), now_s + _AGAIN_S
-            long = format_duration(_AGAIN_S)
+            probed.control, probed.again_s = Control(), now_s + AGAIN_S
+            long = format_duration(AGAIN_S)
             text = (
                 f"the probe of {probed.directory} pauses for {long}: its operations take more than "
                 f"{format_duration(_SLOW_S)}"
             )
-            events.append(_gap(probed, now_s, text, probed.again_s))
+            events.append(gap_of(probed, now_s, text, probed.again_s))
         return events
 
-    def _start(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
+    def _start(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         stack = ExitStack()
         try:
             if why_not := probed.mounted.why_not():
                 raise EnvironmentLacksError(why_not)
-            _require_answer(probed.directory)
+            require_answer(probed.directory)
             with interrupts_deferred():
                 # What this watch left when it was killed has the same name, and is removed first.
                 workspace = stack.enter_context(Workspace.create(probed.directory, f"{WATCH_RUN}{self._ring.identity}"))
@@ -324,19 +297,19 @@ class LiveWatch:
         text = f"the probe of {probed.directory} works again; it could not for {long}: {gap.evidence['why']}"
         return [replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text)]
 
-    def _failed(self, probed: _Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
-        probed.again_s = now_s + _AGAIN_S
+    def _failed(self, probed: Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
+        probed.again_s = now_s + AGAIN_S
         self._missed[str(probed.directory)] += 1
         if probed.gap is not None:
             return []
         # What is not there needs no second reason.
         why = f"{error.what}: {error.why}" if error.why and error.why != _NOT_THERE else error.what
-        gap = _gap(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
+        gap = gap_of(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
         probed.gap = replace(gap, evidence={"why": why})
         return [probed.gap]
 
     @staticmethod
-    def _stop(probed: _Probed) -> None:
+    def _stop(probed: Probed) -> None:
         stack, probed.stack, probed.probe = probed.stack, None, None
         probed.due_s.clear()
         probed.unanswered.pause()
@@ -345,18 +318,21 @@ class LiveWatch:
             with suppress(StrakesError):
                 stack.close()
 
-    def _count(self, probed: _Probed, operation: LoggedOperation) -> None:
+    def _count(self, probed: Probed, operation: LoggedOperation) -> None:
         name = OPERATIONS.get(operation.phase, operation.phase)
         figures = self._minute[1]
         took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
         figures.setdefault(f"{probed.directory} probe {name}", Histogram()).add(max(took_s, 1e-7))
 
-    def _end_minute(self, now_s: float) -> list[WatchEvent]:
+    def _measure_itself(self) -> None:
         before_s, before, _ = self._loads
         at_s, load = time.monotonic(), own_load()
         share = (load.processor_s - before.processor_s) / max(at_s - before_s, 1.0)
         self._loads = (at_s, load, max(0.0, share))
         self._most_bytes = max(self._most_bytes, load.memory_bytes)
+
+    def _end_minute(self, now_s: float) -> list[WatchEvent]:
+        self._measure_itself()
         began_s, figures = self._minute
         self._minute = (now_s, {})
         read, self._read_any = self._read_any, False
@@ -454,35 +430,3 @@ def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:
             since = clocks.rest(_TICK_S)
     finally:
         live.close()
-
-
-def _gap(probed: _Probed, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:
-    return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text, ended_s)
-
-
-def _require_answer(directory: Path) -> None:
-    """Raise MeasurementError when nothing can be written there in time: whoever tries it himself would hang."""
-    # Anything else that is wrong is said better by whoever makes the workspace.
-    with suppress(OSError):
-        calls.try_writing(str(directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"), MARKER_NAME)
-
-
-def _fails(probed: _Probed, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
-    """Return that operations fail, and that for a while none did."""
-    failed = [operation for operation in operations if not operation.acknowledged]
-    if failed:
-        event, count, _ = probed.failing or (None, 0, 0.0)
-        probed.failing = (event or _failing(probed, failed[0], now_s), count + len(failed), now_s)
-        return [] if event else [probed.failing[0]]
-    if probed.failing is None or not operations or 0 <= now_s - probed.failing[2] < _AGAIN_S:
-        return []
-    (event, count, last_s), probed.failing = probed.failing, None
-    text = f"{event.text}; it was {counted(count, 'operation')}, and none in the last {format_duration(_AGAIN_S)}"
-    return [replace(event, told_s=now_s, ended_s=max(last_s, event.began_s), text=text)]
-
-
-def _failing(probed: _Probed, operation: LoggedOperation, now_s: float) -> WatchEvent:
-    number = getattr(errno, operation.errno, 0)
-    why = os.strerror(number) if number else operation.errno
-    text = f"operations of the probe of {probed.directory} fail ({OPERATIONS.get(operation.phase)}: {why})"
-    return WatchEvent("gap", f"operations of the probe of {probed.directory}", operation.due_s, now_s, text)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from strakes.errors import StrakesError
+from strakes.targets.calls import UnansweredError
 from strakes.targets.command import Runner, Servers, run
-from strakes.targets.description import SERVER, SINCE, Interruption, Observation
+from strakes.targets.description import SERVER, SINCE, DataTargetState, Interruption, Observation
 from strakes.targets.local import LocalTarget
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.connections import addresses, hosts, ways_to_servers
@@ -131,19 +132,34 @@ class TargetSource:
         observation: Observation = {}
         waits: tuple[Interruption, ...] = ()
         full = {}
+        states: Mapping[str, DataTargetState] = {}
         try:
             observation = self.target.observe()
+            states = self.target.data_target_states()
+            full = {name: state.used for name, state in states.items() if state.used is not None}
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             self._add_requests(time_s, self.target.client_rates())
             facts = self.target.facts()
             if facts.total_bytes:
                 full[str(self.target.path)] = 1 - facts.free_bytes / facts.total_bytes
+        except UnansweredError as error:
+            # Which call it was that waits is no matter.
+            missing = (error.what,)
         except StrakesError as error:
             missing = (f"{error.what}: {error.why}" if error.why else error.what,)
         group = DISKS if isinstance(self.target, LocalTarget) else DATA_TARGETS
         reading = reading_of_counters(self.name, time_s, observation, self._since, group)
-        return replace(reading, clients=dict(self._requests), full=full, waits=waits, missing=missing)
+        serving = dict(reading.serving or {}) | {name: 0.0 for name, state in states.items() if state.serving}
+        return replace(
+            reading,
+            clients=dict(self._requests),
+            full=full,
+            serving=serving if states else reading.serving,
+            spared=frozenset(states),
+            waits=waits,
+            missing=missing,
+        )
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return what cannot be watched here, a sentence each, judged by a first reading."""

@@ -47,7 +47,7 @@ class Unanswered:
         if not self._told:
             kinds = sorted(self._names.get(kind, kind) for kind in self._since)
             which = " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
-            return self._tell("gap", f"{which} on {self._directory} has had no answer for {long}", began_s, now_s)
+            return self._tell("gap", f"no answer to {which} on {self._directory} for {long}", began_s, now_s)
         if len(self._told) == 1 and now_s - began_s >= _ALARM_S and not explained:
             text = f"{self._directory} does not answer, for at least {long}"
             return self._tell("fail-over", text, began_s, now_s)

@@ -234,7 +234,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     from dataclasses import asdict
 
     from strakes.watch.gate import compare
-    from strakes.watch.replay import parse_time
+    from strakes.watch.table import parse_time
 
     times = [parse_time(before), parse_time(after)]
     if not all(map(math.isfinite, times)) or times[0] > times[1]:

@@ -54,6 +54,8 @@ bench.watch.yardstick, except where this says otherwise.
   were (0.90, sum 262; with 18 % for chance 0.87, sum 268); changes that ended counted as those that stayed (0.88, sum
   262); 15 % for chance and a fifth after each change (0.87, sum 266). On all four seeds, a further fall within the
   interval of the first taken as the same event: 0.88, sum 255. Fewer alarms find less in the same proportion.
+- That run was stopped in its first minute, before it had shown or kept anything of strakes, so that it counts falls of
+  the record itself that last (``lasting`` of a score), and was begun again.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ import numpy as np
 
 from bench.watch.sections import write_section
 from strakes.launch.messages import LoggedOperation
-from strakes.watch import live as live_module
 from strakes.watch.alerts import AlertSender
-from strakes.watch.live import OPERATIONS, RATE_PER_S, LiveWatch
+from strakes.watch.live import LiveWatch
 from strakes.watch.own_load import own_load
+from strakes.watch.probed import OPERATIONS, RATE_PER_S, Probed
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 from strakes.watch.ring import DAY_S, TIERS, Ring
 
@@ -112,7 +112,7 @@ def run(store: Path, seconds: float, step_s: float) -> Iterator[float]:
     clock = Clock()
     watch = LiveWatch([], [MadeUpCounters(max(_EVERY_S, step_s))], Ring(store), AlertSender([]), clock=clock)
     watch._probes = [
-        live_module._Probed(Path(f"/scratch{number}"), probe=MadeUpProbe(clock, number))  # type: ignore[arg-type]
+        Probed(Path(f"/scratch{number}"), probe=MadeUpProbe(clock, number))  # type: ignore[arg-type]
         for number in range(_DIRECTORIES)
     ]
     while clock.now_s < _BEGIN_S + seconds:

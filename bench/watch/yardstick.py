@@ -126,7 +126,8 @@ class Score:
     """Of one kind of plant. ``delays_s``: of the found ones; ``late``: alarms of plants that were told too late.
 
     Of the false ones: ``again`` came after the plant had been found, ``early`` began, as told, long before it, and were
-    told after it. ``moved``: there the series without the plant falls by half as much as told, or more.
+    told after it. ``moved``: there the series without the plant falls by half as much as told, or more, until it is
+    told; ``lasting``: and is as much lower afterwards.
     """
 
     planted: int
@@ -137,6 +138,7 @@ class Score:
     again: int = 0
     early: int = 0
     moved: int = 0
+    lasting: int = 0
 
     def __add__(self, other: Score) -> Score:
         """Return both together."""
@@ -149,6 +151,7 @@ class Score:
             self.again + other.again,
             self.early + other.early,
             self.moved + other.moved,
+            self.lasting + other.lasting,
         )
 
     @property
@@ -249,7 +252,7 @@ def score(series: Sequence[WatchedSeries], all_plants: Sequence[Plant], detector
     """Plants of level and week."""
     own = {number: list(detector(series[number])) for number in sorted({plant.series for plant in all_plants})}
     after: list[float] = []
-    false = repeated = late = again = early = moved = 0
+    false = repeated = late = again = early = moved = lasting = 0
     for plant in all_plants:
         trial = planted(series[plant.series], plant)
         begun = trial.times[min(plant.at, len(trial.times) - 1)]
@@ -269,8 +272,11 @@ def score(series: Sequence[WatchedSeries], all_plants: Sequence[Plant], detector
                 false += 1
                 again += hit
                 early += bool(not hit and trial.times[change.since] < begun <= trial.times[change.told])
-                moved += _falls_itself(series[plant.series], change)
-    return Score(len(all_plants), tuple(after), false, repeated, late, again, early, moved)
+                one = series[plant.series].values
+                falls = _is_lower(one, change, one[change.since : change.told + 1])
+                moved += falls
+                lasting += falls and _is_lower(one, change, one[change.told + 1 : change.told + 31])
+    return Score(len(all_plants), tuple(after), false, repeated, late, again, early, moved, lasting)
 
 
 def delays(series: Sequence[WatchedSeries], all_plants: Sequence[Plant], detector: Detector) -> Numbers:
@@ -372,14 +378,12 @@ def within(plant: Plant) -> float:
     return _WEEK_WITHIN_S if plant.kind == "week" else _WITHIN_S
 
 
-def _falls_itself(recorded: WatchedSeries, change: ShiftedLevel) -> bool:
-    """Tell whether values as recorded, from the change to its telling, are lower by half of it than the 30 before."""
-    before, after = (
-        recorded.values[max(0, change.since - 30) : change.since],
-        recorded.values[change.since : change.told + 1],
-    )
-    fall = float(np.log(np.median(after) / np.median(before))) if len(before) else 0.0
-    return fall <= math.log(change.ratio) / 2
+def _is_lower(recorded: Numbers, change: ShiftedLevel, after: Numbers) -> bool:
+    """Tell whether recorded values are lower than the 30 before a change by at least half of it."""
+    before = recorded[max(0, change.since - 30) : change.since]
+    if not len(before) or not len(after):
+        return False
+    return float(np.log(np.median(after) / np.median(before))) <= math.log(change.ratio) / 2
 
 
 def _is_own(trial: WatchedSeries, change: ShiftedLevel, own: Sequence[ShiftedLevel]) -> bool:

@@ -117,6 +117,7 @@ def test_clients_that_are_busy_at_every_number_of_them_tell_nothing_of_servers()
     assert sifted.always_busy and not sifted.counters and not any(level.busy for level in sifted.levels)
     forecast = Model(told).forecast(at(64, 64))
     assert forecast.high > 4 * forecast.low and forecast.high >= 64000 and forecast.likely is None
+    assert not sift(told, {"mdts": 50e3}).always_busy
     idle_at_first = [replace(told[0], busy={"clients": 0.5}), *told[1:]]
     assert not sift(idle_at_first, {}).always_busy
 

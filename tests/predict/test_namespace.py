@@ -109,6 +109,18 @@ def test_a_mount_below_is_left_out_and_told() -> None:
     assert "Left out, because other file systems are mounted there: " in said(Path("/dev"), "--mdts", "2")
 
 
+def test_counters_of_cephfs_are_named_where_they_were_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a/b", "a/c"):
+        (tmp_path / name).mkdir(parents=True)
+    told = {"ceph.dir.rentries": b"1000", "ceph.dir.rctime": b"1.09"}
+    monkeypatch.setattr("strakes.predict.namespace.os.getxattr", lambda _path, name: told[name])
+    seen = walk(tmp_path, since_s=1.0, limit_s=20)
+    assert (seen.told, seen.tally.entries) == (2, 1 + 2 + 2000)
+    text = said(tmp_path, "--mdts", "2")
+    assert "counters of CephFS (ceph.dir.rentries, ceph.dir.rctime) for 2 directories and all below" in text
+    assert "2 directories read just now" in text
+
+
 def test_an_empty_tree_has_nothing_to_share(tmp_path: Path) -> None:
     assert "there is nothing to share" in said(tmp_path, "--mdts", "3")
 

@@ -18,10 +18,12 @@ from strakes.cli.predict import command
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.record import to_record
+from strakes.interop.importing import import_file
 from strakes.plan import MetadataPhase, Plan
 from strakes.predict.asked import Stated, parse_asked, read_stated
 from strakes.predict.figure_levels import FigureLevels
-from strakes.predict.forecast_text import render
+from strakes.predict.forecast_document import forecast_document
+from strakes.predict.forecast_text import render, say_score
 from strakes.predict.forecasts import forecast_figures
 from strakes.predict.gather import figures_of, level_in, scale_of
 from strakes.predict.scale import MeasuredLevel, Scale
@@ -72,7 +74,7 @@ def test_figures_shared_among_processes_have_the_same_forecasts(small_files: Run
 
 def test_more_clients_of_a_local_file_system_are_ranks_of_its_node(small_files: Run) -> None:
     assert all(figure.local for figure in figures_of([small_files]))
-    assert "with 1 client, " in call(small_files.id, "--at", "clients=100")
+    assert "with 1 client, 100 ranks" in call(small_files.id, "--at", "clients=100")
 
 
 def test_every_session_of_libcephfs_is_a_client() -> None:
@@ -131,6 +133,25 @@ def test_figures_of_another_measure_than_the_rate_are_forecast_too(small_files: 
     figures = figures_of([Run(small_files.path)])
     assert [figure.settings["who"] for figure in figures] == ["first client", "median client", "last client"]
     assert all([level.scale.clients for level in figure.levels] == [1, 10, 50, 200] for figure in figures)
+
+
+def test_a_size_that_was_measured_once_scores_a_forecast(small_files: Run) -> None:
+    cells = [cell for cell in RecoveryStudy().cells(context(file_system="fuse.ceph-fuse")) if isinstance(cell, Cell)]
+
+    def figures(wanted: range, blocks: int) -> tuple[FigureLevels, ...]:
+        some = [cells[place] for place in wanted]
+        visits = stored(visits_of(some, lambda phase, ranks: 10.0, blocks, 0.01))
+        for name, values in (("cells", some), ("visits", visits)):
+            lines = (json.dumps(to_record(each)) + "\n" for each in values)
+            (small_files.path / f"{name}.jsonl").write_text("".join(lines))
+        return figures_of([Run(small_files.path)])
+
+    asked = parse_asked("clients=200")
+    forecasts = forecast_figures(figures(range(3), 4), asked, Stated())
+    document = forecast_document([], asked, Stated(), forecasts)
+    scores = score(document, figures(range(3, 4), 1))
+    assert len(scores) == 3 and {each.runs for each in scores} == {1}
+    assert "(1 run)" in say_score(scores[0])
 
 
 def test_the_busy_share_of_a_level_is_that_of_its_busiest_server() -> None:
@@ -194,6 +215,17 @@ def test_a_forecast_is_not_scored_by_its_own_input_by_an_earlier_run_or_by_one_o
     for other in ({"file_system": "lustre"}, {"device": "srv:/other"}):
         assert "another file system" in refused("score", sealed.stem, later_run(small_files, **other).id)
     assert not record_so_far(tmp_path).scores
+
+
+def test_a_seal_that_does_not_tell_its_file_system_is_of_that_of_its_inputs(
+    small_files: Run, sealed: Path, tmp_path: Path
+) -> None:
+    document = json.loads(sealed.read_text())
+    for run in document["runs"]:
+        del run["file_system"]
+    again = seal(document, tmp_path)
+    assert "another file system" in refused("score", again, later_run(small_files, file_system="lustre").id)
+    assert "inside the interval" in call("score", again, later_run(small_files).id)
 
 
 def test_an_input_that_was_changed_after_the_seal_is_told(small_files: Run, sealed: Path) -> None:
@@ -403,3 +435,43 @@ def test_stated_numbers_and_rates_are_read_as_data_sheets_write_them(tmp_path: P
     file.write_text('[limits.mdt]\noperations_per_s = "40k"\n[limits.link]\nbytes_per_s = "100Gb/s"\n')
     stated = read_stated(file)
     assert stated.of("op/s") == {"mdts": 40000.0} and stated.of("B/s") == {"links": 12.5e9}
+    file.write_text('[limits.mdt]\noperations_per_s = "4000 op/s"\n')
+    assert read_stated(file).of("op/s") == {"mdts": 4000.0}
+
+
+def test_a_limit_that_changes_nothing_is_named(small_files: Run, tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text("[limits.link]\nbytes_per_s = '1GB/s'\n")
+    assert "[limits.link] bytes_per_s changes nothing" in call(
+        small_files.id, "--at", "ranks=64", "--system", str(file)
+    )
+
+
+MDTEST = """-- started at 11/20/2026 10:00:00 --
+
+mdtest-4.1.0 was launched with {ranks} total task(s) on {ranks} node(s)
+Command line used: mdtest '-n' '1000' '-i' '3' '-u' '-d' '/mnt/lustre/md'
+Path                : /mnt/lustre/md
+FS                  : 1.0 TiB   Used FS: 1.0%   Inodes: 100.0 Mi   Used Inodes: 0.1%
+{ranks} tasks, {items} files/directories
+
+SUMMARY rate (in ops/sec): (of 3 iterations)
+   Operation                     Max            Min           Mean        Std Dev
+   ---------                     ---            ---           ----        -------
+   File creation                 {rate:.3f}     {rate:.3f}    {rate:.3f}  0.0
+-- finished at 11/20/2026 10:01:00 --
+"""
+
+
+def test_results_of_other_tools_are_forecast_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    runs = []
+    for ranks in (1, 2, 4):
+        file = tmp_path / f"mdtest-{ranks}.out"
+        file.write_text(MDTEST.format(ranks=ranks, items=1000 * ranks, rate=700.0 * ranks**0.9))
+        runs.append(import_file(file, Store()))
+    (created,) = figures_of(runs)
+    assert created.name == "file creation, items each 1,000, mdtest (imported)"
+    assert [level.scale for level in created.levels] == [Scale(n, n, osts=0) for n in (1, 2, 4)]
+    (each,) = forecast_figures([created], parse_asked("clients=16"), Stated(), curves=False)
+    assert each.forecast is not None and each.forecast.low < 700 * 16**0.9

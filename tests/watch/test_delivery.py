@@ -14,6 +14,8 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
 from email import message_from_string
 from email.policy import default
 from pathlib import Path
@@ -113,6 +115,7 @@ def test_a_planted_finding_arrives_at_alertmanager_by_both_ways(tmp_path: Path) 
     with running(tmp_path / "am.log", *manager_words), running(tmp_path / "p.log", *prometheus_words):
         wait_for(lambda: asked(f"http://127.0.0.1:{manager}/api/v2/status"), tmp_path / "am.log")
         live.step()
+        assert alerts.settle() == 0
         assert [event.kind for event in told] == ["saturation"] and not alerts.failed, alerts.failed
 
         def alert(name: str) -> Any:
@@ -124,6 +127,13 @@ def test_a_planted_finding_arrives_at_alertmanager_by_both_ways(tmp_path: Path) 
         assert direct["labels"]["subject"] == ruled["labels"]["subject"] == told[0].subject
         assert direct["annotations"]["summary"] == told[0].text and "OST0007" in told[0].text
         assert direct["status"]["state"] == "active"
+        # It is repeated each minute; Alertmanager's own limit (resolve_timeout) must not end it before.
+        assert 240 < datetime.fromisoformat(direct["endsAt"]).timestamp() - time.time() <= 300
+
+        # What is over is over at once.
+        alerts.tell([replace(told[0], ended_s=time.time())])
+        assert alerts.settle() == 0
+        wait_for(lambda: not alert("strakes-saturation"), tmp_path / "am.log")
 
         # Every question of the shipped dashboard is one that Prometheus understands.
         panels = json.loads((PACKAGING / "grafana" / "strakes-watch.json").read_text())["panels"]
@@ -172,15 +182,18 @@ def test_an_alarm_arrives_as_mail_and_waits_while_the_server_refuses() -> None:
         alerts = AlertSender([to_mail("operators@example.org", "127.0.0.1", int(sink.server_address[1]))])
         sink.refuses = True
         alerts.tell([WatchEvent("heavy", "job 7", 1.0, 2.0, "job 7 causes\r\nBcc: all 91 % of the load")])
+        alerts.settle(0.5)
         assert alerts.waiting == 1 and "nobody of that name" in alerts.failed and not sink.mails
         sink.refuses = False
-        alerts.tell([])
+        assert alerts.settle() == 0
         sink.shutdown()
     (text,) = sink.mails
     mail = message_from_string(text, policy=default)
     assert mail["To"] == "operators@example.org" and mail["Bcc"] is None
     assert mail["Subject"] == "strakes: job 7 causes Bcc: all 91 % of the load"
-    assert json.loads(mail.get_content())["kind"] == "heavy" and alerts.waiting == 0
+    readable, attached = mail.iter_parts()
+    assert "1970-01-01 00:00:01 UTC heavy       job 7 causes" in readable.get_content()
+    assert json.loads(attached.get_content())["kind"] == "heavy" and alerts.waiting == 0
 
 
 def test_silent_connections_do_not_keep_a_scrape_out(capfd: pytest.CaptureFixture[str]) -> None:

@@ -93,5 +93,5 @@ def test_a_service_level_is_a_need_that_accept_answers(tmp_path: Path) -> None:
     _, needs = needs_from_toml(tmp_path / "needs.toml")
     results = Results((), 0.9, {})
     fast, slow = ([RingRow(0.0, 600.0, {"/fs probe create": Histogram.of([took] * 100)})] for took in (0.001, 0.05))
-    verdicts = [answer(needs, {}, results, minutes)[0].verdict for minutes in (fast, slow, [])]
+    verdicts = [answer(needs, {}, results, (), minutes)[0].verdict for minutes in (fast, slow, [])]
     assert verdicts == ["PASS", "FAIL", "UNKNOWN"]

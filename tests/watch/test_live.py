@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -17,11 +19,12 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from strakes.accept.service_level import parse_service_level
+from strakes.accept.service_level import judge, parse_service_level
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.messages import LoggedOperation
 from strakes.targets.mountinfo import Mount
-from strakes.watch.alerts import AlertSender, to_alertmanager, to_command
+from strakes.watch.alerts import AlertSender, Way, to_alertmanager, to_command
+from strakes.watch.clocks import NO_BREAK, Break
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
 from strakes.watch.page import render_watch_page
@@ -113,9 +116,17 @@ def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
         text = answer.read().decode()
     series = [line for line in text.splitlines() if line and not line.startswith("#")]
     assert 500 < len(series) <= MOST_SERIES
-    assert 'strakes_watch_events{kind="heavy"} 3.0' in series
+    assert 'strakes_watch_events_total{kind="heavy"} 3.0' in series
     left_out = next(line for line in series if line.startswith("strakes_watch_series_left_out"))
     assert float(left_out.split()[1]) == 6 * 10_000 + 1 - (len(series) - 1)
+
+
+def test_a_name_that_is_not_utf_8_is_scraped_escaped() -> None:
+    metrics = Metrics()
+    port, _ = serve(metrics, "127.0.0.1", 0)
+    metrics.now = Now(latencies={("/x/l\udcff", "create", "0.5"): 0.1})
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        assert "/x/l" in (text := answer.read().decode()) and "udcff" in text
 
 
 def test_alarms_reach_alertmanager_again_after_it_was_away(tmp_path: Path) -> None:
@@ -137,27 +148,58 @@ def test_alarms_reach_alertmanager_again_after_it_was_away(tmp_path: Path) -> No
     alerts.tell(
         [WatchEvent("heavy", "job", 1.0, 2.0, "begun"), WatchEvent("level", "x", 1.0, 2.0, "known", cause="fullness")]
     )
-    assert alerts.waiting == 1 and alerts.failed
+    alerts.settle(0.3)
+    assert alerts.waiting == 1 and "refused" in alerts.failed
+    (trouble,) = alerts.troubles(10.0)
+    assert "alarms cannot be delivered by Alertmanager http://127.0.0.1" in trouble.text and not trouble.alarm
     server = HTTPServer(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     alerts.tell([WatchEvent("heavy", "job", 1.0, 2.0, "begun", ended_s=9.0)])
+    assert alerts.settle() == 0
     server.shutdown()
     server.server_close()
-    assert alerts.waiting == 0 and ["endsAt" in batch[0] for batch in got] == [False, True]
+    (again,) = alerts.troubles(70.0)
+    assert again.key == trouble.key and again.ended_s == 70.0 and "again; they could not be for 60 s" in again.text
+    ends_s = [datetime.fromisoformat(str(batch[0]["endsAt"])).timestamp() for batch in got]
+    assert abs(ends_s[0] - time.time() - 300) < 30 and ends_s[1] < 400
     assert got[0][0]["labels"] == got[1][0]["labels"]
+
+
+def test_an_alertmanager_that_redirects_has_told_nobody() -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", "/login")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    alerts = AlertSender([to_alertmanager(f"http://127.0.0.1:{server.server_port}")])
+    alerts.tell([WatchEvent("heavy", "job", 1.0, 2.0, "begun")])
+    assert alerts.settle(0.5) == 1 and "302" in alerts.failed
+    server.shutdown()
+    server.server_close()
 
 
 def test_alertmanager_is_told_again_what_lasts_and_for_a_while_what_was_short() -> None:
     got: list[WatchEvent] = []
-    alerts = AlertSender([got.append], [got.append])
+    alerts = AlertSender([Way("all", got.append, repeats=True)])
     lasting = WatchEvent("heavy", "job", 1000.0, 1010.0, "begun")
     alerts.tell([lasting], [], 1010.0)
     for now_s in range(1011, 1200):
         alerts.tell([], [lasting], float(now_s))
+        alerts.settle()
     assert 4 <= len(got) <= 5 and set(map(id, got)) == {id(lasting)}
 
 
-def test_whoever_hangs_is_not_asked_each_second() -> None:
+def test_whoever_hangs_or_fails_holds_nobody_up_and_is_asked_ever_more_rarely() -> None:
     asked = []
 
     def hangs(event: WatchEvent) -> None:
@@ -165,11 +207,22 @@ def test_whoever_hangs_is_not_asked_each_second() -> None:
         time.sleep(1.1)
         raise OSError("timed out")
 
+    failed: list[float] = []
+
+    def fails(event: WatchEvent) -> None:
+        failed.append(time.monotonic())
+        raise OSError("status 500")
+
     got: list[WatchEvent] = []
-    alerts = AlertSender([hangs, got.append])
+    alerts = AlertSender([Way("slow", hangs), Way("broken", fails), Way("good", got.append)])
+    began_s = time.monotonic()
     for number in range(20):
         alerts.tell([WatchEvent("heavy", f"job {number}", 1000.0, 1010.0, "begun")])
-    assert len(asked) == 1 and len(got) == 20 and alerts.waiting == 20
+    assert time.monotonic() - began_s < 1
+    assert alerts.settle(4.0) == 40 and len(got) == 20
+    assert len(asked) <= 3 and len(failed) == 3 and failed[2] - failed[1] > 1.8
+    assert {event.subject for event in alerts.troubles(5.0)} == {"alarms by slow", "alarms by broken"}
+    assert alerts.counts["broken", "waiting"] == 20 and alerts.counts["good", "delivered"] == 20
 
 
 def test_a_short_fail_over_is_an_alert_for_five_minutes(tmp_path: Path) -> None:
@@ -200,6 +253,7 @@ def test_a_short_fail_over_is_an_alert_for_five_minutes(tmp_path: Path) -> None:
         live.step()
         seen[clock.now_s] = len(live.metrics.now.alarms)
         clock.now_s += 10
+    alerts.settle()
     server.shutdown()
     server.server_close()
     (alert,) = posted
@@ -225,6 +279,149 @@ class Creates:
     def take(self) -> list[LoggedOperation]:
         took_s = 0.05 if self.clock.now_s < self.slow_until_s else 0.001
         return [LoggedOperation("file-cycle", 0, 0, self.clock.now_s, self.clock.now_s, self.clock.now_s + took_s, "")]
+
+
+class Scheduled(Creates):
+    """Creates due each second; one that begins while the file system is frozen ends with that, the rest after it.
+
+    ``errno`` is what those say that are due from ``fails_s`` on.
+    """
+
+    def __init__(self, clock: Clock, frozen_s: range = range(0), fails_s: range = range(0), errno: str = "") -> None:
+        super().__init__(clock)
+        self.frozen_s, self.fails_s, self.errno = frozen_s, fails_s, errno
+        self.next_s = clock.now_s
+
+    def take(self) -> list[LoggedOperation]:
+        done: list[LoggedOperation] = []
+        while self.next_s <= self.clock.now_s and self.clock.now_s not in self.frozen_s:
+            thawed = max([self.next_s, self.frozen_s.stop if self.next_s in self.frozen_s else 0.0])
+            begun = self.next_s if self.next_s == self.frozen_s.start else thawed
+            errno = self.errno if self.next_s in self.fails_s else ""
+            done.append(LoggedOperation("file-cycle", 0, 0, self.next_s, begun, thawed + 0.001, errno))
+            self.next_s += 1
+        return done
+
+
+def probed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: Callable[[Clock], object], until_s: int = 1400
+) -> tuple[list[WatchEvent], Ring]:
+    """Return what is told of a directory with such a probe, and what was kept."""
+    clock, told, probes = Clock(), list[WatchEvent](), list[object]()
+
+    def begin(*_: object, **__: object) -> object:
+        probes.append(probe(clock))
+        return probes[-1]
+
+    monkeypatch.setattr("strakes.watch.live.Probe", begin)
+    (tmp_path / "v").mkdir()
+    live = LiveWatch([tmp_path / "v"], [], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
+    while clock.now_s < until_s:
+        live.step()
+        clock.now_s += 1
+    live.close()
+    return told, Ring(tmp_path / "store")
+
+
+def longest_s(ring: Ring) -> float:
+    return max(histogram.percentile(1.0) for row in ring.rows() for histogram in row.figures.values())
+
+
+def test_a_file_system_that_hangs_is_told_while_it_does_and_how_long_operations_waited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1142)))
+    begins, ends = told
+    assert begins.kind == "gap" and begins.key == ends.key and begins.began_s == 1100 and begins.told_s == 1115
+    assert begins.text == f"no answer to create on {tmp_path}/v for 15 s"
+    assert ends.text == f"operations on {tmp_path}/v waited up to 42 s" and ends.ended_s == pytest.approx(1142, abs=1)
+    assert 41 < longest_s(ring) < 44
+
+
+def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, _ = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1300)))
+    first, alarm, *over = told
+    assert (alarm.kind, alarm.told_s, alarm.alarm) == ("fail-over", 1160, True)
+    assert alarm.text == f"{tmp_path}/v does not answer, for at least 60 s"
+    assert [event.key for event in over] == [first.key, alarm.key]
+    assert [event.size for event in over] == pytest.approx([200, 200], abs=1)
+
+
+def test_a_directory_that_is_removed_is_a_gap_and_no_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Removed(Scheduled):
+        def take(self) -> list[LoggedOperation]:
+            if self.clock.now_s == 1100:
+                shutil.rmtree(tmp_path / "v")
+            return super().take()
+
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: Removed(clock, range(0), range(1101, 2000), "ENOENT"))
+    (gap,) = told
+    assert gap.text == f"the probe of {tmp_path}/v cannot work: there is no such directory"
+    assert longest_s(ring) < 0.01
+
+
+def test_operations_that_fail_are_told_and_are_worse_than_any_latency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(0), range(1100, 1150), "EIO"))
+    begins, ends = told
+    assert begins.text == f"operations of the probe of {tmp_path}/v fail (create: Input/output error)"
+    assert ends.key == begins.key and ends.text.endswith("; it was 50 operations, and none in the last 60 s")
+    assert ends.ended_s == 1149 and longest_s(ring) == float("inf")
+    assert "failed" in render_watch_page(ring, 0.0, 2000.0, ())
+    level = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())
+    assert 1 <= level.bad <= 2
+
+
+def test_a_watch_that_was_stopped_takes_nothing_of_that_for_latency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: Scheduled(clock, range(1100, 1495)))
+    source = Scripted({second: CounterReading("script", second) for second in range(1000, 2000)})
+    live = LiveWatch([tmp_path], [source], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
+    since = NO_BREAK
+    while clock.now_s < 1600:
+        live.step(since)
+        since = Break(stopped_s=395.0) if clock.now_s == 1099 else NO_BREAK
+        clock.now_s += 1 + since.stopped_s
+    live.close()
+    (gap,) = told
+    assert gap.text == "the watch was stopped for 6 min 35 s: nothing of that time is counted"
+    assert (gap.began_s, gap.ended_s) == (1100.0, 1495.0)
+    ring = Ring(tmp_path / "store")
+    assert longest_s(ring) < 0.01 and sum(row.seconds for row in ring.rows()) == pytest.approx(205, abs=2)
+
+
+@pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
+def test_a_clock_that_is_set_is_told_once(tmp_path: Path, step_s: float) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    clock.now_s = 100_000.0
+
+    class Always(Scripted):
+        def read(self, time_s: float) -> CounterReading:
+            return CounterReading("script", time_s, full={"t": 0.1})
+
+    live = LiveWatch([], [Always({})], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
+    for second in range(100):
+        live.step(Break(stepped_s=step_s) if second == 50 else NO_BREAK)
+        clock.now_s += 1 + step_s * (second == 49)
+    (gap,) = told
+    assert gap.text == f"the clock was set {'forward' if step_s > 0 else 'back'} by 2 h"
+
+
+def test_a_source_that_does_not_answer_is_asked_soon_again(tmp_path: Path) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    source = Scripted({second: CounterReading("script", second) for second in (*range(1100), *range(1230, 2000))})
+    source.every_s = 200.0
+    live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
+    while clock.now_s < 1500:
+        live.step()
+        clock.now_s += 1
+    lost, again = told
+    assert lost.told_s == 1200 and again.ended_s == 1230
 
 
 def test_what_lies_below_an_unmounted_file_system_is_not_probed(
@@ -285,6 +482,37 @@ def test_what_an_earlier_watch_saw_no_end_of_is_closed(tmp_path: Path) -> None:
     assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before it was over)"
 
 
+def test_an_alarm_goes_on_when_the_watch_begins_again(tmp_path: Path) -> None:
+    clock, told, sent = Clock(), list[WatchEvent](), list[WatchEvent]()
+    full = {second: 0.95 if second < 1300 else 0.1 for second in range(1000, 9000)}
+
+    def watch(targets: tuple[str, ...]) -> LiveWatch:
+        source = Scripted(
+            {second: CounterReading("script", second, full=dict.fromkeys(targets, now)) for second, now in full.items()}
+        )
+        alerts = AlertSender([Way("all", sent.append, repeats=True)])
+        return LiveWatch([], [source], Ring(tmp_path), alerts, probe=False, say=told.append, clock=clock)
+
+    def run(live: LiveWatch, until_s: float) -> None:
+        while clock.now_s < until_s:
+            live.step()
+            live._alerts.settle()
+            clock.now_s += 1
+
+    run(watch(("t", "u")), 1100.0)
+    second = watch(("t",))
+    run(second, 1250.0)
+    # Both last, by what is known; no second alarm of either.
+    assert len(second.metrics.now.alarms) == 2
+    assert {event.began_s for event in sent} == {1000.0} and {event.subject for event in sent} == {"t", "u"}
+    assert sum(event.subject == "u" for event in sent) >= 3
+    run(second, 2100.0)
+    assert not second.metrics.now.alarms
+    ends = {event.subject: event for event in Ring(tmp_path).events()}
+    assert (ends["t"].began_s, ends["t"].ended_s) == (1000.0, 1300.0)
+    assert ends["u"].text.endswith("(the watch ended before it was over)") and ends["u"].ended_s == 1060.0
+
+
 def test_a_page_does_not_say_that_something_lasts_when_the_watch_no_longer_runs(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     ring.add_event(WatchEvent("heavy", "job 7", 1000.0, 1030.0, "job 7 causes 90% of the load"))
@@ -310,6 +538,7 @@ def test_a_watch_without_a_probe_says_for_how_long_it_did_not_run(tmp_path: Path
 def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
     alerts = AlertSender([to_command(["sh", "-c", f"cat > {tmp_path}/event"]), to_command(["false"])])
     alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
+    alerts.settle(1.0)
     assert json.loads((tmp_path / "event").read_text())["subject"] == "disk"
     assert alerts.waiting == 1 and "status 1" in alerts.failed
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strakes.targets.description import SERVER, Interruption, Observation
+from strakes.targets.description import SERVER, DataTargetState, Interruption, Observation
+from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts
 from strakes.watch.alerts import AlertSender
@@ -25,6 +26,7 @@ class Served(Target):
         super().__init__(path, Mount(1, 0, 0, 1, "/", str(path), (), "served", "s", ()))
         self.observation: Observation = {}
         self.rates: dict[str, float] = {}
+        self.states: dict[str, DataTargetState] = {}
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
@@ -38,6 +40,9 @@ class Served(Target):
 
     def observe(self) -> Observation:
         return self.observation
+
+    def data_target_states(self) -> dict[str, DataTargetState]:
+        return self.states
 
     def client_rates(self) -> dict[str, float]:
         return self.rates
@@ -140,6 +145,76 @@ def test_how_long_clients_waited_is_what_the_probe_waited() -> None:
 def test_without_a_probe_clients_waited_at_most_from_when_the_server_was_last_seen() -> None:
     event = fail_over([(900.0, 905.0)])
     assert "clients waited up to 30 s" in event.text and "operations_that_waited" not in event.evidence
+
+
+def local_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy_s: range, *disks: str
+) -> tuple[list[WatchEvent], tuple[str, ...]]:
+    """Of local file systems that are read each half a minute; the first disk is busy for a while."""
+    watch, events, lacking, now = Watch(), list[WatchEvent](), tuple[str, ...](), 0.0
+    mount = Mount(1, 0, 7, 1, "/", str(tmp_path), (), "xfs", "/dev/loop1", ())
+    targets = [LocalTarget(tmp_path, mount) for _ in disks]
+    sources = [TargetSource(f"/{disk}", target, probed=False) for disk, target in zip(disks, targets, strict=True)]
+    for second in range(1000, 2500, 30):
+        for disk, target, source in zip(disks, targets, sources, strict=True):
+            now += 29.7 * (disk == disks[0] and second in busy_s)
+            counted = {"data.busy_s": now if disk == disks[0] else 0.01 * second, "data.write_requests": 60.0 * second}
+            monkeypatch.setattr(target, "observe", lambda disk=disk, counted=counted: {disk: counted})
+            reading = source.read(float(second))
+            lacking = source.lacking(reading)
+            events += watch.add(reading)
+    return events, lacking
+
+
+def test_a_local_disk_that_is_busy_for_three_minutes_is_told_and_dated_to_when_it_became_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (begins, ends), lacking = local_disk(tmp_path, monkeypatch, range(1210, 1480), "sda", "sdb", "sdc", "sdd")
+    assert (begins.kind, begins.text) == ("saturation", "disk sda is busy 99% of the time")
+    assert begins.began_s == 1180 and begins.told_s <= 1210 + 180 and begins.alarm
+    assert begins.key == ends.key and ends.ended_s == 1480
+    # One of another file system is no equal of it, and it has no servers.
+    assert [line.partition(":")[0] for line in lacking] == ["slow targets", "who causes the load"]
+    assert local_disk(tmp_path, monkeypatch, range(1210, 1360), "sda")[0] == []
+
+
+def test_object_stores_that_are_nearly_full_and_that_are_away_are_told(tmp_path: Path) -> None:
+    target, watch, events = Served(tmp_path), Watch(), list[WatchEvent]()
+    source = TargetSource("/fs", target)
+    for second in range(1000, 2200, 30):
+        target.observation = {"rank 0": {SERVER: 4.0}}
+        away = 1300 <= second < 1600
+        target.states = {
+            f"osd.{number}": DataTargetState(not away or number == 2, None if away else 0.5 + 0.42 * (second > 1180))
+            for number in range(3)
+        }
+        if second < 1100:
+            target.states["osd.2"] = DataTargetState(serving=True, used=0.5)
+        events += watch.add(source.read(float(second)))
+    full, away_events = ([event for event in events if event.kind == kind] for kind in ("saturation", "fail-over"))
+    assert [event.text for event in full] == [f"osd.{number} is 92% full" for number in range(3)]
+    begins, ends = away_events
+    assert begins.text == "2 targets of /fs are away, for at least 60 s: osd.0, osd.1"
+    # Others have their copies: nobody who waited is known.
+    assert begins.key == ends.key and ends.text.startswith("2 targets of /fs were away for about 5 min")
+    assert "clients waited" not in ends.text
+
+
+def test_stores_of_which_nothing_is_known_are_not_away(tmp_path: Path) -> None:
+    target, watch, events = Served(tmp_path), Watch(), list[WatchEvent]()
+    source = TargetSource("/fs", target)
+    for second in range(1000, 2200, 30):
+        known = not 1300 <= second < 1600
+        target.observation = {"rank 0": {SERVER: 4.0}} if known else {}
+        target.states = {"osd.0": DataTargetState(serving=True)} if known else {}
+        events += watch.add(source.read(float(second)))
+    assert not events
+
+
+def test_without_a_probe_nothing_is_said_of_its_waits(tmp_path: Path) -> None:
+    source = TargetSource("/fs", Served(tmp_path), probed=False)
+    lines = source.lacking(source.read(1000.0))
+    assert "fail-overs: no counters tell which server serves" in lines
 
 
 def test_what_cannot_be_watched_is_said_once(tmp_path: Path) -> None:

@@ -97,6 +97,8 @@ def forecast(
         html.write(render_forecast_page(asked, forecasts, record))
     for caution in inputs.cautions:
         say(caution, err=True)
+    for key in stated.without_figure({each.figure.unit for each in forecasts}):
+        say(f"{key} changes nothing: these runs have no figure of that kind.", err=True)
     if write_json(json, document, html):
         say_lines(translate_lines(render(forecasts, record)) + "\n")
     if seal:

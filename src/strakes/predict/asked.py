@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,18 @@ class Stated:
     def of(self, unit: str) -> dict[Part, float]:
         """Return what limits figures of that unit."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
+
+    def without_figure(self, units: Collection[str]) -> list[str]:
+        """Return the keys of limits that concern no figure of these units.
+
+        >>> Stated({("links", "B/s"): 1e9, ("mdts", "op/s"): 4e4}).without_figure({"op/s"})
+        ['[limits.link] bytes_per_s']
+        """
+        return [
+            f"[limits.{table}] {key}"
+            for (table, key), (part, unit) in _STATED.items()
+            if (part, unit) in self.capacities and unit not in units
+        ]
 
 
 def parse_asked(text: str) -> Asked:
@@ -165,7 +177,7 @@ def _capacity(key: str, value: Any) -> float:
             raise BadInputError(f"a rate needs a unit: {value!r}", remedy=remedy)
         capacity = parse_rate(value)
     elif isinstance(value, str):
-        capacity = parse_count(value.removesuffix("/s"))
+        capacity = parse_count(value.removesuffix("/s").removesuffix("op"))
     elif isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise BadInputError(f"not a number: {value!r}", remedy=f"Write, for example, {key} = 40000.")
     else:

@@ -32,8 +32,8 @@ class Sifted:
     """What is left to learn from, and what was left out of it.
 
     ``counters``: parts of which a level carried clearly more than their counter allows. ``always_busy``: whether the
-    clients' processors were busy at every number of clients, which tells nothing. ``limits``: parts that carried more
-    than is stated of them.
+    clients' processors were busy at every number of clients and nothing else tells of servers. ``limits``: parts that
+    carried more than is stated of them.
     """
 
     levels: tuple[MeasuredLevel, ...]
@@ -48,20 +48,25 @@ def sift(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> Sifte
 
     Clients that wait in a loop, and programs beside, keep processors busy; of a device that does many things at once
     "busy" says little. What all share may grow dearer with each rank, so that its counter is not refuted. Processors
-    that are busy at every number of clients may do the work or wait for servers: of more clients they tell nothing.
+    that are busy at every number of clients may do the work or wait for servers: where nothing else tells of servers,
+    they tell nothing of more clients.
     """
-    always_busy = len({level.scale.clients for level in levels}) > 1 and all(map(is_client_full, levels))
-    counters = tuple(part for part in PARTS if part != "shared" and _is_refuted(part, levels))
     limits = tuple(
         part for part in PARTS if part in stated and any(_exceeds(level, part, stated[part]) for level in levels)
     )
+    kept = {part: capacity for part, capacity in stated.items() if part not in limits}
+    told = {part for level in levels for part in level.busy} | set(kept)
+    always_busy = (
+        told == {"clients"} and len({level.scale.clients for level in levels}) > 1 and all(map(is_client_full, levels))
+    )
+    counters = tuple(part for part in PARTS if part != "shared" and _is_refuted(part, levels))
     left_out = {*counters, *(("clients",) if always_busy else ())}
     return Sifted(
         tuple(
             replace(level, busy={part: share for part, share in level.busy.items() if part not in left_out})
             for level in levels
         ),
-        {part: capacity for part, capacity in stated.items() if part not in limits},
+        kept,
         counters,
         always_busy and "clients" not in counters,
         limits,

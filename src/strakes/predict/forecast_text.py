@@ -36,7 +36,7 @@ def render(forecasts: Sequence[FigureForecast], record: Record) -> str:
                 lines.append(f"    and {len(names) - _MOST_NAMED} more; --json names all")
         lines.append("")
     if not forecasts:
-        lines.append("These runs have no figure: nothing can be forecast.")
+        lines.append("These runs have no figure whose number of ranks is known: nothing can be forecast.")
     lines.append(say_record(record))
     return "\n".join(lines)
 

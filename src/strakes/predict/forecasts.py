@@ -79,7 +79,7 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated, link: float, *
     limits = stated.of(figure.unit)
     outermost, levels = figure.outermost, figure.comparable
     measured = outermost.scale, math.exp(outermost.log_value)
-    scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client)
+    scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client or figure.local)
     if figure.local:
         scale = replace(scale, clients=1)
     if figure.unit not in ("op/s", "B/s", "s"):

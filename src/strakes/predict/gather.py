@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import fmean, median
 
 from strakes.analysis.build import results_of
@@ -23,10 +24,9 @@ from strakes.studies.compose import from_memory
 
 # Settings of cells that say how large the system was, or how much asked of it; all others tell figures apart.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# How far one run lies off, as a deviation of the logarithm, where repetitions do not tell. Two submissions of a system
-# to IO500 with as many nodes and ranks differ by a factor of 1.07 in the median (docs/prediction.md); the median of
-# what two differ by is 0.95 deviations.
-TYPICAL_SCATTER = 0.07
+# How far one run lies off, as a deviation of the logarithm, where repetitions do not tell. Of two systems that were
+# submitted to IO500 several times on one day, with as many nodes and ranks, phases differ by 2 to 6 % in the median.
+TYPICAL_SCATTER = 0.03
 # What is typical counts like one more run; what the figure's levels show together, like so many more at each of them.
 _SHARED_RUNS = 4
 # Nothing is known better than this, however often it was measured.
@@ -57,18 +57,14 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
                 if measured.is_side or measured.id not in measures or not measured.observations:
                     continue
                 cell, phase = measures[measured.id][0], measures[measured.id][1].phase
-                if cell.imported:
-                    continue
-                level = level_in(measured, cell, phase, visits[cell.key], device)
+                told = _imported if cell.imported else partial(_told, run, cell, phase, visits[cell.key], device)
+                level, apart = told(measured)
                 if level is None:
                     continue
-                from_cache = from_memory(measured, run.facts)
-                level = replace(level, from_cache=from_cache, requests=_requests(visits[cell.key]))
-                apart = {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
                 operation = str(apart.get("operation", phase))
                 figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))
                 levels[figure].setdefault(level.scale, []).append(level)
-                if "clients" in measured.settings or cell.plan.inside_ceph():
+                if "clients" in measured.settings or (not cell.imported and cell.plan.inside_ceph()):
                     of_clients.add(figure)
                 if run.facts.get("remote", True) or level.scale.clients > 1:
                     reached.add(figure)
@@ -100,6 +96,28 @@ def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Sca
         osts=(cell.layout.stripe_count if cell.layout is not None else None) or 0,
         files=_number(settings.get("files")) or 0,
     )
+
+
+def _told(
+    run: Run, cell: Cell, phase: str, visits: Sequence[Visit], device: str, measured: Measured
+) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
+    """Return what a cell tells of a figure, None where it does not, and the settings that tell the figure apart."""
+    level = level_in(measured, cell, phase, visits, device)
+    if level is not None:
+        level = replace(level, from_cache=from_memory(measured, run.facts), requests=_requests(visits))
+    return level, {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
+
+
+def _imported(measured: Measured) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
+    """Return the same of what another tool measured, which has no counters; None without a number of ranks."""
+    apart = {name: value for name, value in measured.settings.items() if name not in (*_SCALE_SETTINGS, "items")}
+    ranks = _number(measured.settings.get("ranks"))
+    if ranks is None:
+        return None, apart
+    # Ranks that have less to do each, the more there are, do other work.
+    if items := _number(measured.settings.get("items")):
+        apart["items_each"] = items / ranks
+    return level_of(measured, Scale(min(_number(measured.settings.get("nodes")) or 1, ranks), ranks, osts=0)), apart
 
 
 def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:

@@ -17,9 +17,9 @@ COVERAGE = 0.8
 # How much less is known with each doubling beyond what was measured, as a deviation of the logarithm, besides what the
 # families differ by.
 _PER_DOUBLING = 0.003
-# How much is lost, or not, with each doubling of the files beyond what was measured: rates bend where the names and
-# inodes no longer fit into the memory of servers, which no smaller population shows.
-_PER_DOUBLING_OF_FILES = 0.05
+# How much is lost with each doubling of the files beyond what was measured, as a deviation of the logarithm, in every
+# other draw: rates bend where names no longer fit into the memory of servers, and no smaller population shows where.
+_PER_DOUBLING_OF_FILES = 0.06
 # So many deviations of what continues in step with the ranks are held by an interval.
 _END = 2.0
 # No family is wholly out of the question.
@@ -160,7 +160,7 @@ class Model:
             deviation = np.hypot(draws.misfit, _PER_DOUBLING * beyond[:, None])
             known = known + deviation * generator.standard_normal(known.shape[1])
             if lost.any():
-                slower = lost * np.abs(generator.standard_normal(known.shape[1]))
+                slower = lost * np.maximum(0, generator.standard_normal(known.shape[1]))
                 known = known + slower if self._is_time else known - slower
             values.append(known)
             weights.append(np.full(known.shape[1], weight / known.shape[1]))

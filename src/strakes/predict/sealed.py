@@ -176,7 +176,7 @@ def _check(document: Mapping[str, Any]) -> None:
     _moment(document["created"])
     _question(document)
     for run in document["runs"]:
-        str(run["id"])
+        str(run["id"]), MeasuredFileSystem(**run.get("file_system", {}))
     for entry in document["figures"]:
         str(entry["figure"]), str(entry["unit"]), Scale(**entry["scale"])
         if entry["forecast"] is not None:
@@ -214,9 +214,7 @@ def require_later(document: Mapping[str, Any], run: Run, store: Store) -> list[s
             remedy="Measure the large system again, and score that run.",
         )
     here = file_system_of(run)
-    inputs = [
-        MeasuredFileSystem(**entry["file_system"]) if "file_system" in entry else None for entry in document["runs"]
-    ]
+    inputs = [_file_system_of_input(entry, store) for entry in document["runs"]]
     if other := next((each for each in inputs if each is not None and not each.is_same_as(here)), None):
         raise BadInputError(
             "this run measured another file system than the forecast is for",
@@ -225,6 +223,16 @@ def require_later(document: Mapping[str, Any], run: Run, store: Store) -> list[s
             remedy="Score a run of the same file system.",
         )
     return [said for entry in document["runs"] if (said := _say_input(entry, store))]
+
+
+def _file_system_of_input(entry: Mapping[str, Any], store: Store) -> MeasuredFileSystem | None:
+    """Return what an input measured; None where neither the forecast, as before model 6, nor the store tells."""
+    if "file_system" in entry:
+        return MeasuredFileSystem(**entry["file_system"])
+    try:
+        return file_system_of(store.open(entry["id"]))
+    except BadInputError:
+        return None
 
 
 def _say_input(entry: Mapping[str, Any], store: Store) -> str:

@@ -27,6 +27,20 @@ _SILENT_S = 30.0
 _silent: dict[str, float] = {}
 # Directories that this process made, with what says which ones they are: their names may come to mean others.
 _held: dict[str, str] = {}
+# What a call does, in words; else it is named.
+_DOING = {
+    "sizes": "the question how full it is",
+    "trees": "the question for its quotas",
+    "getxattr": "reading an attribute",
+    "first": "reading an attribute",
+    "try": "making a file",
+    "there": "looking up a name",
+    "realpath": "looking up the directory",
+    "mount": "looking up the directory",
+    "layout": "setting a layout",
+    "setxattr": "setting an attribute",
+    "direct": "direct I/O",
+}
 _NOT_ALLOWED = (errno.EPERM, errno.EACCES)
 _FAILED = (
     *(errno.ENOTCONN, errno.ESTALE, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT, errno.ESHUTDOWN),
@@ -273,7 +287,7 @@ def _unanswered(call: str, path: str) -> UnansweredError:
     return UnansweredError(
         f"the file system does not answer within {LIMIT_S:g} s",
         where=path,
-        why=f"{call} waits for a server",
+        why=f"{_DOING.get(call, call)} waits for a server",
         remedy="A server may be down or overloaded. Check the servers, then try again.",
     )
 

@@ -48,6 +48,14 @@ class Server:
 
 
 @dataclass(frozen=True)
+class DataTargetState:
+    """``serving``: whether its server is there. ``used``: share of its room; None where that is not known."""
+
+    serving: bool
+    used: float | None = None
+
+
+@dataclass(frozen=True)
 class DataTarget:
     """Where data goes: an OST, an OSD, a brick. ``index`` is None where they are not numbered."""
 

@@ -19,6 +19,7 @@ from strakes.targets.block_device import BlockDevice
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import (
     ConnectionChange,
+    DataTargetState,
     Description,
     Interruption,
     Layout,
@@ -146,6 +147,13 @@ class Target(ABC):
 
     def server_processes(self) -> Mapping[str, ServerProcess]:
         """Return servers that run on this machine, by the names that their counters have; empty where none is known."""
+        return {}
+
+    def data_target_states(self) -> Mapping[str, DataTargetState]:
+        """Return data targets as the last observation found them, by the names that their counters have.
+
+        Empty where that is not known.
+        """
         return {}
 
     def client_rates(self) -> Mapping[str, float]:

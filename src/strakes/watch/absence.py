@@ -31,6 +31,8 @@ class Absence:
     recovered_s: float | None = None
     # When its server says that its clients were back.
     clients_back_s: float | None = None
+    # Others serve its clients meanwhile.
+    spared: bool = False
     # Since when clients missed it -> until when.
     waits: dict[float, float] = field(default_factory=dict)
 
@@ -74,12 +76,13 @@ class Absence:
         connected = connected or self.recovered_s
         # What operations of the probe waited was measured; without them it is from when the target was last seen until
         # clients were back, at most.
-        waited = max(connected - self.seen_s, 0.0)
+        waited = 0.0 if self.spared and not self.waits else max(connected - self.seen_s, 0.0)
         stalled = [(begun, end) for begun, end in stalls if begun <= connected and end >= self.seen_s - 1]
         if stalled:
             longest = max(stalled, key=lambda stall: stall[1] - stall[0])
             waited = longest[1] - longest[0]
-            began, ended = max(self.seen_s, longest[0]), min(self.back_s, longest[1])
+            if not self.spared:
+                began, ended = max(self.seen_s, longest[0]), min(self.back_s, longest[1])
         evidence: dict[str, float | str] = {"waited_s": waited, "recovered_unix_s": self.recovered_s}
         if stalled:
             evidence["operations_that_waited"] = len(stalled)

@@ -5,49 +5,83 @@ from __future__ import annotations
 import json
 import math
 import subprocess
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from email.message import EmailMessage
+from http.client import HTTPException
 
+from strakes.foreign_text import escaped
+from strakes.units import counted, format_duration
 from strakes.watch.values import WatchEvent
+from strakes.watch.watch_text import line
 
 _LIMIT_S = 10.0
 # What could not be told is tried again, the newest so many of it.
 _MOST_WAITING = 1000
-# Alertmanager forgets alerts that are not repeated, within five minutes if it is not told otherwise.
-_AGAIN_S = 60.0
-# Whoever takes longer to fail is left alone for as long: the watch must not wait for it each time.
-_SLOW_S = 1.0
-# It tells nobody of what is over: what is told for the first time when it is over lasts for so long there.
+# What lasts is told to Alertmanager so often, each time for so long: it ends there if the watch is gone.
+_REPEAT_S = 60.0
+_LASTS_S = 300.0
+# Whoever fails is asked again after so long, then after twice as long each time.
+_RETRY_S, _SELDOM_S = 1.0, 300.0
+# Alertmanager tells nobody of what is over: what is told for the first time when it is over lasts for so long there.
 NEWS_S = 300.0
 
 Send = Callable[[WatchEvent], None]
 
 
-def to_alertmanager(url: str) -> Send:
-    """Return what posts to ``URL/api/v2/alerts``; it raises OSError where that fails."""
+@dataclass(frozen=True)
+class Way:
+    """A way to people. ``send`` raises OSError, HTTPException or ValueError where that fails.
+
+    ``repeats``: it has to be told again and again what lasts.
+    """
+
+    name: str
+    send: Send
+    repeats: bool = False
+
+
+def to_alertmanager(url: str, clock: Callable[[], float] = time.time) -> Way:
+    """Return what posts to ``URL/api/v2/alerts``."""
     import urllib.request
 
+    class Refuse(urllib.request.HTTPRedirectHandler):
+        """A POST that is redirected becomes a GET, which tells nobody anything."""
+
+        def redirect_request(self, *_: object) -> None:
+            return None
+
+    opener = urllib.request.build_opener(Refuse)
     lasting: dict[tuple[str, str, float], None] = {}
 
     def send(event: WatchEvent) -> None:
-        ended_s = event.ended_s
-        if ended_s is not None and event.key not in lasting:
-            ended_s = max(ended_s, event.told_s + NEWS_S)
+        ends_s = event.ended_s
+        if ends_s is None:
+            ends_s = clock() + _LASTS_S
+        elif event.key not in lasting:
+            ends_s = max(ends_s, event.told_s + NEWS_S)
         alert = {
-            "labels": {"alertname": f"strakes-{event.kind}", "subject": event.subject, "began": _when(event.began_s)},
-            "annotations": {"summary": event.text, "sure": "" if event.sure is None else f"{event.sure:.3f}"},
+            "labels": {
+                "alertname": f"strakes-{event.kind}",
+                "subject": escaped(event.subject),
+                "began": _when(event.began_s),
+            },
+            "annotations": {
+                "summary": escaped(event.text),
+                "sure": "" if event.sure is None else f"{event.sure:.3f}",
+            },
             "startsAt": _when(event.began_s),
-            **({} if ended_s is None else {"endsAt": _when(max(ended_s, event.began_s))}),
+            "endsAt": _when(max(ends_s, event.began_s)),
         }
         body = json.dumps([alert]).encode()
         request = urllib.request.Request(
             f"{url.rstrip('/')}/api/v2/alerts", data=body, headers={"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=_LIMIT_S):
+        with opener.open(request, timeout=_LIMIT_S):
             pass
         if event.ended_s is None:
             lasting[event.key] = None
@@ -56,11 +90,11 @@ def to_alertmanager(url: str) -> Send:
         else:
             lasting.pop(event.key, None)
 
-    return send
+    return Way(f"Alertmanager {url}", send, repeats=True)
 
 
-def to_command(words: Sequence[str]) -> Send:
-    """Return what starts a command with the event as JSON on its standard input; it raises OSError where that fails."""
+def to_command(words: Sequence[str]) -> Way:
+    """Return what starts a command with the event as JSON on its standard input."""
 
     def send(event: WatchEvent) -> None:
         try:
@@ -70,75 +104,171 @@ def to_command(words: Sequence[str]) -> Send:
         if done.returncode:
             raise OSError(f"{words[0]} ended with status {done.returncode}")
 
-    return send
+    return Way(f"the command {words[0]}", send)
 
 
-def to_mail(recipient: str, host: str = "localhost", port: int = 25) -> Send:
-    """Return what mails by the host's own server; it raises OSError where that fails."""
+def to_mail(recipient: str, host: str = "localhost", port: int = 25) -> Way:
+    """Return what mails by the host's own server."""
     import smtplib
 
     def send(event: WatchEvent) -> None:
-        message = EmailMessage()
-        message["To"], message["From"] = recipient, "strakes-watch@localhost"
-        message["Subject"] = f"strakes: {' '.join(event.text.split())}"[:200]
-        message.set_content(json.dumps(asdict(event), indent=1))
         try:
             with smtplib.SMTP(host, port, timeout=_LIMIT_S) as server:
-                server.send_message(message)
+                server.send_message(_mail(event, recipient))
         except smtplib.SMTPException as error:
             raise OSError(str(error)) from error
 
-    return send
+    return Way(f"mail to {recipient}", send)
+
+
+def _mail(event: WatchEvent, recipient: str) -> EmailMessage:
+    message = EmailMessage()
+    message["To"], message["From"] = recipient, "strakes-watch@localhost"
+    text = escaped(" ".join(event.text.split()))
+    over = "" if event.ended_s is None else "over: "
+    message["Subject"] = f"strakes: {over}{text}"[:200]
+    lines = [escaped(line(event)), "", f"Began: {_readable(event.began_s)}"]
+    if event.ended_s is not None:
+        lines.append(f"Ended: {_readable(event.ended_s)}")
+    lines += [f"{name.replace('_', ' ')}: {escaped(str(value))}" for name, value in event.evidence.items()]
+    lines += ["", "The event as JSON is attached. A page of all events: strakes watch report"]
+    message.set_content("\n".join(lines) + "\n")
+    message.add_attachment(
+        json.dumps(asdict(event), indent=1).encode(), maintype="application", subtype="json", filename="event.json"
+    )
+    return message
+
+
+@dataclass
+class _Queue:
+    """What one way is still to be told; its thread takes one after the other."""
+
+    way: Way
+    waiting: deque[WatchEvent] = field(default_factory=deque)
+    again: list[WatchEvent] = field(default_factory=list)
+    busy: bool = False
+    dropped: int = 0
+    delivered: int = 0
+    # While it fails: why, and since when by two clocks.
+    why: str = ""
+    failures: int = 0
+    gap: WatchEvent | None = None
 
 
 class AlertSender:
-    """Tells every alarm, its beginning and its end, to all; what fails waits for the next time.
+    """Tells every alarm, its beginning and its end, to all; what fails is tried again. Nobody waits for a slow one."""
 
-    ``repeating``: those of them that are to be told again and again what lasts.
-    """
-
-    def __init__(self, sends: Sequence[Send], repeating: Sequence[Send] = ()) -> None:
-        self._sends, self._repeating = sends, repeating
+    def __init__(self, ways: Sequence[Way]) -> None:
+        self._queues = [_Queue(way) for way in ways]
+        self._changed = threading.Condition()
         self._repeated_s = -math.inf
-        self._resting: dict[Send, float] = {}
-        self._waiting: deque[tuple[Send, WatchEvent]] = deque(maxlen=_MOST_WAITING)
-        self.failed = ""
-        """Why the last one could not be told."""
+        for queue in self._queues:
+            threading.Thread(target=self._work, args=(queue,), daemon=True).start()
 
     @property
     def waiting(self) -> int:
         """Return how many are still to be told."""
-        return len(self._waiting)
+        with self._changed:
+            return sum(len(queue.waiting) for queue in self._queues)
+
+    @property
+    def failed(self) -> str:
+        """Return why one could not be told; empty where none fails now."""
+        with self._changed:
+            return next((queue.why for queue in self._queues if queue.why), "")
+
+    @property
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return how many were delivered, wait, and were dropped: (way, what) -> number."""
+        with self._changed:
+            return {
+                (escaped(queue.way.name), what): count
+                for queue in self._queues
+                for what, count in (
+                    ("delivered", queue.delivered),
+                    ("waiting", len(queue.waiting)),
+                    ("dropped", queue.dropped),
+                )
+            }
 
     def tell(self, events: Sequence[WatchEvent], lasting: Sequence[WatchEvent] = (), now_s: float = 0.0) -> None:
-        """Tell what is an alarm, and what could not be told before; ``lasting``: alarms of before that last."""
-        self._waiting.extend((send, event) for event in events if event.alarm for send in self._sends)
-        again = list(self._waiting)
-        self._waiting.clear()
-        failing = {send for send, until_s in self._resting.items() if time.monotonic() < until_s}
-        for send, event in again:
-            if send in failing or not self._told(send, event):
-                failing.add(send)
-                self._waiting.append((send, event))
-        if not 0 <= now_s - self._repeated_s < _AGAIN_S:
+        """Tell what is an alarm; ``lasting``: alarms of before that last."""
+        new = [event for event in events if event.alarm]
+        repeat = not 0 <= now_s - self._repeated_s < _REPEAT_S
+        if repeat:
             self._repeated_s = now_s
-            for send in self._repeating:
-                for event in lasting:
-                    if send in failing or not self._told(send, event):
-                        break
+        over = {event.key for event in new}
+        with self._changed:
+            for queue in self._queues:
+                queue.waiting.extend(new)
+                while len(queue.waiting) > _MOST_WAITING:
+                    queue.waiting.popleft()
+                    queue.dropped += 1
+                if repeat and queue.way.repeats:
+                    queue.again = list(lasting)
+                queue.again = [event for event in queue.again if event.key not in over]
+            self._changed.notify_all()
 
-    def _told(self, send: Send, event: WatchEvent) -> bool:
-        began_s = time.monotonic()
-        try:
-            send(event)
-        except OSError as error:
-            self.failed = str(error)
-            ended_s = time.monotonic()
-            if ended_s - began_s > _SLOW_S:
-                self._resting[send] = ended_s + _AGAIN_S
-            return False
-        return True
+    def troubles(self, now_s: float) -> list[WatchEvent]:
+        """Return, once each, which way cannot be used, and that it can be used again."""
+        events = []
+        with self._changed:
+            for queue in self._queues:
+                name = queue.way.name
+                if queue.why and queue.gap is None:
+                    text = f"alarms cannot be delivered by {name}: {queue.why}; they are tried again"
+                    queue.gap = WatchEvent("gap", f"alarms by {name}", now_s, now_s, text)
+                    events.append(queue.gap)
+                elif queue.gap is not None and not queue.why:
+                    long = format_duration(max(0.0, now_s - queue.gap.began_s))
+                    lost = f"; {counted(queue.dropped, 'alarm')} of it were too many to keep" if queue.dropped else ""
+                    text = f"alarms are delivered by {name} again; they could not be for {long}{lost}"
+                    ended_s = max(now_s, queue.gap.began_s)
+                    events.append(replace(queue.gap, told_s=now_s, ended_s=ended_s, text=text))
+                    queue.gap = None
+        return events
+
+    def settle(self, limit_s: float = _LIMIT_S) -> int:
+        """Wait until all is told, or for so long; return how many still wait."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not any(queue.waiting or queue.again or queue.busy for queue in self._queues), limit_s
+            )
+            return sum(len(queue.waiting) for queue in self._queues)
+
+    def _work(self, queue: _Queue) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: queue.waiting or queue.again)
+                new = bool(queue.waiting)
+                event = queue.waiting[0] if new else queue.again.pop(0)
+                queue.busy = True
+            why = _why_not(queue.way, event)
+            with self._changed:
+                queue.busy, queue.why = False, why
+                queue.failures = queue.failures + 1 if why else 0
+                queue.delivered += not why
+                if new and not why and queue.waiting and queue.waiting[0] is event:
+                    queue.waiting.popleft()
+                if why:
+                    # What lasts is told again in a minute anyway.
+                    queue.again.clear()
+                self._changed.notify_all()
+            if why:
+                time.sleep(min(_RETRY_S * 2 ** min(queue.failures - 1, 20), _SELDOM_S))
+
+
+def _why_not(way: Way, event: WatchEvent) -> str:
+    try:
+        way.send(event)
+    except (OSError, HTTPException, ValueError) as error:
+        return str(error) or type(error).__name__
+    return ""
 
 
 def _when(time_s: float) -> str:
     return datetime.fromtimestamp(time_s, UTC).isoformat()
+
+
+def _readable(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

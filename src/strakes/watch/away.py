@@ -62,7 +62,8 @@ class AwayTargets:
                     away.recovered_s = reading.time_s
         for target, (seen_s, _, source) in self._seen.items():
             if source == reading.source and target not in serving:
-                away = self._away.setdefault(target, Absence(source, seen_s, reading.time_s, usual_s))
+                spared = target in reading.spared
+                away = self._away.setdefault(target, Absence(source, seen_s, reading.time_s, usual_s, spared=spared))
                 if away.back_s is None:
                     away.still_away_s = reading.time_s
 
@@ -147,19 +148,17 @@ def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: floa
     if as_long:
         low_s, high_s = min(lows), max(highs)
     waited_s = max(ended.waited_s for ended in over.values())
-    about, high, waited = (format_duration(seconds) for seconds in (most.size_s, high_s, waited_s))
+    about, high = (format_duration(seconds) for seconds in (most.size_s, high_s))
+    waited = f"; clients waited up to {format_duration(waited_s)}" if waited_s else ""
     between = f"between {format_duration(low_s)} and {high}" if low_s else f"{high} at most"
     if len(over) == 1:
-        text = f"{longest} was away for about {about} ({between}); clients waited up to {waited}"
+        text = f"{longest} was away for about {about} ({between}){waited}"
     elif as_long:
-        text = (
-            f"{len(over)} targets of {source} were away for about {about} ({between}); clients waited up to {waited}: "
-            f"{names(list(over))}"
-        )
+        text = f"{len(over)} targets of {source} were away for about {about} ({between}){waited}: {names(list(over))}"
     else:
         text = (
             f"{len(over)} targets of {source} were away, {longest} for about {about} ({between}), {shortest} for about "
-            f"{format_duration(least.size_s)}; clients waited up to {waited}: {names(list(over))}"
+            f"{format_duration(least.size_s)}{waited}: {names(list(over))}"
         )
     return WatchEvent(
         "fail-over",

@@ -53,7 +53,7 @@ def _hours(rows: Iterable[RingRow]) -> dict[str, dict[int, float]]:
     collected: dict[str, dict[int, list[float]]] = {}
     for row in rows:
         for name, histogram in row.figures.items():
-            if histogram.count and (middle := histogram.middle()) > 0:
+            if histogram.count and 0 < (middle := histogram.middle()) < math.inf:
                 collected.setdefault(name, {}).setdefault(int(row.time_s // _HOUR_S), []).append(math.log(middle))
     return {name: {hour: float(np.median(v)) for hour, v in hours.items()} for name, hours in collected.items()}
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 _WIDTH = math.log(1.05)
 # Zero and below: a bucket of its own.
 _NOTHING = -100_000
+# Operations that failed: they took longer than any that did not.
+_FAILED = 100_000
 
 
 @dataclass
@@ -36,8 +38,8 @@ class Histogram:
         return sum(self.counts.values())
 
     def add(self, value: float) -> None:
-        """Count one value."""
-        bucket = round(math.log(value) / _WIDTH) if value > 0 else _NOTHING
+        """Count one value; infinity: an operation that failed."""
+        bucket = round(math.log(value) / _WIDTH) if 0 < value < math.inf else _FAILED if value > 0 else _NOTHING
         self.counts[bucket] = self.counts.get(bucket, 0) + 1
 
     def merge(self, other: Histogram) -> None:
@@ -46,12 +48,16 @@ class Histogram:
             self.counts[bucket] = self.counts.get(bucket, 0) + count
 
     def percentile(self, share: float) -> float:
-        """Return the value that ``share`` of all do not exceed (nearest rank); NaN without values."""
+        """Return the value that ``share`` of all do not exceed (nearest rank); NaN without values.
+
+        >>> Histogram.of([1.0, math.inf]).percentile(0.99)
+        inf
+        """
         rank = math.ceil(share * self.count)
         for bucket in sorted(self.counts):
             rank -= self.counts[bucket]
             if rank <= 0:
-                return 0.0 if bucket == _NOTHING else math.exp(bucket * _WIDTH)
+                return _value(bucket)
         return math.nan
 
     def middle(self) -> float:
@@ -64,7 +70,7 @@ class Histogram:
         for bucket in sorted(self.counts):
             if before + self.counts[bucket] >= wanted:
                 share = (wanted - before) / self.counts[bucket]
-                return 0.0 if bucket == _NOTHING else math.exp((bucket - 0.5 + share) * _WIDTH)
+                return _value(bucket, share - 0.5)
             before += self.counts[bucket]
         return math.nan
 
@@ -76,3 +82,9 @@ class Histogram:
     def from_json(cls, document: Mapping[str, int]) -> Histogram:
         """Return what ``to_json`` gave. Raises ValueError for anything else."""
         return cls({int(bucket): int(count) for bucket, count in document.items()})
+
+
+def _value(bucket: int, within: float = 0.0) -> float:
+    if bucket == _FAILED:
+        return math.inf
+    return 0.0 if bucket == _NOTHING else math.exp((bucket + within) * _WIDTH)

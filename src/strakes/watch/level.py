@@ -161,7 +161,7 @@ class LevelDetector:
         before = float(np.median(past))
         spread = float(spreads_of(past))
         length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
-        since = _beginning(past, recent, before, spread, window, length)
+        since = likely_beginning(past, recent, before, spread, window, length)
         after = float(np.median(recent[since:]))
         relative = self._scale == "log" or before > spread
         whole = before if self._scale == "plain" and relative else 1.0
@@ -320,7 +320,7 @@ def _fewest(times: Numbers) -> int:
     return max(SHORTEST_REGIME, math.ceil(_WEEK_S / max(float(np.median(np.diff(times))), 1e-9)))
 
 
-def _beginning(past: Numbers, recent: Numbers, before: float, spread: float, window: int, length: float) -> int:
+def likely_beginning(past: Numbers, recent: Numbers, before: float, spread: float, window: int, length: float) -> int:
     """Return the place before which a change of level is as likely to have begun as after it, given the last values.
 
     Each place is as likely as two levels that part there fit (normal values; the median is told, for the best fit may

@@ -5,13 +5,15 @@ It goes on whatever fails.
 
 from __future__ import annotations
 
+import errno
+import math
 import os
 import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from strakes.accept.service_level import Kept, ServiceLevel, judge
@@ -23,24 +25,21 @@ from strakes.neighbour.probe import Probe
 from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
+from strakes.watch.clocks import NO_BREAK, Break, Clocks
+from strakes.watch.earlier import PAUSE_S, Earlier, ended
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
-from strakes.watch.mounted import Mounted
 from strakes.watch.own_load import OwnLoad, own_load
+from strakes.watch.probed import AGAIN_S, OPERATIONS, RATE_PER_S, Probed, fails, gap_of, require_answer
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
 from strakes.watch.sources import CounterSource
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
-# Operations a second of each kind that the probe does.
-RATE_PER_S = 1.0
-# What the probe's kinds are called in figures and service levels.
-OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
 _MINUTE_S = 60.0
 _TICK_S = 1.0
-# A probe that failed is tried again after so long.
-_AGAIN_S = 60.0
+_SOON_S = 30.0
 _LEVELS_S = 3600.0
 _LEVELS_OVER_S = 30 * 86400.0
 # Slower than that, and the probe pauses as a measurement with --neighbour would.
@@ -48,26 +47,15 @@ _SLOW_S = 5.0
 # One that took longer tells how long clients waited, where a server was away meanwhile.
 _STALL_S = 1.0
 _MOST_OPEN = 1000
-
-
-@dataclass
-class _Probed:
-    """The probe of one directory."""
-
-    directory: Path
-    mounted: Mounted = field(init=False)
-    stack: ExitStack | None = None
-    probe: Probe | None = None
-    again_s: float = 0.0
-    # Told while it cannot work.
-    gap: WatchEvent | None = None
-    control: Control = field(default_factory=Control)
-    # When the last operation of each kind was due.
-    due_s: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Remember where its file system is mounted."""
-        self.mounted = Mounted(self.directory)
+# The probe looks so often whether its directory is still on the file system that it was on.
+_MOUNTED_EACH_S = 10.0
+# Operations that were due while the watch was stopped are done after so long.
+_DRAINED_S = 2.0
+# The directory was removed, or another one is in its place: nothing that a file system takes long for.
+_GONE = ("ENOENT", "ENOTDIR", "ESTALE")
+# A server that is away for longer is not why operations get no answer now.
+_EXPLAINS_S = 600.0
+_NOT_THERE = os.strerror(errno.ENOENT)
 
 
 class LiveWatch:
@@ -91,7 +79,7 @@ class LiveWatch:
         self._watch = watch or Watch()
         self._sources, self._ring, self._alerts, self._levels = sources, ring, alerts, levels
         self._say, self._clock = say, clock
-        self._probes = [_Probed(directory) for directory in directories] if probe else []
+        self._probes = [Probed(directory) for directory in directories] if probe else []
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
         self._recent: dict[tuple[str, str], Histogram] = {}
@@ -107,13 +95,12 @@ class LiveWatch:
         self._full: dict[str, float] = {}
         self._counters: dict[tuple[str, str], float] = {}
         self._levels_at_s = self._thinned_s = 0.0
-        self._lost = 0
         self._full_store: WatchEvent | None = None
         self._begun: tuple[float, OwnLoad] = (time.monotonic(), own_load())
         self._loads: tuple[float, OwnLoad, float] = (*self._begun, 0.0)
         self._most_bytes = 0.0
         self._kept_until_s = ring.kept_until_s()
-        self._close_earlier()
+        self._earlier = self._close_earlier(self._clock())
 
     @property
     def own_load_text(self) -> str:
@@ -125,17 +112,18 @@ class LiveWatch:
             f"{format_bytes(round(max(load.memory_bytes, self._most_bytes)))} of memory at most"
         )
 
-    def step(self) -> None:
-        """Ask whoever is due, and pass on what is new."""
+    def step(self, since: Break = NO_BREAK) -> None:
+        """Ask whoever is due, and pass on what is new. ``since``: what became of time since the last step."""
         now_s = self._clock()
-        events = self._away(now_s)
+        events = [*self._away(now_s), *self._broken(since, now_s)]
         for source in self._sources:
             due_s = self._due_s[source.name]
             # A clock that was set back makes everything due.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
-                # A source may have found out that asking costs too much.
-                self._due_s[source.name] = now_s + source.every_s
+                # A source may have found out that asking costs too much; one that did not answer is asked soon.
+                soon_s = _SOON_S if source.name in self._unread else math.inf
+                self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probed in self._probes:
             events += self._felt(probed, now_s)
         began_s = self._minute[0]
@@ -157,16 +145,45 @@ class LiveWatch:
         text = f"nothing was recorded in the {format_duration(now_s - since_s)} before this watch began"
         return [WatchEvent("gap", "watch", since_s, now_s, text, ended_s=now_s)]
 
-    def _close_earlier(self) -> None:
-        """End what an earlier watch told and could not see the end of; a service level that failed goes on failing."""
+    def _broken(self, since: Break, now_s: float) -> list[WatchEvent]:
+        """Tell that the watch was stopped, or the clock set: nothing of that is the file system's."""
+        if since == NO_BREAK:
+            return []
+        began_s = now_s - since.stepped_s - since.stopped_s
+        events = self._end_minute(max(began_s, self._minute[0]))
+        self._minute = (now_s, {})
+        self._watch.passed(since.stopped_s + since.stepped_s)
+        for probed in self._probes:
+            # The probe goes by the clock as it was, until its next plan.
+            probed.stopped_s = now_s if since.stepped_s >= 0 else -math.inf
+            probed.due_s.clear()
+            probed.unanswered.pause()
+        if since.stopped_s:
+            text = f"the watch was stopped for {format_duration(since.stopped_s)}: nothing of that time is counted"
+            events.append(WatchEvent("gap", "watch", began_s, now_s, text, began_s + since.stopped_s))
+        if since.stepped_s:
+            where = "forward" if since.stepped_s > 0 else "back"
+            text = f"the clock was set {where} by {format_duration(abs(since.stepped_s))}"
+            times = sorted((now_s - since.stepped_s, now_s))
+            events.append(WatchEvent("gap", "clock", times[0], now_s, text, times[1]))
+        return events
+
+    def _close_earlier(self, now_s: float) -> Earlier:
+        """End what an earlier watch told and could not see the end of; alarms of just now may go on."""
         levels = {level.text for level in self._levels}
+        kept_until_s = self._kept_until_s or 0.0
+        held = []
         for event in self._ring.events():
-            if event.kind == "service-level" and event.ended_s is None and event.subject in levels:
+            if event.ended_s is not None:
+                continue
+            if event.kind == "service-level" and event.subject in levels:
                 self._failing[event.subject] = self._open[event.key] = event
-            elif event.ended_s is None:
-                ended_s = max(self._kept_until_s or 0.0, event.told_s)
-                text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before it was over)"
-                self._ring.add_event(replace(event, ended_s=ended_s, text=text))
+            elif event.alarm and event.kind != "service-level" and 0 <= now_s - kept_until_s < PAUSE_S:
+                held.append(event)
+                self._open[event.key] = event
+            else:
+                self._ring.add_event(ended(event, kept_until_s))
+        return Earlier(held, kept_until_s, now_s)
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
         reading = source.read(now_s)
@@ -203,44 +220,62 @@ class LiveWatch:
         self._counters |= {(source.name, name): value for name, value in list(reading.counters.items())[:400]}
         return [*events, *self._watch.add(reading)]
 
-    def _felt(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
+    def _felt(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         if probed.probe is None:
-            return (
-                self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * _AGAIN_S else []
-            )
+            return self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * AGAIN_S else []
         try:
-            operations = probed.probe.take()
+            if not 0 <= now_s - probed.mounted_s < _MOUNTED_EACH_S:
+                probed.mounted_s = now_s
+                if why_not := probed.mounted.why_not():
+                    raise EnvironmentLacksError(why_not)
+            operations = [
+                operation for operation in probed.probe.take() if operation.due_s > probed.stopped_s + _DRAINED_S
+            ]
         except StrakesError as error:
             self._stop(probed)
             return self._failed(probed, error, now_s)
+        if any(operation.errno in _GONE for operation in operations):
+            # Nobody knows any more what those waited for that failed so; that its directory is gone is told, too.
+            self._stop(probed)
+            probed.again_s = max(now_s, probed.started_s + AGAIN_S)
+            return []
         stalls: list[tuple[float, float]] = []
         for operation in operations:
             self._count(probed, operation)
-            took_s = operation.ended_s - operation.due_s
-            if took_s > _STALL_S:
+            if operation.ended_s - operation.due_s > _STALL_S:
                 stalls.append((operation.due_s, operation.ended_s))
             # Now and then the probe makes its files anew, and may be kept waiting before anything is due.
             next_s = probed.due_s.get(operation.phase, operation.due_s) + 1 / RATE_PER_S
             if operation.due_s - next_s > _STALL_S:
                 stalls.append((next_s, operation.due_s))
             probed.due_s[operation.phase] = operation.due_s
-            probed.control = probed.control.after(Felt(operation.phase, not operation.acknowledged or took_s > _SLOW_S))
+            # Those that were due while one waited did not take long themselves.
+            slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
+            probed.control = probed.control.after(Felt(operation.phase, slow))
         if stalls:
             self._watch.add_stalls(stalls)
+        explained = any(
+            event.kind == "fail-over" and now_s - event.began_s < _EXPLAINS_S for event in self._open.values()
+        )
+        events = [*probed.unanswered.add(operations, now_s, explained=explained), *fails(probed, operations, now_s)]
         if probed.control.stopped:
             # Whoever else is there needs what is left.
             self._stop(probed)
-            probed.control, probed.again_s = Control(), now_s + _AGAIN_S
-            long = format_duration(_AGAIN_S)
-            text = f"the probe of {probed.directory} pauses for {long}: operations take too long"
-            return [_gap(probed, now_s, text, probed.again_s)]
-        return []
+            probed.control, probed.again_s = Control(), now_s + AGAIN_S
+            long = format_duration(AGAIN_S)
+            text = (
+                f"the probe of {probed.directory} pauses for {long}: its operations take more than "
+                f"{format_duration(_SLOW_S)}"
+            )
+            events.append(gap_of(probed, now_s, text, probed.again_s))
+        return events
 
-    def _start(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
+    def _start(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         stack = ExitStack()
         try:
             if why_not := probed.mounted.why_not():
                 raise EnvironmentLacksError(why_not)
+            require_answer(probed.directory)
             name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-watch-{secrets.token_hex(2)}"
             with interrupts_deferred():
                 workspace = stack.enter_context(Workspace.create(probed.directory, name))
@@ -248,7 +283,7 @@ class LiveWatch:
         except StrakesError as error:
             stack.close()
             return self._failed(probed, error, now_s)
-        probed.stack = stack
+        probed.stack, probed.started_s = stack, now_s
         gap, probed.gap = probed.gap, None
         if gap is None:
             return []
@@ -256,28 +291,31 @@ class LiveWatch:
         text = f"the probe of {probed.directory} works again; it could not for {long}: {gap.evidence['why']}"
         return [replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text)]
 
-    def _failed(self, probed: _Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
-        probed.again_s = now_s + _AGAIN_S
+    def _failed(self, probed: Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
+        probed.again_s = now_s + AGAIN_S
         self._missed[str(probed.directory)] += 1
         if probed.gap is not None:
             return []
-        why = f"{error.what}: {error.why}" if error.why else error.what
-        gap = _gap(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
+        # What is not there needs no second reason.
+        why = f"{error.what}: {error.why}" if error.why and error.why != _NOT_THERE else error.what
+        gap = gap_of(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
         probed.gap = replace(gap, evidence={"why": why})
         return [probed.gap]
 
     @staticmethod
-    def _stop(probed: _Probed) -> None:
+    def _stop(probed: Probed) -> None:
         stack, probed.stack, probed.probe = probed.stack, None, None
         probed.due_s.clear()
+        probed.unanswered.pause()
         if stack is not None:
-            stack.close()
+            # What cannot be removed now is for strakes clean.
+            with suppress(StrakesError):
+                stack.close()
 
-    def _count(self, probed: _Probed, operation: LoggedOperation) -> None:
+    def _count(self, probed: Probed, operation: LoggedOperation) -> None:
         name = OPERATIONS.get(operation.phase, operation.phase)
         figures = self._minute[1]
-        # One that failed took for ever.
-        took_s = operation.ended_s - operation.due_s if operation.acknowledged else 3600.0
+        took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
         figures.setdefault(f"{probed.directory} probe {name}", Histogram()).add(max(took_s, 1e-7))
 
     def _end_minute(self, now_s: float) -> list[WatchEvent]:
@@ -302,8 +340,9 @@ class LiveWatch:
         for name, histogram in figures.items():
             directory, _, operation = name.partition(" probe ")
             self._recent[directory, operation] = histogram
-            values[f"median of {operation} on {directory}"] = histogram.percentile(0.5)
-            values[f"p95 of {operation} on {directory}"] = histogram.percentile(0.95)
+            for what, share in (("median", 0.5), ("p95", 0.95)):
+                if math.isfinite(value := histogram.percentile(share)):
+                    values[f"{what} of {operation} on {directory}"] = value
         if not 0 <= now_s - self._thinned_s < _LEVELS_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
@@ -331,13 +370,16 @@ class LiveWatch:
         return events
 
     def _tell(self, events: list[WatchEvent], now_s: float) -> None:
-        if self._ring.lost > self._lost:
-            self._lost = self._ring.lost
-            if self._full_store is None:
-                text = f"the store cannot be written ({self._ring.why}): what is seen now is not kept"
-                self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
-                events.append(self._full_store)
+        if self._ring.failing and self._full_store is None:
+            text = f"the store cannot be written ({self._ring.why}): what is seen now is not kept"
+            self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
+            events.append(self._full_store)
         lasting = [event for event in self._open.values() if event.alarm]
+        told = [(event, self._earlier.known(event)) for event in events]
+        over = self._earlier.over(now_s)
+        events = [known for _, known in told] + over + self._alerts.troubles(now_s)
+        # Of what an earlier watch told already only the end is news.
+        news = [known for event, known in told if known is event or known.ended_s is not None] + over
         for event in events:
             self._ring.add_event(event)
             self._say(event)
@@ -348,7 +390,7 @@ class LiveWatch:
             elif event.alarm and not known:
                 self._news[event.key] = (event, now_s + NEWS_S)
         self._news = {key: news for key, news in self._news.items() if 0 <= news[1] - now_s <= NEWS_S}
-        self._alerts.tell(events, [event for event in lasting if event.key in self._open], now_s)
+        self._alerts.tell(news, [event for event in lasting if event.key in self._open], now_s)
         alarms = [event for event in self._open.values() if event.alarm] + [news for news, _ in self._news.values()]
         self.metrics.now = Now(
             latencies={
@@ -364,20 +406,18 @@ class LiveWatch:
             alarms={(event.kind, event.subject): 1 for event in alarms},
             events=dict(self._told),
             budgets={kept.level.text: kept.budget_left for kept in self.kept},
-            missed=dict(self._missed),
+            missed={**self._missed, **({"store": self._ring.lost} if self._ring.lost else {})},
+            deliveries=self._alerts.counts,
         )
 
 
 def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:
     """Step until told to stop."""
     os.nice(5)
+    clocks, since = Clocks(), NO_BREAK
     try:
         while not stopping():
-            live.step()
-            time.sleep(_TICK_S)
+            live.step(since)
+            since = clocks.rest(_TICK_S)
     finally:
         live.close()
-
-
-def _gap(probed: _Probed, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:
-    return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text, ended_s)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 if TYPE_CHECKING:
-    from prometheus_client.core import GaugeMetricFamily
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 # Of all names together; a family of many targets is cut before it is reached, and the cut is told.
 MOST_SERIES = 2000
@@ -39,6 +39,8 @@ class Now:
     """(source, counter) -> value."""
     own: Mapping[str, float] = field(default_factory=dict)
     """load of the watch itself"""
+    deliveries: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(way, "delivered", "waiting" or "dropped") -> alarms."""
 
 
 class Metrics:
@@ -47,76 +49,106 @@ class Metrics:
     def __init__(self) -> None:
         self.now = Now()
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """Return all families, never more than MOST_SERIES series."""
-        from prometheus_client.core import GaugeMetricFamily
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         now = self.now
         left_out = 0
         told = 0
         families = (
             (
+                GaugeMetricFamily,
                 "strakes_watch_latency_seconds",
-                "of the probe in the last minute",
+                "How long operations of the probe took in the last minute.",
                 ("directory", "operation", "quantile"),
                 now.latencies,
             ),
             (
+                GaugeMetricFamily,
                 "strakes_watch_alarm",
-                "lasts, or was told less than five minutes ago",
+                "1 for an alarm that lasts, or that was told less than five minutes ago.",
                 ("kind", "subject"),
                 now.alarms,
             ),
             (
+                CounterMetricFamily,
                 "strakes_watch_events",
-                "told since this watch began",
+                "How many events were told since this watch began.",
                 ("kind",),
                 {(kind,): n for kind, n in now.events.items()},
             ),
             (
+                GaugeMetricFamily,
                 "strakes_watch_error_budget_left",
-                "share, below 0 when it is exceeded",
+                "Share of the error budget of a service level that is left; below 0 when more than it is used up.",
                 ("level",),
                 {(k,): v for k, v in now.budgets.items()},
             ),
-            ("strakes_watch_own", "load of the watch itself", ("figure",), {(k,): v for k, v in now.own.items()}),
             (
+                GaugeMetricFamily,
+                "strakes_watch_own",
+                "What the watch itself takes: share of a processor in the last minute, and bytes of memory.",
+                ("figure",),
+                {(k,): v for k, v in now.own.items()},
+            ),
+            (
+                CounterMetricFamily,
                 "strakes_watch_missed",
-                "readings that failed since this watch began",
+                "How many readings of a source failed since this watch began; of the store, lines not written.",
                 ("source",),
                 {(k,): v for k, v in now.missed.items()},
             ),
             (
+                GaugeMetricFamily,
+                "strakes_watch_alerts",
+                "How many alarms were delivered by a way since this watch began, wait for it, or were dropped.",
+                ("way", "state"),
+                now.deliveries,
+            ),
+            (
+                GaugeMetricFamily,
                 "strakes_watch_load_share",
-                "of the heaviest jobs or clients in the last hour",
+                "Share of the load of the last hour, recent load counting more, of the heaviest jobs or clients.",
                 # A label "job" would be renamed: Prometheus has one of its own.
                 ("unit", "rank", "name"),
                 _ranked(now.top),
             ),
-            ("strakes_watch_counter", "as a source counts it", ("source", "counter"), now.counters),
             (
+                GaugeMetricFamily,
+                "strakes_watch_counter",
+                "A counter as its source counts it.",
+                ("source", "counter"),
+                now.counters,
+            ),
+            (
+                GaugeMetricFamily,
                 "strakes_watch_full_ratio",
-                "of space or files",
+                "Share of the space or of the files of a target that is used.",
                 ("target",),
                 {(k,): v for k, v in now.full.items()},
             ),
             (
+                GaugeMetricFamily,
                 "strakes_watch_service_seconds",
-                "of work a request in the last 15 s",
+                "Seconds for which a request kept a target busy, the mean of the last 15 s.",
                 ("target",),
                 {(k,): v for k, v in now.service_s.items()},
             ),
         )
-        for name, help_text, labels, values in families:
-            family = GaugeMetricFamily(name, help_text, labels=labels)
+        for kind, name, help_text, labels, values in families:
+            family = kind(name, help_text, labels=labels)
             for number, (key, value) in enumerate(values.items()):
                 if number >= _MOST_OF_A_FAMILY or told >= MOST_SERIES - 1:
                     left_out += len(values) - number
                     break
-                family.add_metric(list(key), float(value))
+                # A name need not be UTF-8, what is scraped has to be.
+                family.add_metric([part.encode("utf-8", "backslashreplace").decode() for part in key], float(value))
                 told += 1
             yield family
-        yield GaugeMetricFamily("strakes_watch_series_left_out", "because there are too many", value=left_out)
+        yield GaugeMetricFamily(
+            "strakes_watch_series_left_out", "How many series are left out because there are too many.", value=left_out
+        )
 
 
 def _ranked(top: Mapping[str, Sequence[tuple[str, float, float]]]) -> dict[tuple[str, str, str], float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -46,7 +47,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
             (
                 name,
                 f"{histogram.count:,}",
-                *(format_seconds(histogram.percentile(share)) for share in (0.5, 0.95, 0.99)),
+                *(_latency(histogram.percentile(share)) for share in (0.5, 0.95, 0.99)),
             )
             for name, histogram in sorted(figures.items())
         ],
@@ -54,6 +55,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
         gaps=[_cells(event, lasts) for event in gaps][:_MOST_EVENTS],
         more=max(0, len(events) - len(gaps) - _MOST_EVENTS),
         more_gaps=max(0, len(gaps) - _MOST_EVENTS),
+        damaged=sum(ring.damaged.values()),
     )
 
 
@@ -61,6 +63,10 @@ def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, str,
     long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
     sure = "" if event.sure is None else f"{int(event.sure * 1000) / 10:g} %"
     return _when(event.began_s), long, event.kind, event.text, event.cause, sure, event.alarm
+
+
+def _latency(seconds: float) -> str:
+    return "failed" if math.isinf(seconds) else format_seconds(seconds)
 
 
 def _when(time_s: float) -> str:

@@ -53,9 +53,10 @@ class CounterReading:
     ``work``: group of equals -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> what it has asked for;
     ``clients``: how many requests each client has sent. ``full`` and ``locks``: shares of what there is.
     ``serving``: target -> since when it counts; None where this source does not know targets. ``recovering``: targets
-    that have not all clients back; ``recovered``: target -> when all were, as its server tells. ``waits``: when targets
-    did not serve a client. ``figures``: values whose level is watched; ``counters``: values that are only shown.
-    ``devices``: disk -> its target. ``missing``: what could not be read.
+    that have not all clients back; ``spared``: those whose clients others serve meanwhile; ``recovered``: target ->
+    when all were, as its server tells. ``waits``: when targets did not serve a client. ``figures``: values whose level
+    is watched; ``counters``: values that are only shown. ``devices``: disk -> its target. ``missing``: what could not
+    be read.
     """
 
     source: str
@@ -68,6 +69,7 @@ class CounterReading:
     locks: Mapping[str, float] = field(default_factory=dict)
     serving: Mapping[str, float] | None = None
     recovering: frozenset[str] = frozenset()
+    spared: frozenset[str] = frozenset()
     recovered: Mapping[str, float] = field(default_factory=dict)
     waits: tuple[Interruption, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)

@@ -12,7 +12,8 @@ from strakes.watch.windows import Windows
 _FULL, _LOCKS, _BUSY = 0.90, 0.90, 0.95
 # What is back below by so much is over.
 _LESS = 0.03
-_WINDOWS = 12
+# A disk is told when it was busy for so long.
+_BUSY_FOR_S = 180.0
 
 
 class SaturationDetector:
@@ -21,7 +22,8 @@ class SaturationDetector:
     def __init__(self) -> None:
         self._told: dict[str, WatchEvent] = {}
         self._windows = Windows()
-        self._busy_for: dict[str, int] = {}
+        self._busy_since: dict[str, float] = {}
+        self._busy_until_s = 0.0
 
     def add(self, time_s: float, full: Mapping[str, float], locks: Mapping[str, float]) -> list[WatchEvent]:
         """Take in shares; return what passes its bound, and what is over."""
@@ -35,21 +37,43 @@ class SaturationDetector:
         window = self._windows.add(time_s, disks)
         if window is None:
             return []
-        lasting = {}
+        if window.began_s != self._busy_until_s:
+            # Nobody knows what they did meanwhile.
+            self._busy_since.clear()
+        self._busy_until_s = window.ended_s
+        lasting, since = {}, {}
         for name, work in window.work.items():
-            share = min(1.0, work.busy_s / window.seconds)
-            self._busy_for[name] = self._busy_for.get(name, 0) + 1 if share >= _BUSY and name not in explained else 0
-            lasting[f"disk {name}"] = share if self._busy_for[name] >= _WINDOWS or f"disk {name}" in self._told else 0.0
-        return self._bounds(time_s, lasting, _BUSY, "{} is busy {:.0%} of the time")
+            subject, share = f"disk {name}", min(1.0, work.busy_s / window.seconds)
+            if share >= _BUSY and name not in explained:
+                since[subject] = self._busy_since.setdefault(name, window.began_s)
+            else:
+                self._busy_since.pop(name, None)
+            long = window.ended_s - since.get(subject, time_s) >= _BUSY_FOR_S
+            lasting[subject] = share if long or subject in self._told else 0.0
+        return self._bounds(time_s, lasting, _BUSY, "{} is busy {:.0%} of the time", since)
 
-    def _bounds(self, time_s: float, shares: Mapping[str, float], bound: float, words: str) -> list[WatchEvent]:
+    def _bounds(
+        self,
+        time_s: float,
+        shares: Mapping[str, float],
+        bound: float,
+        words: str,
+        since: Mapping[str, float] | None = None,
+    ) -> list[WatchEvent]:
         events = []
         for subject, share in shares.items():
             told = self._told.get(subject)
             if told is None and share >= bound:
                 text = words.format(subject, share)
                 told = WatchEvent(
-                    "saturation", subject, time_s, time_s, text, size=share, unit="share", evidence={"bound": bound}
+                    "saturation",
+                    subject,
+                    (since or {}).get(subject, time_s),
+                    time_s,
+                    text,
+                    size=share,
+                    unit="share",
+                    evidence={"bound": bound},
                 )
                 self._told[subject] = told
                 events.append(told)

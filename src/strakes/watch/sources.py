@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Protocol
 
 from strakes.errors import StrakesError
+from strakes.targets.calls import UnansweredError
 from strakes.targets.command import Runner, Servers, run
-from strakes.targets.description import SERVER, SINCE, Interruption, Observation
+from strakes.targets.description import SERVER, SINCE, DataTargetState, Interruption, Observation
+from strakes.targets.local import LocalTarget
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.connections import addresses, hosts, ways_to_servers
 from strakes.targets.lustre.lctl_param import get_param
@@ -22,7 +24,7 @@ from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
 from strakes.watch.mounted import Mounted
 from strakes.watch.nfs import NfsSource
-from strakes.watch.reading import DATA_TARGETS, METADATA_TARGETS, CounterReading, Work
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 _PROC = Path("/proc")
 # What clients missed is remembered by the servers, and costs most to ask for. Where counters tell who serves, it is
@@ -100,6 +102,7 @@ class TargetSource:
     every_s: float = _EVERY_S
     # Another source tells when clients were not served.
     waits_elsewhere: bool = False
+    probed: bool = True
     spent_s: Callable[[], float] = _spent_s
     _mounted: Mounted = field(init=False)
     _cost_s: float = 0.0
@@ -129,18 +132,34 @@ class TargetSource:
         observation: Observation = {}
         waits: tuple[Interruption, ...] = ()
         full = {}
+        states: Mapping[str, DataTargetState] = {}
         try:
             observation = self.target.observe()
+            states = self.target.data_target_states()
+            full = {name: state.used for name, state in states.items() if state.used is not None}
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             self._add_requests(time_s, self.target.client_rates())
             facts = self.target.facts()
             if facts.total_bytes:
                 full[str(self.target.path)] = 1 - facts.free_bytes / facts.total_bytes
+        except UnansweredError as error:
+            # Which call it was that waits is no matter.
+            missing = (error.what,)
         except StrakesError as error:
             missing = (f"{error.what}: {error.why}" if error.why else error.what,)
-        reading = reading_of_counters(self.name, time_s, observation, self._since)
-        return replace(reading, clients=dict(self._requests), full=full, waits=waits, missing=missing)
+        group = DISKS if isinstance(self.target, LocalTarget) else DATA_TARGETS
+        reading = reading_of_counters(self.name, time_s, observation, self._since, group)
+        serving = dict(reading.serving or {}) | {name: 0.0 for name, state in states.items() if state.serving}
+        return replace(
+            reading,
+            clients=dict(self._requests),
+            full=full,
+            serving=serving if states else reading.serving,
+            spared=frozenset(states),
+            waits=waits,
+            missing=missing,
+        )
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return what cannot be watched here, a sentence each, judged by a first reading."""
@@ -149,8 +168,11 @@ class TargetSource:
         if not reading.work:
             reasons = [reason for what, reason in why.items() if "counters" in what]
             lines.append(f"slow targets: {reasons[0] if reasons else 'no counters of targets can be read'}")
-        if reading.serving is None and not self.waits_elsewhere:
-            lines.append("fail-overs: no counters tell which server serves; only the waits of the probe are seen")
+        elif reading.work.keys() == {DISKS}:
+            lines.append("slow targets: a local disk has no equals to compare it with")
+        if reading.serving is None and not self.waits_elsewhere and not isinstance(self.target, LocalTarget):
+            rest = "; only the waits of the probe are seen" if self.probed else ""
+            lines.append(f"fail-overs: no counters tell which server serves{rest}")
         if not reading.clients:
             lines.append("who causes the load: the servers do not report the requests of each client")
         return tuple(lines)
@@ -186,9 +208,13 @@ class TargetSource:
 
 
 def reading_of_counters(
-    source: str, time_s: float, observation: Observation, since: Callable[[str, float, float], float]
+    source: str,
+    time_s: float,
+    observation: Observation,
+    since: Callable[[str, float, float], float],
+    group: str = DATA_TARGETS,
 ) -> CounterReading:
-    """Return what counters under their common names say."""
+    """Return what counters under their common names say; ``group``: what those are that hold data."""
     work: dict[str, dict[str, Work]] = {}
     serving: dict[str, float] = {}
     for target, counters in observation.items():
@@ -200,22 +226,24 @@ def reading_of_counters(
         requests = counters.get("data.waited_requests", requests)
         busy = counters.get("data.waited_s", counters.get("data.busy_s"))
         if busy is not None:
-            work.setdefault(DATA_TARGETS, {})[target] = Work(requests, busy, counters.get("data.write_bytes", 0.0))
+            work.setdefault(group, {})[target] = Work(requests, busy, counters.get("data.write_bytes", 0.0))
         if "md.waited_s" in counters:
             done = Work(counters.get("md.requests", 0.0), counters["md.waited_s"])
             work.setdefault(METADATA_TARGETS, {})[target] = done
     return CounterReading(source, time_s, work=work, serving=serving or None)
 
 
-def sources_of(target: Target, servers: Servers | None, asking: Runner = run) -> list[CounterSource]:
-    """Return what can be asked for one directory."""
+def sources_of(
+    target: Target, servers: Servers | None, asking: Runner = run, *, probed: bool = True
+) -> list[CounterSource]:
+    """Return what can be asked for one directory; ``probed``: a probe works in it."""
     name = str(target.path)
     if isinstance(target, NfsTarget):
         mount = target.mount
         client = NfsSource(mount.mount_point, mount.source.partition(":/")[0].strip("[]"))
-        return [client, TargetSource(name, target, waits_elsewhere=True)]
+        return [client, TargetSource(name, target, waits_elsewhere=True, probed=probed)]
     if not isinstance(target, LustreTarget):
-        return [TargetSource(name, target)]
+        return [TargetSource(name, target, probed=probed)]
     found = [
         LustreSource(
             f"{name} client and host", asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0

@@ -92,7 +92,7 @@ class Together:
 def names(targets: Sequence[str]) -> str:
     """Return the names of targets, but not of very many.
 
-    >>> names(["b", "a"]), names([f"t{number:02}" for number in range(15)])[-18:]
+    >>> names(["b", "a"]), names([f"t{number:02}" for number in range(15)])[-19:]
     ('a, b', 't10, t11 and 3 more')
     """
     most = sorted(targets)[:_MOST_NAMES]

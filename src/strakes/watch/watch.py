@@ -85,6 +85,10 @@ class Watch:
         """Take in when operations of the probe began and ended that took unusually long."""
         self._away.add_stalls(stalls)
 
+    def passed(self, seconds: float) -> None:
+        """So long nothing was read, or the clock was set by that: somebody else tells it."""
+        self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
+
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
         last_s = self._last_s.get(reading.source)
         self._last_s[reading.source] = reading.time_s

@@ -99,3 +99,49 @@ def test_the_monitors_are_asked_who_serves_only_when_the_servers_have_changed(
         assert target.observe()["cephfs:1"][SERVER] == 9999
         assert target.interruptions() == ()
         assert cluster.asked("fs dump") == 2
+
+
+def test_stores_tell_how_full_they_are_and_the_monitors_which_of_the_silent_ones_are_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = [{"osd": number, "up": 1, "in": 1, "state": ["exists"]} for number in range(4)]
+
+    class WithStores(Cluster):
+        def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+            done = super().__call__(argv, timeout_s)
+            if "osd dump" in " ".join(argv):
+                return Completed(tuple(argv), 0, json.dumps(json.loads(done.stdout) | {"osds": stores}), "")
+            if "osd df" in " ".join(argv):
+                return Completed(tuple(argv), 0, (RECORDED / "osd_df.json").read_text(), "")
+            return Completed(tuple(argv), 2, "", "ENXIO") if "tell" in argv else done
+
+    cluster = WithStores(tmp_path)
+    (mount,) = parse_mountinfo("48 27 0:43 / /lab/mnt rw - ceph 10.0.0.1:/ rw")
+    target = CephTarget(Path("/lab/mnt"), mount, runner=cluster)
+    dump = json.loads((RECORDED / "osd_perf_dump.json").read_text())
+    assert target.data_target_states() == {}
+    with ExitStack() as stack:
+        for number in range(4):
+            stack.enter_context(daemon(tmp_path / f"osd.{number}", {"perf dump": dump}))
+        for _ in range(2):
+            target.observe()
+            states = target.data_target_states()
+        assert {name: state.serving for name, state in states.items()} == dict.fromkeys(states, True) and len(
+            states
+        ) == 4
+        assert states["osd.0"].used == pytest.approx(0.0709, abs=1e-4) and cluster.asked("osd dump") == 1
+    # Nobody listens any more: two are down, one is removed, and of one the monitors have noticed nothing.
+    stores[0]["up"] = stores[1]["up"] = 0
+    del stores[2]
+    target.observe()
+    states = target.data_target_states()
+    assert [states[f"osd.{number}"].serving for number in range(4)] == [False, False, True, True]
+    assert states["osd.3"].used is None and cluster.asked("osd dump") == 2
+    # Too many to be asked one by one.
+    monkeypatch.setattr("strakes.targets.ceph.target.MOST_ELSEWHERE", 1)
+    for number in range(4):
+        (tmp_path / f"osd.{number}").unlink()
+    target.observe()
+    assert target.data_target_states() == target.data_target_states() and cluster.asked("osd df") == 1
+    used = target.data_target_states()["osd.0"].used
+    assert used == pytest.approx(0.0709, abs=1e-4)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from strakes.targets.description import DataTarget, Description, MetadataTarget, Server
+from strakes.targets.description import DataTarget, DataTargetState, Description, MetadataTarget, Server
 from strakes.units import KIB, counted
 
 _VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+)")
@@ -106,6 +106,14 @@ def _state_of_store(store: Json) -> str:
         return "down" if store["in"] else "down, out"
     odd = [word for word in store["state"] if word not in ("exists", "up")]
     return ", ".join(["up", *([] if store["in"] else ["out"]), *odd])
+
+
+def states_in(osd_df: Json) -> dict[str, DataTargetState]:
+    """Return all object stores of the cluster."""
+    return {
+        entry["name"]: DataTargetState(entry["status"] == "up", entry["utilization"] / 100 if entry["kb"] else None)
+        for entry in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
+    }
 
 
 def hosts_of(osd_tree: Json) -> dict[int, str]:

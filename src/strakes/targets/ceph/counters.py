@@ -116,6 +116,13 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     return {**moved, **times, **missed}
 
 
+def used_share(dump: Mapping[str, Any]) -> float | None:
+    """Return how full an object store is, its own database included; None where it does not tell."""
+    own = dump.get("osd", {})
+    total, used = own.get("stat_bytes", 0), own.get("stat_bytes_used")
+    return float(used / total) if total and used is not None else None
+
+
 def client_rates(sessions: object) -> dict[str, float]:
     """Return the requests a second of each client of a metadata server, as ``session ls`` tells.
 

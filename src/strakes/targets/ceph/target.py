@@ -6,6 +6,7 @@ Described and observed through the ``ceph`` command where the mount's user may u
 from __future__ import annotations
 
 import errno
+import math
 import stat
 import time
 from collections.abc import Callable, Mapping
@@ -20,13 +21,14 @@ from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
 from strakes.targets.ceph import cluster, layouts
 from strakes.targets.ceph.access import Access, access_of
-from strakes.targets.ceph.counters import client_rates, data_counters, metadata_counters
+from strakes.targets.ceph.counters import client_rates, data_counters, metadata_counters, used_share
 from strakes.targets.ceph.daemons import MOST_ELSEWHERE, Daemons, no_answer
 from strakes.targets.ceph.log import Eviction, evictions_in, interruptions_in
 from strakes.targets.ceph.tool import ceph
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import (
     SERVER,
+    DataTargetState,
     Description,
     Interruption,
     Layout,
@@ -47,6 +49,8 @@ _PROBE = ".strakes-layout"
 # A daemon that is replaced is so within seconds; who has which rank is asked again no sooner.
 _MAP_FRESH_S = 1.0
 _LOG_ENTRIES = 1000
+# Stores that are too many to be asked one by one: the monitors are asked of all of them so often.
+_STORES_EACH_S = 300.0
 
 
 class CephTarget(Target):
@@ -58,6 +62,9 @@ class CephTarget(Target):
         self._map: tuple[float, cluster.Json] | None = None
         self._number = ""
         self._holders: dict[str, str] = {}
+        # What each object store answered last; None where nobody could be asked.
+        self._stores: dict[str, Any] | None = None
+        self._all_stores: tuple[float, Mapping[str, DataTargetState]] = (-math.inf, {})
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
@@ -185,6 +192,7 @@ class CephTarget(Target):
 
     def observe(self) -> Observation:
         """Metadata ranks by their names, object stores by theirs; one that does not answer has no counters."""
+        self._stores = None
         try:
             self._require_same_cluster()
             ranks = self._daemons_of_ranks()
@@ -193,6 +201,7 @@ class CephTarget(Target):
             return {}  # limits() says why
         self._holders = {name: daemon for name, (daemon, _) in ranks.items()}
         answers = self._daemons.ask_all({**self._holders, **stores}, "perf dump")
+        self._stores = {name: answers[name] for name in stores}
         seen: dict[str, dict[str, float]] = {}
         for name, answer in answers.items():
             if isinstance(answer, StrakesError):
@@ -202,6 +211,25 @@ class CephTarget(Target):
             else:
                 seen[name] = data_counters(answer)
         return seen
+
+    def data_target_states(self) -> Mapping[str, DataTargetState]:
+        """Return object stores. The monitors are asked of those that did not answer, and seldom where they are many."""
+        if self._stores is None:
+            return {}
+        try:
+            if len(self._stores) < len(self._osd_dump["osds"]):
+                if time.monotonic() - self._all_stores[0] >= _STORES_EACH_S:
+                    self._all_stores = (time.monotonic(), cluster.states_in(self._ceph("osd", "df")))
+                return self._all_stores[1]
+            silent = {name for name, answer in self._stores.items() if isinstance(answer, StrakesError)}
+            stores = self._ceph("osd", "dump")["osds"] if silent else ()
+        except StrakesError:
+            return {}
+        down = {name for store in stores if not store["up"] and (name := f"osd.{store['osd']}") in silent}
+        return {
+            name: DataTargetState(name not in down, None if name in silent else used_share(answer))
+            for name, answer in self._stores.items()
+        }
 
     def server_processes(self) -> Mapping[str, ServerProcess]:
         """Return the metadata servers on this machine, as the last observation found them.

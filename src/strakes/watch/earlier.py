@@ -1,0 +1,47 @@
+"""Alarms that an earlier watch saw no end of: they go on while the watch that follows it looks whether they last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from strakes.watch.values import WatchEvent
+
+# A watch that begins again needs so long to see again what lasts.
+_LOOK_S = 900.0
+# After a longer pause an alarm is a new one.
+PAUSE_S = 3600.0
+
+
+class Earlier:
+    """Remembers alarms of the earlier watch; each is seen again, and keeps its beginning, or is over."""
+
+    def __init__(self, events: Iterable[WatchEvent], kept_until_s: float, now_s: float) -> None:
+        self._held = {(event.kind, event.subject, event.unit): event for event in events}
+        self._kept_until_s, self._until_s = kept_until_s, now_s + _LOOK_S
+        # Key that this watch gives -> beginning that the earlier one has seen.
+        self._began_s: dict[tuple[str, str, float], float] = {}
+
+    def known(self, event: WatchEvent) -> WatchEvent:
+        """Return an event with the beginning that the earlier watch has seen, if it was told already."""
+        held = self._held.pop((event.kind, event.subject, event.unit), None)
+        if held is not None and event.alarm:
+            self._began_s[event.key] = held.began_s
+        began_s = self._began_s.get(event.key)
+        if event.ended_s is not None:
+            self._began_s.pop(event.key, None)
+        return event if began_s is None else replace(event, began_s=began_s)
+
+    def over(self, now_s: float) -> list[WatchEvent]:
+        """Return, once, what was not seen again."""
+        if now_s < self._until_s:
+            return []
+        events = [ended(event, self._kept_until_s) for event in self._held.values()]
+        self._held.clear()
+        return events
+
+
+def ended(event: WatchEvent, kept_until_s: float) -> WatchEvent:
+    """Return an event that the earlier watch saw no end of."""
+    text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before it was over)"
+    return replace(event, ended_s=max(kept_until_s, event.told_s), text=text)

@@ -1,0 +1,90 @@
+"""One directory that is probed: what is known of its probe, and what is told of operations that fail."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from strakes.launch.messages import LoggedOperation
+from strakes.neighbour.control import Control
+from strakes.neighbour.probe import Probe
+from strakes.targets import calls
+from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
+from strakes.units import counted, format_duration
+from strakes.watch.mounted import Mounted
+from strakes.watch.unanswered import Unanswered
+from strakes.watch.values import WatchEvent
+
+# Operations a second of each kind that the probe does.
+RATE_PER_S = 1.0
+# What the probe's kinds are called in figures and service levels.
+OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
+# A probe that failed is tried again after so long; so long none may fail until that is over.
+AGAIN_S = 60.0
+
+
+@dataclass
+class Probed:
+    """The probe of one directory."""
+
+    directory: Path
+    mounted: Mounted = field(init=False)
+    stack: ExitStack | None = None
+    probe: Probe | None = None
+    again_s: float = 0.0
+    # Told while it cannot work.
+    gap: WatchEvent | None = None
+    control: Control = field(default_factory=Control)
+    # When the last operation of each kind was due.
+    due_s: dict[str, float] = field(default_factory=dict)
+    started_s: float = -math.inf
+    mounted_s: float = 0.0
+    # What was due before that has waited for the watch, not for the file system.
+    stopped_s: float = -math.inf
+    unanswered: Unanswered = field(init=False)
+    # Told while operations fail, how many did, and when the last one did.
+    failing: tuple[WatchEvent, int, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Remember where its file system is mounted."""
+        self.mounted = Mounted(self.directory)
+        self.unanswered = Unanswered(str(self.directory), 1 / RATE_PER_S, OPERATIONS)
+
+
+def gap_of(probed: Probed, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:
+    """Return what is told of the probe itself."""
+    return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text, ended_s)
+
+
+def require_answer(directory: Path) -> None:
+    """Raise MeasurementError when nothing can be written there in time: whoever tries it himself would hang."""
+    # Anything else that is wrong is said better by whoever makes the workspace.
+    with suppress(OSError):
+        calls.try_writing(str(directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"), MARKER_NAME)
+
+
+def fails(probed: Probed, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
+    """Return that operations fail, and that for a while none did."""
+    failed = [operation for operation in operations if not operation.acknowledged]
+    if failed:
+        event, count, _ = probed.failing or (None, 0, 0.0)
+        probed.failing = (event or _failing(probed, failed[0], now_s), count + len(failed), now_s)
+        return [] if event else [probed.failing[0]]
+    if probed.failing is None or not operations or 0 <= now_s - probed.failing[2] < AGAIN_S:
+        return []
+    (event, count, last_s), probed.failing = probed.failing, None
+    text = f"{event.text}; it was {counted(count, 'operation')}, and none in the last {format_duration(AGAIN_S)}"
+    return [replace(event, told_s=now_s, ended_s=max(last_s, event.began_s), text=text)]
+
+
+def _failing(probed: Probed, operation: LoggedOperation, now_s: float) -> WatchEvent:
+    number = getattr(errno, operation.errno, 0)
+    why = os.strerror(number) if number else operation.errno
+    text = f"operations of the probe of {probed.directory} fail ({OPERATIONS.get(operation.phase)}: {why})"
+    return WatchEvent("gap", f"operations of the probe of {probed.directory}", operation.due_s, now_s, text)

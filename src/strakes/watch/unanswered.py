@@ -1,0 +1,71 @@
+"""Operations of a probe that get no answer: told while that lasts, for what has not ended is in no latency."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from strakes.launch.messages import LoggedOperation
+from strakes.units import format_duration
+from strakes.watch.values import Kind, WatchEvent
+
+# Told after so long, and as an alarm after so much longer, unless a server is known to be away.
+_TOLD_S, _ALARM_S = 15.0, 60.0
+
+
+class Unanswered:
+    """Of one directory, in which an operation of each kind is due each ``each_s``."""
+
+    def __init__(self, directory: str, each_s: float, names: dict[str, str]) -> None:
+        self._directory, self._each_s, self._names = directory, each_s, names
+        # When the next operation of each kind is due that was not answered yet.
+        self._next_s: dict[str, float] = {}
+        self._since: dict[str, float] = {}
+        self._told: list[WatchEvent] = []
+        self._answered_s = 0.0
+
+    def pause(self) -> None:
+        """Forget what is due: nothing is asked any more. What waits goes on waiting until something is answered."""
+        self._next_s.clear()
+
+    def add(self, operations: Sequence[LoggedOperation], now_s: float, *, explained: bool) -> list[WatchEvent]:
+        """Take in what was answered; return what waits, and what does no longer. ``explained``: a server is away."""
+        for operation in operations:
+            since_s = self._since.pop(operation.phase, None)
+            if since_s is not None:
+                # One that was lost with its engine waited until the next one was due.
+                lost = operation.due_s > since_s + 2 * self._each_s
+                self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
+            self._next_s[operation.phase] = operation.due_s + self._each_s
+        for kind, next_s in self._next_s.items():
+            if now_s - next_s >= _TOLD_S:
+                self._since.setdefault(kind, next_s)
+        if not self._since:
+            return self._over(now_s)
+        began_s = min([*self._since.values(), *(event.began_s for event in self._told)])
+        long = format_duration(now_s - began_s)
+        if not self._told:
+            kinds = sorted(self._names.get(kind, kind) for kind in self._since)
+            which = " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+            return self._tell("gap", f"no answer to {which} on {self._directory} for {long}", began_s, now_s)
+        if len(self._told) == 1 and now_s - began_s >= _ALARM_S and not explained:
+            text = f"{self._directory} does not answer, for at least {long}"
+            return self._tell("fail-over", text, began_s, now_s)
+        return []
+
+    def _tell(self, kind: Kind, text: str, began_s: float, now_s: float) -> list[WatchEvent]:
+        event = WatchEvent(kind, self._directory, began_s, now_s, text)
+        self._told.append(event)
+        return [event]
+
+    def _over(self, now_s: float) -> list[WatchEvent]:
+        told, self._told = self._told, []
+        events = []
+        for event in told:
+            ended_s = max(event.began_s, self._answered_s)
+            text = f"operations on {self._directory} waited up to {format_duration(ended_s - event.began_s)}"
+            events.append(
+                replace(event, told_s=now_s, ended_s=ended_s, text=text, size=ended_s - event.began_s, unit="s")
+            )
+        self._answered_s = 0.0
+        return events

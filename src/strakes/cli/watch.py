@@ -310,7 +310,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
 def _levels(texts: tuple[str, ...]) -> list[ServiceLevel]:
     """Return service levels of what the probe does."""
     from strakes.accept.service_level import parse_service_level
-    from strakes.watch.live import OPERATIONS
+    from strakes.watch.probed import OPERATIONS
 
     levels = [parse_service_level(text) for text in texts]
     for level in levels:

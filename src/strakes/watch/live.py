@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.accept.service_level import Kept, ServiceLevel, judge
+from strakes.accept.service_level import Kept, ServiceLevel, judge, used_up_too_fast
 from strakes.errors import EnvironmentLacksError, StrakesError
 from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
@@ -368,14 +368,16 @@ class LiveWatch:
         events = []
         for kept in self.kept:
             level = kept.level.text
-            if kept.kept is False and level not in self._failing:
+            too_fast = used_up_too_fast(kept.level, rows, now_s)
+            if too_fast and level not in self._failing:
                 self._failing[level] = WatchEvent(
-                    "service-level", level, now_s, now_s, str(kept), size=kept.budget_left, unit="budget left"
+                    "service-level", level, now_s, now_s, too_fast, size=kept.budget_left, unit="budget left"
                 )
                 events.append(self._failing[level])
-            elif kept.kept and level in self._failing:
+            elif not too_fast and level in self._failing:
                 failed = self._failing.pop(level)
-                events.append(replace(failed, told_s=now_s, ended_s=max(now_s, failed.began_s), text=str(kept)))
+                text = f"{kept}; lately it is exceeded no more often than it may be"
+                events.append(replace(failed, told_s=now_s, ended_s=max(now_s, failed.began_s), text=text))
         return events
 
     def _tell(self, events: list[WatchEvent], now_s: float) -> None:

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from strakes.errors import BadInputError
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.live import LiveWatch
+from strakes.watch.page import render_watch_page
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import DAY_S, Ring, RingRow
 from strakes.watch.values import WatchEvent
@@ -162,7 +164,69 @@ def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> No
     assert len([text for text in texts if "no answer" in text]) == 3
     (small / "others").unlink()
     live.step()
-    assert [event.text for event in Ring(small).events()] == [told[-1].text]
+    # What could not be written then is written now.
+    assert {event.text for event in Ring(small).events()} == {
+        told[-1].text,
+        *(text for text in texts if "store" in text),
+    }
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b'{"t":1728000000.0,"s":60.0,"f":{"/fs \xff probe 0":{"x":1}}}',
+        b"\xff\xfe\x00",
+        b'{"t":NaN,"s":60.0,"f":{}}',
+        b'{"t":1e300,"s":60.0,"f":{}}',
+        b'{"t":1728000000.0,"s":60.0,"f":{"/fs probe 0":{"99999":1}}}',
+        b'{"t":1728000000.0,"s":60.0,"f":{"/fs probe 0":{"1":-4}}}',
+        b"[" * 100_000,
+        b"5",
+    ],
+)
+def test_damage_of_the_store_costs_only_its_lines_and_is_told(tmp_path: Path, damage: bytes) -> None:
+    ring, generator = Ring(tmp_path), np.random.default_rng(8)
+    events = [WatchEvent("heavy", f"job {number}", START_S, START_S, "text") for number in range(2)]
+    for number in range(2):
+        ring.add(row(START_S + 60 * number, generator))
+        ring.add_event(events[number])
+        for path in tmp_path.glob("*.jsonl"):
+            with path.open("ab") as file:
+                file.write(damage + b'\n{"kind": "heavy", "subject": "x", "told_s": 1.0, "text": "no beginning"}\n')
+    again = Ring(tmp_path)
+    assert len(list(again.rows())) == 2 and again.events() == events and set(again.damaged.values()) == {4}
+    assert again.kept_until_s() is not None
+    page = render_watch_page(again, START_S - 60, START_S + 600, ())
+    assert "8 damaged lines of the store are left out" in page
+    again.thin(START_S + 5 * DAY_S)
+    assert sum(histogram.count for one in again.rows() for histogram in one.figures.values()) == 2 * 3 * 60
+
+
+def test_a_second_watch_does_not_use_a_store_in_use(tmp_path: Path) -> None:
+    first = Ring(tmp_path)
+    first.hold()
+    with pytest.raises(BadInputError, match="another watch uses this store"):
+        Ring(tmp_path).hold()
+    Ring(tmp_path, to_read=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInputError, match="is a directory, this is a file"):
+        Ring(tmp_path / "file")
+
+
+def test_a_store_that_becomes_read_only_is_told_with_what_was_lost(small: Path) -> None:
+    now_s, told = START_S, list[WatchEvent]()
+    live = LiveWatch([], [Answers()], Ring(small), AlertSender([]), say=told.append, clock=lambda: now_s)
+    for minute in range(30):
+        if minute in (5, 20):
+            words = ["mount", "-o", "remount,ro" if minute == 5 else "remount,rw", str(small)]
+            subprocess.run(words, check=True)
+        for _ in range(6):
+            live.step()
+            now_s += 10
+    first, second = told
+    assert "Read-only file system" in first.text and first.key == second.key and second.ended_s is not None
+    assert "15 lines could not be kept" in second.text and 850 <= second.ended_s - second.began_s <= 1000
+    assert live.metrics.now.missed["store"] == 15
 
 
 class Answers(Away):

@@ -72,7 +72,7 @@ def _watched_minutes(directory: str) -> list[RingRow]:
     ring = default_root() / "watch"
     if not ring.is_dir():
         return []
-    rows = Ring(ring).rows(time.time() - 30 * 86400)
+    rows = Ring(ring, to_read=True).rows(time.time() - 30 * 86400)
     beginning = f"{directory} probe "
     return [
         replace(row, figures={name: seen for name, seen in row.figures.items() if name.startswith(beginning)})

@@ -185,6 +185,9 @@ def run(arguments: Sequence[str]) -> int:
             status = _invoke(list(arguments))
             sys.stdout.flush()
             return status
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message(), err=True)
+            return USAGE_STATUS
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "strakes"
             remedy = f"See: {command} --help"

@@ -13,7 +13,7 @@ from strakes.cli.numbers import NumberRange
 from strakes.cli.options import (
     DIRECTORY,
     PATH,
-    SECONDS,
+    AmountType,
     Output,
     OutputType,
     json_option,
@@ -26,9 +26,10 @@ from strakes.cli.say import say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
 from strakes.targets.command import Servers
-from strakes.units import counted
+from strakes.units import counted, parse_seconds
 
 if TYPE_CHECKING:
+    from strakes.accept.service_level import ServiceLevel
     from strakes.targets.target import Target
     from strakes.watch.ring import Ring
 
@@ -60,6 +61,44 @@ def _web_address(_context: click.Context, _option: click.Parameter, value: str |
     return value
 
 
+def _command_words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Return the words of a command that exists."""
+    import shutil
+
+    words = () if value is None else words_of("--command", value)
+    if value is not None and not words:
+        raise click.BadParameter("it is empty; give a command, such as /usr/local/bin/page-operators")
+    if words and shutil.which(words[0]) is None:
+        raise click.BadParameter(f"{words[0]} is not a command that can be run")
+    return words
+
+
+def _check_reaching(servers: Servers) -> None:
+    """Refuse words that can reach no server at all."""
+    import shlex
+    import shutil
+
+    first = shlex.split(servers.template)[0]
+    if shutil.which(first) is None:
+        raise BadInputError(f"--servers: {first} is not a command that can be run", where=servers.template)
+    if other := re.search(r"(?<!\$)\{(?!host\})\w*\}", servers.template):
+        raise BadInputError(f"--servers: {other[0]} has no meaning here, only {{host}} has", where=servers.template)
+
+
+def _period_s(text: str) -> float:
+    """Return the seconds of a period, whose unit is not left out. Raises BadInputError."""
+    remedy = "Write, for example, 30d, 12h or 90min."
+    if text.strip().isdecimal():
+        raise BadInputError(f"{text} has no unit", remedy=remedy)
+    try:
+        return parse_seconds(text)
+    except BadInputError as error:
+        raise BadInputError(error.what, remedy=remedy) from error
+
+
+_PERIOD = AmountType("time", _period_s, "must be more than zero")
+
+
 def _mail_address(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     if value is not None and (not value or value.startswith("-") or not value.isprintable() or " " in value):
         raise click.BadParameter(f"expected an address such as storage@example.org, not {value!r}")
@@ -71,7 +110,7 @@ def _address_of(metrics: str | None) -> tuple[str, int | None]:
     if metrics is None:
         return "", None
     address, _, port = metrics.rpartition(":")
-    if not port.isdecimal():
+    if not re.fullmatch(r"\d{1,5}", port) or int(port) > 65535:
         remedy = "Give a free port, such as --metrics 9817 or --metrics 0.0.0.0:9817."
         raise BadInputError(f"--metrics {metrics!r} names no port", remedy=remedy)
     return address or "127.0.0.1", int(port)
@@ -104,6 +143,7 @@ def command() -> None:
     "--command",
     "alarm_command",
     metavar="WORDS",
+    callback=_command_words,
     help="Run this for each alarm, with the event as JSON on its standard input.",
 )
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
@@ -116,7 +156,7 @@ def run_command(
     metrics: str | None,
     alertmanager: str | None,
     mail: str | None,
-    alarm_command: str | None,
+    alarm_command: tuple[str, ...],
     levels: tuple[str, ...],
     no_probe: bool,
     alarms_a_month: float,
@@ -126,10 +166,10 @@ def run_command(
 
     Reads the counters that it may read, and probes DIR with a few operations a second.
     """
+    import os
     import signal
     import threading
 
-    from strakes.accept.service_level import parse_service_level
     from strakes.errors import EnvironmentLacksError
     from strakes.watch.alerts import AlertSender, to_alertmanager, to_command, to_mail
     from strakes.watch.live import LiveWatch, run_live
@@ -140,19 +180,28 @@ def run_command(
     from strakes.watch.watch_text import line
 
     address, port = _address_of(metrics)
-    kept_levels = [parse_service_level(level) for level in levels]
+    kept_levels = _levels(levels)
+    if kept_levels and no_probe:
+        raise BadInputError("--level needs the probe", remedy="Leave out --no-probe, or --level.")
+    if servers is not None:
+        _check_reaching(servers)
     targets = [_target(directory, servers) for directory in directories]
     sources = [source for target in targets for source in sources_of(target, servers, probed=not no_probe)]
     ways = [
         *([to_alertmanager(alertmanager)] if alertmanager else []),
         *([to_mail(mail)] if mail else []),
-        *([to_command(words_of("--command", alarm_command))] if alarm_command else []),
+        *([to_command(alarm_command)] if alarm_command else []),
     ]
+    ring = Ring(_store(store_directory))
+    ring.hold()
+    for directory in directories:
+        if os.path.abspath(ring.directory).startswith(f"{os.path.abspath(directory)}/"):
+            say(f"strakes: the store is inside {directory}: when that hangs, nothing can be kept", err=True)
     alerts = AlertSender(ways)
     live = LiveWatch(
         [target.path for target in targets],
         sources,
-        Ring(_store(store_directory)),
+        ring,
         alerts,
         watch=Watch(alarms_a_month),
         levels=kept_levels,
@@ -195,7 +244,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
 
 
 @command.command("report")
-@click.option("--since", type=SECONDS, default="30d", help="Report on the last TIME.  [default: 30d]")
+@click.option("--since", type=_PERIOD, default="30d", help="Report on the last TIME.  [default: 30d]")
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
 @click.option(
@@ -208,11 +257,11 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
     """
     import time
 
-    from strakes.accept.service_level import parse_service_level
     from strakes.watch.page import render_watch_page
 
     now_s = time.time()
-    kept_levels = [parse_service_level(level) for level in levels]
+    kept_levels = _levels(levels)
+    _spare(page, _store(store_directory))
     page.write(render_watch_page(_kept(store_directory), max(0.0, now_s - since), now_s, kept_levels))
     if page.path is not None:
         say(f"page: {page.path}")
@@ -224,7 +273,7 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 @click.option(
     "--after", required=True, metavar="DATE", help="Start of the time after, in UTC, such as 2026-11-02T06:00."
 )
-@click.option("--over", type=SECONDS, default="28d", help="Time to compare on each side.  [default: 28d]")
+@click.option("--over", type=_PERIOD, default="28d", help="Time to compare on each side.  [default: 28d]")
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @json_option
 def compare_command(before: str, after: str, over: float, store_directory: Path | None, json: Output | None) -> int:
@@ -239,9 +288,12 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     from strakes.watch.replay import parse_time
 
     times = [parse_time(before), parse_time(after)]
-    if not all(map(math.isfinite, times)) or times[0] > times[1]:
-        remedy = "Write, for example: --before 2026-11-01 --after 2026-11-02T06:00"
-        raise BadInputError(f"not two dates in order: {before!r} and {after!r}", remedy=remedy)
+    remedy = "Write, for example: --before 2026-11-01 --after 2026-11-02T06:00"
+    for option, text, time_s in zip(("--before", "--after"), (before, after), times, strict=True):
+        if not math.isfinite(time_s):
+            raise BadInputError(f"{option}: {text!r} is no date", remedy=remedy)
+    if times[0] > times[1]:
+        raise BadInputError(f"--before {before} is later than --after {after}", remedy=remedy)
     ring = _kept(store_directory)
     gates = compare(ring.rows(times[0] - over, times[0]), ring.rows(times[1], times[1] + over))
     if not gates:
@@ -255,6 +307,31 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     return 1 if any(gate.verdict == "SLOWER" for gate in gates) else 0
 
 
+def _levels(texts: tuple[str, ...]) -> list[ServiceLevel]:
+    """Return service levels of what the probe does."""
+    from strakes.accept.service_level import parse_service_level
+    from strakes.watch.live import OPERATIONS
+
+    levels = [parse_service_level(text) for text in texts]
+    for level in levels:
+        if level.operation not in OPERATIONS.values():
+            remedy = f"The probe does these: {', '.join(OPERATIONS.values())}."
+            raise BadInputError(f"the probe does no operation {level.operation!r}", remedy=remedy)
+    return levels
+
+
+def _spare(output: Output | None, *used: Path) -> None:
+    """Refuse an output that would replace what is read."""
+    if output is None or output.path is None:
+        return
+    path = output.path.resolve()
+    for place in used:
+        if path == place.resolve() or (place.is_dir() and path.parent == place.resolve()):
+            raise BadInputError(
+                "the result would replace what is read", where=str(output.path), remedy="Give the name of another file."
+            )
+
+
 def _kept(directory: Path | None) -> Ring:
     """Return the store of a watch that ran. Raises BadInputError where there is none."""
     from strakes.watch.ring import Ring
@@ -263,7 +340,7 @@ def _kept(directory: Path | None) -> Ring:
     if not any(store.glob("*.jsonl")):
         remedy = "Watch first: strakes watch DIR. Or name the store of that watch, with --store."
         raise BadInputError("there is no store of a watch", where=str(store), remedy=remedy)
-    return Ring(store)
+    return Ring(store, to_read=True)
 
 
 def _store(directory: Path | None) -> Path:
@@ -315,6 +392,7 @@ def replay_command(
     from strakes.watch.watch_text import line, to_document
 
     lacking: tuple[str, ...] = ()
+    _spare(json, *files)
     if all(map(is_recording, files)):
         watch, contents, events = Watch(alarms_a_month), Contents(), []
         for reading in readings(files):

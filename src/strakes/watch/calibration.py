@@ -77,12 +77,7 @@ def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)
 
     ``begins``: where its regimes begin, whose levels have been made that of the last one.
     """
-    generator = np.random.default_rng(seed)
-    paths = _paths(past, len(past) + _HORIZON, len(begins), generator)
-    # How badly a short regime tells its level is part of what chance does.
-    for begin, end in pairwise((*begins, len(past)) if len(begins) > 1 else ()):
-        level = np.median(paths[:, begins[-1] : len(past)], axis=1)
-        paths[:, begin:end] += (level - np.median(paths[:, begin:end], axis=1))[:, None]
+    paths = noise_paths(past, begins, np.random.default_rng(seed))
     sums = window_sums(scores(paths[:, : len(past)], paths[:, len(past) :]))
     # A short past with little resemblance by chance may not make a window seem calmer than independent values are.
     spreads = np.maximum(sums[:, :, LONGEST:].std(axis=(1, 2)), np.sqrt(WINDOWS) * 0.95)
@@ -91,6 +86,16 @@ def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)
     places, scales = _gumbel(largest, 1)
     place, scale = _gumbel(((largest - places[:, None]) / scales[:, None]).max(axis=(0, 2)), 0)
     return Calibration(spreads, places, scales, float(place), float(scale), values_a_month)
+
+
+def noise_paths(past: Numbers, begins: Sequence[int], generator: np.random.Generator) -> Numbers:
+    """Return what chance could have made of the past and of the values that follow, a path a row."""
+    paths = _paths(past, len(past) + _HORIZON, len(begins), generator)
+    # How badly a short regime tells its level is part of what chance does.
+    for begin, end in pairwise((*begins, len(past)) if len(begins) > 1 else ()):
+        level = np.median(paths[:, begins[-1] : len(past)], axis=1)
+        paths[:, begin:end] += (level - np.median(paths[:, begin:end], axis=1))[:, None]
+    return paths
 
 
 def _gumbel(largest: Numbers, axis: int) -> tuple[Numbers, Numbers]:
@@ -136,9 +141,15 @@ def scores(past: Numbers, values: Numbers) -> Numbers:
     places = places.reshape(rows, -1) - np.arange(rows)[:, None] * count
     ranked = _TABLE[((places + 0.5) / (count + 1) * len(_TABLE)).astype(int)]
     middle = np.median(past, axis=1, keepdims=True)
-    spread = np.maximum(1.4826 * np.median(np.abs(past - middle), axis=1, keepdims=True), _LEAST_SPREAD)
+    spread = spreads_of(past)[:, None]
     off, usual = (np.clip((each - middle) / spread, -_FAR, _FAR) for each in (values, past))
     return np.stack([ranked, off - usual.mean(axis=1, keepdims=True)])
+
+
+def spreads_of(values: Numbers) -> Numbers:
+    """Return the spread of each row: of normal values, their standard deviation."""
+    off = np.abs(values - np.median(values, axis=-1, keepdims=True))
+    return np.maximum(1.4826 * np.median(off, axis=-1), _LEAST_SPREAD)
 
 
 def window_sums(of: Numbers) -> Numbers:

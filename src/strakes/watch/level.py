@@ -16,7 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from strakes.watch.calibration import LONGEST, WINDOWS, Calibration, calibrate, resampled_medians, scores
+from strakes.watch.calibration import LONGEST, WINDOWS, Calibration, calibrate, resampled_medians, scores, spreads_of
+from strakes.watch.change_size import Seen, interval_of_change, seen
 from strakes.watch.regimes import SHORTEST_REGIME, aligned, regime_begins
 from strakes.watch.rhythm import Rhythm
 from strakes.watch.values import Numbers
@@ -44,7 +45,10 @@ _YEAR_S = 365.25 * 86400.0
 
 @dataclass(frozen=True)
 class LevelChange:
-    """Times are of the values; ``ratio`` is after / before, or the difference where the figure may be 0."""
+    """Times are of the values; ``ratio`` is after / before.
+
+    Where ``before`` is not clearly above zero there is none: ``ratio`` is 1 plus the difference, and not ``relative``.
+    """
 
     began_s: float
     told_s: float
@@ -54,6 +58,7 @@ class LevelChange:
     sure: float
     before: float
     after: float
+    relative: bool = True
 
 
 @dataclass(frozen=True)
@@ -144,32 +149,41 @@ class LevelDetector:
         most = float(standings.max())
         now_s = self._recent[-1][0]
         told = sum(now_s - told_s < _YEAR_S for told_s in self._told_at)
-        if most < calibration.threshold(_PASSED * self.alarms_a_month * _WANDERS**told):
+        bound = calibration.threshold(_PASSED * self.alarms_a_month * _WANDERS**told)
+        if most < bound:
             return None
-        return self._told(past, recent, reach[int(standings.max(axis=0).argmax())], calibration.quiet(most))
+        window = reach[int(standings.max(axis=0).argmax())]
+        return self._told(past, recent, window, bound, calibration.quiet(most))
 
-    def _told(self, past: Numbers, recent: Numbers, window: int, sure: float) -> LevelChange | LevelReturns | None:
+    def _told(
+        self, past: Numbers, recent: Numbers, window: int, bound: float, sure: float
+    ) -> LevelChange | LevelReturns | None:
         before = float(np.median(past))
-        spread = max(1.4826 * float(np.median(np.abs(past - before))), 1e-9)
+        spread = float(spreads_of(past))
         length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
         since = likely_beginning(past, recent, before, spread, window, length)
         after = float(np.median(recent[since:]))
-        if abs(self._as_ratio(after - before) - 1) < self._least:
+        relative = self._scale == "log" or before > spread
+        whole = before if self._scale == "plain" and relative else 1.0
+        of_level = 1.0 if relative else max(abs(before), abs(after))
+        if abs(self._as_ratio(after - before, whole) - 1) < self._least * of_level:
             return None
         differences = resampled_medians(recent[since:], 1) - resampled_medians(past, 2)
         low, high = np.percentile(differences, [5, 95])
         if low < 0 < high:
             return None
+        least, most = self._sizes(past, seen(recent[since:], before), bound, length)
         times = [time for time, _ in self._recent]
         change = LevelChange(
             times[since],
             times[-1],
-            self._as_ratio(after - before),
-            self._as_ratio(float(low)),
-            self._as_ratio(float(high)),
+            self._as_ratio(after - before, whole),
+            self._as_ratio(least, whole),
+            self._as_ratio(most, whole),
             sure,
             self._as_value(before),
             self._as_value(after),
+            relative,
         )
         self._changed = _Changed(before, after, spread, length, list(self._recent)[since:])
         for entry in list(self._recent)[:since]:
@@ -179,6 +193,16 @@ class LevelDetector:
             return LevelReturns(change.began_s)
         self._over = _Over(float(low), float(high))
         return change
+
+    def _sizes(self, past: Numbers, looks: Seen, bound: float, length: float) -> tuple[float, float]:
+        """Return between which sizes a change is that ``looks`` so."""
+
+        def look(past: Numbers, recent: Numbers, before: float, spread: float, window: int) -> Seen:
+            return seen(recent[_beginning(past, recent, before, spread, window, length) :], before)
+
+        places = np.searchsorted([time for time, _ in self._past], self._begins_s).tolist()
+        begins = [0, *sorted({place for place in places if 0 < place < len(past)})]
+        return interval_of_change(past, begins, looks, self._calibrated(), bound, look)
 
     def _after_change(self, time_s: float, rest: float) -> LevelEnd | LevelStays | None:
         changed = self._changed
@@ -226,8 +250,8 @@ class LevelDetector:
         assert self._calibration is not None
         return np.asarray(self._calibration.spreads[0])
 
-    def _as_ratio(self, difference: float) -> float:
-        return math.exp(difference) if self._scale == "log" else 1 + difference
+    def _as_ratio(self, difference: float, whole: float) -> float:
+        return math.exp(difference) if self._scale == "log" else 1 + difference / whole
 
     def _as_value(self, level: float) -> float:
         return math.exp(level) if self._scale == "log" else level

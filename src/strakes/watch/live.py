@@ -95,7 +95,6 @@ class LiveWatch:
         self._full: dict[str, float] = {}
         self._counters: dict[tuple[str, str], float] = {}
         self._levels_at_s = self._thinned_s = 0.0
-        self._lost = 0
         self._full_store: WatchEvent | None = None
         self._begun: tuple[float, OwnLoad] = (time.monotonic(), own_load())
         self._loads: tuple[float, OwnLoad, float] = (*self._begun, 0.0)
@@ -374,12 +373,10 @@ class LiveWatch:
         return events
 
     def _tell(self, events: list[WatchEvent], now_s: float) -> None:
-        if self._ring.lost > self._lost:
-            self._lost = self._ring.lost
-            if self._full_store is None:
-                text = f"the store cannot be written ({self._ring.why}): what is seen now is not kept"
-                self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
-                events.append(self._full_store)
+        if self._ring.failing and self._full_store is None:
+            text = f"the store cannot be written ({self._ring.why}): what is seen now is not kept"
+            self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
+            events.append(self._full_store)
         lasting = [event for event in self._open.values() if event.alarm]
         told = [(event, self._earlier.known(event)) for event in events]
         over = self._earlier.over(now_s)

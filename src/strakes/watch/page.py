@@ -55,6 +55,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
         gaps=[_cells(event, lasts) for event in gaps][:_MOST_EVENTS],
         more=max(0, len(events) - len(gaps) - _MOST_EVENTS),
         more_gaps=max(0, len(gaps) - _MOST_EVENTS),
+        damaged=sum(ring.damaged.values()),
     )
 
 

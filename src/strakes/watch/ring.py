@@ -8,9 +8,11 @@ writes a new file beside the old one and then removes that: done twice it gives 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -18,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import EnvironmentLacksError
+from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 
@@ -26,8 +28,13 @@ DAY_S = 86400.0
 # Seconds of a row, and for how long a day of such rows is kept.
 TIERS = ((60, 2 * DAY_S), (600, 14 * DAY_S), (3600, float("inf")))
 _EVENTS = "events.jsonl"
+_ROWS = "rows-[0-9][0-9][0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 # A line of a wider file: length and digest of the narrower file that has been merged into it.
 _MERGED = "merged"
+# Events that could not be written are written later, the newest so many of them.
+_MOST_LATE = 1000
+# Beyond, there is no date (the year 9999), and no figure.
+_MOST_TIME_S, _BUCKETS, _MOST_COUNT = 2.5e11, range(-100_000, 10_001), 10**15
 
 
 @dataclass(frozen=True)
@@ -40,58 +47,110 @@ class RingRow:
 
 
 class Ring:
-    """A directory. ``lost``: rows and events that could not be written, for instance because the store was full."""
+    """A directory. ``lost``: rows and events that could not be written, for instance because the store was full.
 
-    def __init__(self, directory: Path) -> None:
+    ``to_read``: nothing is changed there. ``damaged``: file -> lines that could not be read when it was read last.
+    """
+
+    def __init__(self, directory: Path, *, to_read: bool = False) -> None:
         self.directory = directory
         self.lost = 0
+        self.failing = False
         self.why = ""
+        self.damaged: dict[str, int] = {}
+        self._late: deque[str] = deque()
+        self._lock = -1
+        if to_read:
+            return
+        remedy = "Give a directory that can be written, with --store."
+        if directory.exists() and not directory.is_dir():
+            raise BadInputError(
+                "the store of a watch is a directory, this is a file", where=str(directory), remedy=remedy
+            )
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for path in directory.glob("*.jsonl"):
+                _mend(path)
+            for path in directory.glob("*.new"):
+                path.unlink(missing_ok=True)
         except OSError as error:
-            remedy = "Give a directory that can be written, with --store."
             raise EnvironmentLacksError(
                 "the watch cannot keep anything", where=str(directory), why=error.strerror or "", remedy=remedy
             ) from error
-        for path in directory.glob("*.jsonl"):
-            _mend(path)
-        for path in directory.glob("*.new"):
-            path.unlink(missing_ok=True)
+
+    def hold(self) -> None:
+        """Keep it for this process. Raises BadInputError where another watch has it."""
+        self._lock = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        # Some file systems have no locks.
+        with suppress(OSError):
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                remedy = "Give each watch a store of its own, with --store, or one watch all directories."
+                raise BadInputError(
+                    "another watch uses this store", where=str(self.directory), remedy=remedy
+                ) from error
 
     def add(self, row: RingRow) -> bool:
         """Keep a row of a minute; returns whether that was possible."""
-        return self._append(_name(60, row.time_s), _row_line(row))
+        kept = self._append(_name(60, row.time_s), _row_line(row))
+        self.lost += not kept
+        return kept and self._write_late()
 
     def add_event(self, event: WatchEvent) -> bool:
-        """Keep an event; returns whether that was possible."""
-        return self._append(_EVENTS, json.dumps(asdict(event)))
+        """Keep an event; returns whether that was possible. If not, it is written later."""
+        self._late.append(json.dumps(asdict(event)))
+        if len(self._late) > _MOST_LATE:
+            self._late.popleft()
+            self.lost += 1
+        return self._write_late()
+
+    def _write_late(self) -> bool:
+        while self._late:
+            if not self._append(_EVENTS, self._late[0]):
+                return False
+            self._late.popleft()
+        return True
 
     def rows(self, since_s: float = 0.0, until_s: float = float("inf")) -> Iterator[RingRow]:
-        """Return what was kept, the oldest first."""
-        paths = sorted(self.directory.glob("rows-*.jsonl"), key=lambda path: (path.name.split("-", 2)[2], path.name))
+        """Return what was kept, the oldest first. Lines that are damaged are left out."""
+        paths = sorted(self.directory.glob(_ROWS), key=lambda path: (path.name.split("-", 2)[2], path.name))
         for path in paths:
-            for document in _lines(path):
-                with suppress(KeyError, TypeError, ValueError, AttributeError):
+            damaged = 0
+            for line in _lines(path):
+                document = _document(line)
+                try:
                     row = _row(document)
-                    if since_s <= row.time_s < until_s:
-                        yield row
+                except (KeyError, TypeError, ValueError, AttributeError):
+                    damaged += not (isinstance(document, dict) and _MERGED in document)
+                    continue
+                if since_s <= row.time_s < until_s:
+                    yield row
+            self.damaged[path.name] = damaged
 
     def kept_until_s(self) -> float | None:
         """Return the end of the last row; None where there is none."""
-        newest = max(self.directory.glob("rows-*.jsonl"), key=lambda path: path.stem.rpartition("-")[2], default=None)
+        newest = max(self.directory.glob(_ROWS), key=lambda path: path.stem.rpartition("-")[2], default=None)
         ends = []
-        for document in _lines(newest) if newest else ():
+        for line in _lines(newest) if newest else ():
             with suppress(KeyError, TypeError, ValueError):
-                ends.append(float(document["t"]) + float(document["s"]))
+                document = _document(line)
+                ends.append(_time(document["t"]) + _time(document["s"]))
         return max(ends, default=None)
 
     def events(self, since_s: float = 0.0) -> list[WatchEvent]:
-        """Return what was told, each event as it was told last."""
-        found: dict[tuple[str, str, float], WatchEvent] = {}
-        for document in _lines(self.directory / _EVENTS):
-            with suppress(TypeError, KeyError):
-                event = WatchEvent(**document)
-                found[event.key] = event
+        """Return what was told, each event as it was told last. Lines that are damaged are left out."""
+        found: dict[tuple[str, str, float, str], WatchEvent] = {}
+        damaged = 0
+        for line in _lines(self.directory / _EVENTS):
+            try:
+                event = _event(_document(line))
+            except (TypeError, ValueError):
+                damaged += 1
+            else:
+                # One job may be heavy in operations and in bytes at the same time.
+                found[*event.key, event.unit] = event
+        self.damaged[_EVENTS] = damaged
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
     def thin(self, now_s: float) -> None:
@@ -105,8 +164,12 @@ class Ring:
     def _merge(self, path: Path, width: int, day_s: float) -> None:
         merged: dict[float, tuple[float, dict[str, Histogram]]] = {}
         wider = self.directory / _name(width, day_s)
-        before = wider.read_text() if wider.exists() else ""
-        content = path.read_bytes()
+        try:
+            before = wider.read_bytes() if wider.exists() else b""
+            content = path.read_bytes()
+        except OSError as error:
+            self.why = error.strerror or str(error)
+            return
         # A crash after merging leaves these lines in both; a clock that was set back has written further ones since.
         for document in map(_document, content[_merged_already(before, content) :].splitlines()):
             with suppress(KeyError, TypeError, ValueError, AttributeError):
@@ -120,8 +183,8 @@ class Ring:
         mark = json.dumps({_MERGED: [len(content), hashlib.sha256(content).hexdigest()]})
         new = wider.with_suffix(".new")
         try:
-            with open(new, "w", encoding="utf-8") as file:
-                file.write(before + "".join(f"{line}\n" for line in [*lines, mark]))
+            with open(new, "wb") as file:
+                file.write(before + "".join(f"{line}\n" for line in [*lines, mark]).encode())
                 file.flush()
                 os.fsync(file.fileno())
             new.replace(wider)
@@ -131,28 +194,24 @@ class Ring:
             new.unlink(missing_ok=True)
 
     def _append(self, name: str, line: str) -> bool:
-        path = self.directory / name
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            return self._lose(error)
-        try:
-            size = os.fstat(descriptor).st_size
-            content = f"{line}\n".encode()
+            descriptor = os.open(self.directory / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                if os.write(descriptor, content) != len(content):
-                    raise OSError(28, os.strerror(28))
-            except OSError as error:
-                os.ftruncate(descriptor, size)
-                return self._lose(error)
-        finally:
-            os.close(descriptor)
+                size = os.fstat(descriptor).st_size
+                content = f"{line}\n".encode()
+                try:
+                    if os.write(descriptor, content) != len(content):
+                        raise OSError(28, os.strerror(28))
+                except OSError:
+                    os.ftruncate(descriptor, size)
+                    raise
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self.failing, self.why = True, error.strerror or str(error)
+            return False
+        self.failing = False
         return True
-
-    def _lose(self, error: OSError) -> bool:
-        self.lost += 1
-        self.why = error.strerror or str(error)
-        return False
 
 
 def _name(width: int, time_s: float) -> str:
@@ -164,28 +223,58 @@ def _row_line(row: RingRow) -> str:
     return json.dumps({"t": row.time_s, "s": row.seconds, "f": figures}, separators=(",", ":"))
 
 
-def _row(document: Mapping[str, Any]) -> RingRow:
+def _row(document: Any) -> RingRow:
     figures = {str(name): Histogram.from_json(counts) for name, counts in document["f"].items()}
-    return RingRow(float(document["t"]), float(document["s"]), figures)
+    for histogram in figures.values():
+        if not all(bucket in _BUCKETS and 0 < count < _MOST_COUNT for bucket, count in histogram.counts.items()):
+            raise ValueError("no such values")
+    return RingRow(_time(document["t"]), _time(document["s"]), figures)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with suppress(FileNotFoundError), open(path, encoding="utf-8") as file:
-        for line in file:
-            with suppress(ValueError):
-                yield json.loads(line)
+def _time(value: Any) -> float:
+    number = float(value)
+    if not 0 <= number < _MOST_TIME_S:
+        raise ValueError("no such time")
+    return number
+
+
+def _event(document: Any) -> WatchEvent:
+    event = WatchEvent(**document)
+    values: Mapping[str, Any] = vars(event)
+    texts = ("kind", "subject", "text", "unit", "cause")
+    numbers = ("size", "low", "high", "sure")
+    if not all(isinstance(values[name], str) for name in texts) or not isinstance(values["evidence"], dict):
+        raise TypeError("not as it was written")
+    if not all(values[name] is None or isinstance(values[name], int | float) for name in numbers):
+        raise TypeError("not as it was written")
+    if not 0 <= float(values["sure"] or 0.0) <= 1:
+        raise TypeError("not as it was written")
+    for name in ("began_s", "told_s", "ended_s"):
+        if values[name] is not None and not (isinstance(values[name], int | float) and _time(values[name]) >= 0):
+            raise TypeError("not as it was written")
+    return event
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with open(path, "rb") as file:
+            yield from file
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise EnvironmentLacksError("the store cannot be read", where=str(path), why=error.strerror or "") from error
 
 
 def _document(line: bytes) -> Any:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
-def _merged_already(wider: str, content: bytes) -> int:
+def _merged_already(wider: bytes, content: bytes) -> int:
     """Return how much of ``content``, from its beginning, the wider file has by what is marked in it."""
-    for document in map(_document, reversed(wider.encode().splitlines())):
+    for document in map(_document, reversed(wider.splitlines())):
         match document:
             case {"merged": [int(size), str(digest)]} if hashlib.sha256(content[:size]).hexdigest() == digest:
                 return size

@@ -47,8 +47,9 @@ class ShiftedLevel:
 class WatchEvent:
     """Something that an operator is told. Times are Unix time; ``ended_s`` is None while it lasts or is not known.
 
-    ``size`` with its interval is in ``unit`` ("ratio": after / before). ``sure``: between 0 and 1, None where the fact
-    was read and not inferred. ``cause`` is empty where no column explains it; an event with a cause raises no alarm.
+    ``size`` with its interval is in ``unit`` ("ratio": after / before; "difference": after - before). ``sure``: from 0
+    to 1, None where the fact was read and not inferred. ``cause`` is empty where no column explains it; an event with a
+    cause raises no alarm.
     """
 
     kind: Kind

@@ -183,19 +183,31 @@ class Watch:
 def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = "") -> WatchEvent:
     """Return the event of a change of level. One to the better has the cause "a gain", which is no alarm."""
     better = (told.ratio < 1) == worse_up
-    interval = f"{told.low - 1:+.0%} to {told.high - 1:+.0%}"
-    text = f"{name} changed by {told.ratio - 1:+.0%} ({interval}), from {told.before:.4g} to {told.after:.4g}"
+    sizes = [_change(size, relative=told.relative) for size in (told.ratio, told.low, told.high)]
+    text = f"{name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]}), from {told.before:.4g} to {told.after:.4g}"
+    offset = 0.0 if told.relative else 1.0
     return WatchEvent(
         "level",
         name,
         told.began_s,
         told.told_s,
         text,
-        size=told.ratio,
-        low=told.low,
-        high=told.high,
-        unit="ratio",
+        size=told.ratio - offset,
+        low=told.low - offset,
+        high=told.high - offset,
+        unit="ratio" if told.relative else "difference",
         sure=told.sure,
         cause=cause or ("a gain" if better else ""),
         evidence={"before": told.before, "after": told.after},
     )
+
+
+def _change(ratio: float, *, relative: bool) -> str:
+    """Return a change with its sign.
+
+    >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-39.0, relative=False)
+    ('-40%', '0%', '-40')
+    """
+    if not relative:
+        return f"{ratio - 1:+.4g}"
+    return f"{ratio - 1:+.0%}" if abs(ratio - 1) >= 0.005 else "0%"

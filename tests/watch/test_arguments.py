@@ -1,0 +1,66 @@
+"""What could never work is refused before anything is watched, and names what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from strakes.watch.ring import Ring, RingRow
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--level", "p99 of nosuch <= 20 ms in 99 % of minutes"), "no operation 'nosuch'"),
+        (("--level", "p99 of create <= 20 ms in 99 % of minutes", "--no-probe"), "--level needs the probe"),
+        (("--command", ""), "it is empty"),
+        (("--command", "/nonexistent/page"), "/nonexistent/page is not a command that can be run"),
+        (("--command", "/etc/passwd"), "/etc/passwd is not a command that can be run"),
+        (("--servers", "env {host} {foo}"), "{foo} has no meaning here, only {host} has"),
+        (("--servers", "/nonexistent {host}"), "/nonexistent is not a command that can be run"),
+        (("--metrics", "99999"), "names no port"),
+        (("--store", "/etc/passwd"), "the store of a watch is a directory"),
+    ],
+)
+def test_a_watch_that_could_not_work_is_refused(
+    tmp_path: Path, strakes: StrakesRunner, words: tuple[str, ...], said: str
+) -> None:
+    store = () if "--store" in words else ("--store", str(tmp_path / "store"))
+    done = strakes("watch", str(tmp_path), *store, *words)
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> None:
+    done = strakes("watch")
+    assert done.returncode == 2 and "Usage: strakes watch" in done.stderr and "\n  report " in done.stderr
+    assert "error" not in done.stderr
+
+
+def test_what_is_read_is_not_overwritten(tmp_path: Path, strakes: StrakesRunner) -> None:
+    store, series = tmp_path / "store", tmp_path / "u.csv"
+    Ring(store).add(RingRow(1000.0, 60.0, {}))
+    (rows,) = store.iterdir()
+    series.write_text("time,rate\n1,2\n")
+    before = rows.read_bytes()
+    report = ("watch", "report", "--store", str(store), "--html", str(rows))
+    replay = ("watch", "replay", str(series), "--time", "time", "--value", "rate", "--json", str(series))
+    for words in (report, replay):
+        done = strakes(*words)
+        assert done.returncode == 2 and "would replace what is read" in done.stderr
+    assert rows.read_bytes() == before and series.read_text() == "time,rate\n1,2\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("report", "--since", "30"), "30 has no unit"),
+        (("report", "--since", "1 week"), "30d, 12h or 90min"),
+        (("compare", "--before", "2026-11-26", "--after", "x"), "--after: 'x' is no date"),
+        (("compare", "--before", "2026-11-26", "--after", "2026-11-25"), "is later than"),
+    ],
+)
+def test_a_time_that_is_none_is_named(strakes: StrakesRunner, words: tuple[str, ...], said: str) -> None:
+    done = strakes("watch", *words)
+    assert done.returncode == 2 and said in done.stderr

@@ -168,8 +168,8 @@ class LiveWatch:
             text = f"the watch was stopped for {format_duration(since.stopped_s)}: nothing of that time is counted"
             events.append(WatchEvent("gap", "watch", began_s, now_s, text, began_s + since.stopped_s))
         if since.stepped_s:
-            where = "forward" if since.stepped_s > 0 else "back"
-            text = f"the clock was set {where} by {format_duration(abs(since.stepped_s))}"
+            by = format_duration(abs(since.stepped_s))
+            text = f"the clock was set forward by {by}" if since.stepped_s > 0 else f"the clock was set back by {by}"
             times = sorted((now_s - since.stepped_s, now_s))
             events.append(WatchEvent("gap", "clock", times[0], now_s, text, times[1]))
         return events
@@ -349,9 +349,12 @@ class LiveWatch:
         for name, histogram in figures.items():
             directory, _, operation = name.partition(" probe ")
             self._recent[directory, operation] = histogram
-            for what, share in (("median", 0.5), ("p95", 0.95)):
+            for figure, share in (
+                (f"median of {operation} on {directory}", 0.5),
+                (f"p95 of {operation} on {directory}", 0.95),
+            ):
                 if math.isfinite(value := histogram.percentile(share)):
-                    values[f"{what} of {operation} on {directory}"] = value
+                    values[figure] = value
         if not 0 <= now_s - self._thinned_s < _LEVELS_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)

@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.accept.service_level import Kept, ServiceLevel, judge
+from strakes.accept.service_level import Kept, ServiceLevel, judge, used_up_too_fast
 from strakes.errors import EnvironmentLacksError, StrakesError
 from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
@@ -168,8 +168,8 @@ class LiveWatch:
             text = f"the watch was stopped for {format_duration(since.stopped_s)}: nothing of that time is counted"
             events.append(WatchEvent("gap", "watch", began_s, now_s, text, began_s + since.stopped_s))
         if since.stepped_s:
-            where = "forward" if since.stepped_s > 0 else "back"
-            text = f"the clock was set {where} by {format_duration(abs(since.stepped_s))}"
+            by = format_duration(abs(since.stepped_s))
+            text = f"the clock was set forward by {by}" if since.stepped_s > 0 else f"the clock was set back by {by}"
             times = sorted((now_s - since.stepped_s, now_s))
             events.append(WatchEvent("gap", "clock", times[0], now_s, text, times[1]))
         return events
@@ -349,9 +349,12 @@ class LiveWatch:
         for name, histogram in figures.items():
             directory, _, operation = name.partition(" probe ")
             self._recent[directory, operation] = histogram
-            for what, share in (("median", 0.5), ("p95", 0.95)):
+            for figure, share in (
+                (f"median of {operation} on {directory}", 0.5),
+                (f"p95 of {operation} on {directory}", 0.95),
+            ):
                 if math.isfinite(value := histogram.percentile(share)):
-                    values[f"{what} of {operation} on {directory}"] = value
+                    values[figure] = value
         if not 0 <= now_s - self._thinned_s < _LEVELS_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
@@ -368,14 +371,16 @@ class LiveWatch:
         events = []
         for kept in self.kept:
             level = kept.level.text
-            if kept.kept is False and level not in self._failing:
+            too_fast = used_up_too_fast(kept.level, rows, now_s)
+            if too_fast and level not in self._failing:
                 self._failing[level] = WatchEvent(
-                    "service-level", level, now_s, now_s, str(kept), size=kept.budget_left, unit="budget left"
+                    "service-level", level, now_s, now_s, too_fast, size=kept.budget_left, unit="budget left"
                 )
                 events.append(self._failing[level])
-            elif kept.kept and level in self._failing:
+            elif not too_fast and level in self._failing:
                 failed = self._failing.pop(level)
-                events.append(replace(failed, told_s=now_s, ended_s=max(now_s, failed.began_s), text=str(kept)))
+                text = f"{kept}; lately it is exceeded no more often than it may be"
+                events.append(replace(failed, told_s=now_s, ended_s=max(now_s, failed.began_s), text=text))
         return events
 
     def _tell(self, events: list[WatchEvent], now_s: float) -> None:

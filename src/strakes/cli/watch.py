@@ -222,7 +222,7 @@ def run_command(
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
     say(f"watching {', '.join(map(str, directories))}; kept in {_store(store_directory)}")
     run_live(live, stopping.is_set)
-    if waiting := alerts.settle():
+    if waiting := alerts.settle(1.0 if alerts.failed else 10.0):
         say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.failed}", err=True)
     say(live.own_load_text)
     return 0

@@ -405,9 +405,13 @@ def replay_command(
         alarms = sum(event.alarm for event in events)
         summary = f"{counted(len(files), 'recording')}, {contents.span}: {counted(alarms, 'alarm')}"
     else:
-        if len(files) > 1 or not time_column or not value_column:
-            remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"
-            raise BadInputError("a CSV file needs --time and --value, and is given alone", remedy=remedy)
+        remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"
+        if len(files) > 1:
+            what = "several files are read only if all are recordings, which begin with ### and the Unix time"
+            raise BadInputError(what, remedy=f"Give a CSV file alone. {remedy}")
+        if not time_column or not value_column:
+            what = "this is no recording, which begins with ### and the Unix time; a CSV file needs --time and --value"
+            raise BadInputError(what, where=str(files[0]), remedy=remedy)
         columns = Columns(time_column, value_column, by, cause)
         result = replay(files[0], columns, alarms_a_month, worse_up=worse == "up", equals=equals)
         events = list(result.events)

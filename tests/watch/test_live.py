@@ -22,6 +22,7 @@ from conftest import ROOT, StrakesRunner
 from strakes.accept.service_level import judge, parse_service_level
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.messages import LoggedOperation
+from strakes.targets.clean import others_at_work
 from strakes.targets.mountinfo import Mount
 from strakes.watch.alerts import AlertSender, Way, to_alertmanager, to_command
 from strakes.watch.clocks import NO_BREAK, Break
@@ -476,6 +477,30 @@ def test_a_service_level_that_fails_goes_on_failing_after_a_restart_and_ends(
     assert "lately it is exceeded no more often" in kept.text and not live.metrics.now.alarms
 
 
+def test_what_a_killed_watch_left_is_removed_when_it_begins_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, store = tmp_path / "fs", tmp_path / "store"
+    place.mkdir()
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: Creates(Clock()))
+    script = (
+        "import os, sys; from pathlib import Path; from strakes.targets.workspace import Workspace;"
+        "w = Workspace.create(Path(sys.argv[1]), sys.argv[2]); os._exit(9)"
+    )
+    left = f"watch-{Ring(store).identity}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([sys.executable, "-c", script, str(place), left], env=environment, check=False)
+    (before,) = place.iterdir()
+    (before / "left").write_text("")
+    live = LiveWatch([place], [], Ring(store), AlertSender([]))
+    live.step()
+    (now,) = place.iterdir()
+    # It is not taken for a measurement, which others must not disturb.
+    assert now == before and not (now / "left").exists() and not others_at_work(place, "20260101-000000-demo-1a2b")
+    live.close()
+    assert not list(place.iterdir())
+
+
 def test_what_an_earlier_watch_saw_no_end_of_is_closed(tmp_path: Path) -> None:
     Ring(tmp_path).add_event(WatchEvent("fail-over", "OST0000", 1000.0, 1060.0, "OST0000 is away"))
     LiveWatch([], [], Ring(tmp_path), AlertSender([]), clock=lambda: 9000.0)
@@ -574,7 +599,7 @@ def test_the_watch_probes_serves_and_survives_kill_9(tmp_path: Path, strakes: St
     assert [path.read_bytes()[: len(before)] for path, before in zip(store.glob("rows-*"), kept, strict=True)] == kept
     done = strakes("watch", "report", "--store", str(store), "--html", str(tmp_path / "page.html"))
     assert done.returncode == 0 and "probe create" in (tmp_path / "page.html").read_text()
-    assert len(list(place.iterdir())) <= 1  # what kill -9 left is for strakes clean
+    assert not list(place.iterdir())  # also what was left by kill -9
 
 
 def test_a_probe_that_is_kept_waiting_between_two_plans_has_waited(

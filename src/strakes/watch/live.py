@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import math
 import os
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
+from strakes.targets.marker import WATCH_RUN
 from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
@@ -47,6 +47,8 @@ _SLOW_S = 5.0
 # One that took longer tells how long clients waited, where a server was away meanwhile.
 _STALL_S = 1.0
 _MOST_OPEN = 1000
+# The probes are there after so long: what the watch takes is measured first then.
+_STARTED_S = 15.0
 # The probe looks so often whether its directory is still on the file system that it was on.
 _MOUNTED_EACH_S = 10.0
 # Operations that were due while the watch was stopped are done after so long.
@@ -129,10 +131,14 @@ class LiveWatch:
         began_s = self._minute[0]
         if not 0 <= now_s - began_s < _MINUTE_S:
             events += self._end_minute(now_s)
+        if not self._most_bytes and time.monotonic() - self._begun[0] > _STARTED_S:
+            self._measure_itself()
         self._tell(events, now_s)
 
     def close(self) -> None:
         """End the probes; what was seen of the last minute is kept."""
+        # Without its probes it takes less.
+        self._measure_itself()
         for probed in self._probes:
             self._stop(probed)
         self._end_minute(self._clock())
@@ -162,8 +168,8 @@ class LiveWatch:
             text = f"the watch was stopped for {format_duration(since.stopped_s)}: nothing of that time is counted"
             events.append(WatchEvent("gap", "watch", began_s, now_s, text, began_s + since.stopped_s))
         if since.stepped_s:
-            where = "forward" if since.stepped_s > 0 else "back"
-            text = f"the clock was set {where} by {format_duration(abs(since.stepped_s))}"
+            by = format_duration(abs(since.stepped_s))
+            text = f"the clock was set forward by {by}" if since.stepped_s > 0 else f"the clock was set back by {by}"
             times = sorted((now_s - since.stepped_s, now_s))
             events.append(WatchEvent("gap", "clock", times[0], now_s, text, times[1]))
         return events
@@ -276,9 +282,9 @@ class LiveWatch:
             if why_not := probed.mounted.why_not():
                 raise EnvironmentLacksError(why_not)
             require_answer(probed.directory)
-            name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-watch-{secrets.token_hex(2)}"
             with interrupts_deferred():
-                workspace = stack.enter_context(Workspace.create(probed.directory, name))
+                # What this watch left when it was killed has the same name, and is removed first.
+                workspace = stack.enter_context(Workspace.create(probed.directory, f"{WATCH_RUN}{self._ring.identity}"))
             probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
         except StrakesError as error:
             stack.close()
@@ -318,12 +324,15 @@ class LiveWatch:
         took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
         figures.setdefault(f"{probed.directory} probe {name}", Histogram()).add(max(took_s, 1e-7))
 
-    def _end_minute(self, now_s: float) -> list[WatchEvent]:
+    def _measure_itself(self) -> None:
         before_s, before, _ = self._loads
         at_s, load = time.monotonic(), own_load()
         share = (load.processor_s - before.processor_s) / max(at_s - before_s, 1.0)
         self._loads = (at_s, load, max(0.0, share))
         self._most_bytes = max(self._most_bytes, load.memory_bytes)
+
+    def _end_minute(self, now_s: float) -> list[WatchEvent]:
+        self._measure_itself()
         began_s, figures = self._minute
         self._minute = (now_s, {})
         read, self._read_any = self._read_any, False
@@ -340,9 +349,12 @@ class LiveWatch:
         for name, histogram in figures.items():
             directory, _, operation = name.partition(" probe ")
             self._recent[directory, operation] = histogram
-            for what, share in (("median", 0.5), ("p95", 0.95)):
+            for figure, share in (
+                (f"median of {operation} on {directory}", 0.5),
+                (f"p95 of {operation} on {directory}", 0.95),
+            ):
                 if math.isfinite(value := histogram.percentile(share)):
-                    values[f"{what} of {operation} on {directory}"] = value
+                    values[figure] = value
         if not 0 <= now_s - self._thinned_s < _LEVELS_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)

@@ -171,8 +171,11 @@ class TargetSource:
         elif reading.work.keys() == {DISKS}:
             lines.append("slow targets: a local disk has no equals to compare it with")
         if reading.serving is None and not self.waits_elsewhere and not isinstance(self.target, LocalTarget):
-            rest = "; only the waits of the probe are seen" if self.probed else ""
-            lines.append(f"fail-overs: no counters tell which server serves{rest}")
+            lines.append(
+                "fail-overs: no counters tell which server serves; only the waits of the probe are seen"
+                if self.probed
+                else "fail-overs: no counters tell which server serves"
+            )
         if not reading.clients:
             lines.append("who causes the load: the servers do not report the requests of each client")
         return tuple(lines)

@@ -388,10 +388,11 @@ def replay_command(
     """
     from strakes.watch.recorded import Contents, is_recording, readings
     from strakes.watch.replay import Columns, replay
-    from strakes.watch.watch import Watch
+    from strakes.watch.watch import GAIN, Watch
     from strakes.watch.watch_text import line, to_document
 
     lacking: tuple[str, ...] = ()
+    notes: list[str] = []
     _spare(json, *files)
     if all(map(is_recording, files)):
         watch, contents, events = Watch(alarms_a_month), Contents(), []
@@ -424,15 +425,21 @@ def replay_command(
             "passed_over": result.passed_over,
         }
         rate = result.alarms / result.months if result.months else 0.0
+        gains = sum(event.cause == GAIN for event in events)
+        explained = sum(bool(event.cause) for event in events) - gains
         summary = (
             f"{result.series} series over {result.months:.1f} months: {counted(result.alarms, 'alarm')} without a "
-            f"cause ({rate:.2f} a month), {counted(sum(bool(event.cause) for event in events), 'change')} with one; "
-            f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"
+            f"cause ({rate:.2f} a month), {counted(explained, 'change')} with one, {counted(gains, 'gain')}"
         )
+        notes = [f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"]
+        if result.without_offset:
+            notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
     if write_document(json, dumps(document, indent=1)):
         for event in events:
             say(line(event))
         for text in lacking:
             say(f"not watched: {text}")
+        for text in notes:
+            say(text)
         say(summary)
     return 0

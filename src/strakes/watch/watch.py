@@ -21,6 +21,8 @@ ALARMS_A_MONTH = 1.0
 FOR_CHANCE = 2.0
 # Every alarm of one of several equals accuses somebody: a false one costs more.
 FOR_CHANCE_OF_EQUALS = 0.5
+# The cause of a change to the better, which raises no alarm.
+GAIN = "a gain"
 # Levels are looked at in medians of so long: a day's rhythm is learned from them.
 LEVEL_S = 300.0
 # More figures than that are not watched; the first ones are.
@@ -203,7 +205,7 @@ def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = ""
         high=told.high - offset,
         unit="ratio" if told.relative else "difference",
         sure=told.sure,
-        cause=cause or ("a gain" if better else ""),
+        cause=cause or (GAIN if better else ""),
         evidence={"before": told.before, "after": told.after},
     )
 

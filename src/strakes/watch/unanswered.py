@@ -9,8 +9,8 @@ from strakes.launch.messages import LoggedOperation
 from strakes.units import format_duration
 from strakes.watch.values import Kind, WatchEvent
 
-# Told after so long, and as an alarm after so much longer, unless a server is known to be away.
-_TOLD_S, _ALARM_S = 15.0, 60.0
+# Told after so long, and as an alarm after so long, unless a server is known to be away: those are told sooner.
+_TOLD_S, _ALARM_S = 15.0, 120.0
 
 
 class Unanswered:

@@ -238,3 +238,14 @@ def test_a_run_that_does_not_describe_its_file_system_answers_no_need(strakes: S
     assert strakes("import", ROOT / "tests" / "interop" / "samples" / "ior-4.1.json").returncode == 0
     done = strakes("accept", needs, "--from", "latest")
     assert done.returncode == 2 and "does not describe its file system" in done.stderr
+
+
+def test_what_a_watch_has_seen_needs_no_measurement(tmp_path: Path, strakes: StrakesRunner) -> None:
+    needs = tmp_path / "needs.toml"
+    needs.write_text(
+        'title = "latency"\n[[need]]\nname = "create"\nkind = "service-level"\n'
+        'level = "p99 of create <= 20 ms in 99 % of minutes"\n'
+    )
+    done = strakes("accept", str(needs), str(tmp_path))
+    assert done.returncode == 0 and "UNKNOWN  create" in done.stdout and "no minute was watched" in done.stdout
+    assert "run " not in done.stdout and [path.name for path in tmp_path.iterdir()] == ["needs.toml"]

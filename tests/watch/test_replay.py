@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +162,67 @@ def test_a_drop_that_is_over_for_a_few_days_only_is_one_event(tmp_path: Path) ->
     (slow,) = (event for event in result.events if event.subject == "OST0003")
     assert slow.kind == "slow-target" and slow.ended_s is None and result.alarms == 1
     assert 198 <= (slow.began_s - 1.5e9) / DAY_S <= 202
+
+
+def day_rows(time: str = "%Y-%m-%d", value: str = "{:.2f}") -> list[tuple[str, str]]:
+    generator = np.random.default_rng(4)
+    return [
+        (
+            datetime.fromtimestamp(1.7e9 + day * DAY_S, UTC).strftime(time),
+            value.format(1234 * (0.6 if day >= 80 else 1) * float(np.exp(0.03 * generator.standard_normal()))),
+        )
+        for day in range(100)
+    ]
+
+
+def comma(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(time, value.replace(",", "").replace(".", ",")) for time, value in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "separator", "encoding"),
+    [
+        (comma(day_rows("%d.%m.%Y %H:%M")), ";", "utf-8-sig"),
+        (comma(day_rows("%d/%m/%Y")), ";", "utf-16"),
+        (day_rows("%m/%d/%Y %I:%M %p", "{:,.2f}"), ",", "utf-8-sig"),
+        (day_rows(value="{:.2f} MiB/s"), "\t", "utf-16"),
+        ([(f"{1.7e9 + day * DAY_S:.0f}000", value) for day, (_, value) in enumerate(day_rows())], ",", "utf-8"),
+        (day_rows(value=" {:.3e} "), "|", "utf-8"),
+    ],
+)
+def test_files_of_spreadsheets_are_read(
+    tmp_path: Path, rows: list[tuple[str, str]], separator: str, encoding: str
+) -> None:
+    with (tmp_path / "year.csv").open("w", encoding=encoding, newline="") as file:
+        csv.writer(file, delimiter=separator).writerows([("time ", "rate"), *rows])
+    (series,), passed_over = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert passed_over == 0
+    assert np.allclose(series.times // DAY_S, (1.7e9 + np.arange(100) * DAY_S) // DAY_S)
+    assert np.median(series.values[:80]) == pytest.approx(1234, rel=0.02)
+    assert np.median(series.values[80:]) == pytest.approx(0.6 * 1234, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("time;rate\n01/02/2026;1\n03/04/2026;2\n", "whether the day or the month is first"),
+        ("time\trate\n2026-01-01\t1,234\n2026-01-02\t2,345\n", "numbers of 'rate' are ambiguous"),
+        ("time;rate\n2026-01-01;1,5\n2026-01-02;2.5\n", "numbers of 'rate' are ambiguous"),
+        ("time,rate\n2026-01-01,1 GiB/s\n2026-01-02,900 MiB/s\n", "different units"),
+        ("time,rate\n1700000000,1\n1700000000000,2\n", "different units"),
+        ("time,rate\n2026-01-01,1\n2026-01-01,2\n", "all rows have the same time"),
+        ('time,rate\n2026-01-01,"1\n2026-01-02,2\n', "not a CSV file"),
+        ("", "the file is empty"),
+    ],
+)
+def test_what_can_be_read_in_two_ways_is_refused(tmp_path: Path, content: str, fault: str) -> None:
+    (tmp_path / "year.csv").write_text(content)
+    with pytest.raises(BadInputError, match=fault):
+        read_series(tmp_path / "year.csv", Columns("time", "rate"))
+
+
+def test_a_row_that_cannot_be_read_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "year.csv").write_text("time,rate\nmonday,fast\n")
+    with pytest.raises(BadInputError) as caught:
+        read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert "'monday'" in caught.value.why and "'fast'" in caught.value.why

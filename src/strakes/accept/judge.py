@@ -174,10 +174,7 @@ def _service_level(need: Need, minutes: Sequence[Minute]) -> Answer:
     if kept.kept is None:
         limits = "Watch the file system for a month: strakes watch DIR."
         return Answer(need, UNKNOWN, need.level.text, "no minute was watched", limits)
-    found = (
-        f"exceeded in {kept.bad:,.0f} of {counted(kept.minutes, 'minute')}; {percent(kept.budget_left)} of the "
-        "budget is left"
-    )
+    found = f"exceeded in {kept.bad:,.0f} of {counted(kept.minutes, 'minute')}; {kept.budget}"
     limits = "What the probe of strakes watch measured on this client in the last 30 days."
     return Answer(need, PASS if kept.kept else FAIL, need.level.text, found, limits)
 

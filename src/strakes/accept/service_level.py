@@ -1,18 +1,25 @@
-"""Service levels: ``p99 of create <= 20 ms in 99 % of minutes``, and what is left of the error budget."""
+"""Service levels: ``p99 of create <= 20 ms in 99 % of minutes``, and what is left of the error budget.
+
+An alarm is due when the budget of 30 days is used up too fast, over a long time and lately (Beyer et al., The Site
+Reliability Workbook (2018), chapter 5, "multiwindow, multi-burn-rate alerts").
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from strakes.errors import BadInputError
-from strakes.units import counted, format_seconds, parse_seconds
+from strakes.units import counted, format_duration, format_seconds, parse_seconds
 
 _LEVEL = re.compile(
     r"^\s*p(\d+(?:\.\d+)?)\s+of\s+(\S+)\s*(?:<=|≤)\s*(\d+(?:\.\d+)?\s*\S+)\s+in\s+(\d+(?:\.\d+)?)\s*%\s+of\s+minutes\s*$"
 )
+# Seconds of both windows, and how many times too fast the budget is used up in them. What was not seen counts as good.
+_BURN_RATES = ((3600.0, 300.0, 14.4), (6 * 3600.0, 1800.0, 6.0), (3 * 86400.0, 6 * 3600.0, 1.0))
 _REMEDY = "Write, for example: p99 of create <= 20 ms in 99 % of minutes"
 
 
@@ -29,6 +36,10 @@ class LatencyCounts(Protocol):
 
 class Minute(Protocol):
     """What was seen for ``seconds``: figure -> latencies."""
+
+    @property
+    def time_s(self) -> float:
+        """Return when it began, in Unix time."""
 
     @property
     def seconds(self) -> float:
@@ -62,15 +73,27 @@ class Kept:
     bad: float
 
     @property
+    def _allowed(self) -> float:
+        """Return how many minutes may be bad: one, before there are so many that one of them may."""
+        share = 1 - self.level.of_minutes
+        return max(share * self.minutes, 1.0) if share else 0.0
+
+    @property
     def kept(self) -> bool | None:
         """Tell whether it is kept; None where nothing was measured."""
-        return None if not self.minutes else self.bad <= (1 - self.level.of_minutes) * self.minutes
+        return None if not self.minutes else self.bad <= self._allowed
 
     @property
     def budget_left(self) -> float:
         """Return the share of the error budget that is left."""
-        allowed = (1 - self.level.of_minutes) * self.minutes
-        return 1 - self.bad / allowed if allowed else float(self.bad == 0)
+        return 1 - self.bad / self._allowed if self._allowed else float(self.bad == 0)
+
+    @property
+    def budget(self) -> str:
+        """Return what is left of the error budget in words."""
+        if self.kept or not self._allowed:
+            return f"{max(0.0, self.budget_left):.0%} of the error budget is left"
+        return f"the error budget is used up {self.bad / self._allowed:.3g} times"
 
     def __str__(self) -> str:
         """Return it in words."""
@@ -78,9 +101,8 @@ class Kept:
             return f"{self.level.text}: UNKNOWN, nothing was measured"
         seen = f"exceeded in {self.bad:,.0f} of {counted(self.minutes, 'minute')}"
         if self.kept:
-            return f"{self.level.text}: PASS, {seen}, {self.budget_left:.0%} of the error budget is left"
-        allowed = (1 - self.level.of_minutes) * self.minutes
-        return f"{self.level.text}: FAIL, {seen}, and the error budget allows no more than {allowed:.3g}"
+            return f"{self.level.text}: PASS, {seen}, {self.budget}"
+        return f"{self.level.text}: FAIL, {seen}, {self.budget}"
 
 
 def parse_service_level(text: str) -> ServiceLevel:
@@ -102,11 +124,39 @@ def parse_service_level(text: str) -> ServiceLevel:
 
 
 def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
-    """Count the minutes beyond. A row of ten minutes that is beyond counts as ten."""
+    """Count the minutes beyond. A row of ten minutes that is beyond counts as ten, one of two directories as one."""
     minutes = bad = 0.0
     for row in rows:
-        for name, histogram in row.figures.items():
-            if name.endswith(f"probe {level.operation}") and histogram.count:
-                minutes += row.seconds / 60
-                bad += row.seconds / 60 * (histogram.percentile(level.percentile) > level.most_s)
+        beyond = _beyond(level, row)
+        if beyond is not None:
+            minutes += row.seconds / 60
+            bad += row.seconds / 60 * beyond
     return Kept(level, minutes, bad)
+
+
+def used_up_too_fast(level: ServiceLevel, rows: Sequence[Minute], now_s: float) -> str:
+    """Return in words why somebody is to be told; empty where nobody is."""
+    bad = [row for row in rows if now_s - row.time_s <= _BURN_RATES[-1][0] and _beyond(level, row)]
+
+    def rate(window_s: float) -> tuple[float, float]:
+        bad_s = sum(row.seconds for row in bad if now_s - row.time_s <= window_s)
+        share = (1 - level.of_minutes) * window_s
+        return bad_s, bad_s / share if share else math.inf if bad_s else 0.0
+
+    for long_s, short_s, times in _BURN_RATES:
+        bad_s, found = rate(long_s)
+        if found >= times and rate(short_s + 60)[1] >= times:
+            seen = f"exceeded in {counted(bad_s / 60, 'minute')} of the last {format_duration(long_s)}"
+            often = f"{found:.3g} times as often as it may be" if found < math.inf else "where it never may be"
+            return f"{level.text}: the error budget is used up too fast, {seen}, {often}"
+    return ""
+
+
+def _beyond(level: ServiceLevel, row: Minute) -> bool | None:
+    """Tell whether one of the directories was beyond; None where none was probed."""
+    histograms = [
+        histogram
+        for name, histogram in row.figures.items()
+        if name.endswith(f"probe {level.operation}") and histogram.count
+    ]
+    return any(each.percentile(level.percentile) > level.most_s for each in histograms) if histograms else None

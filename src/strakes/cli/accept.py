@@ -33,31 +33,42 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     from strakes.accept.needs import needs_from_toml
     from strakes.analysis.build import results_of
     from strakes.cli.measure import perform
+    from strakes.findings.results import Results
     from strakes.predict.gather import figures_of
     from strakes.store import Store
     from strakes.store.run import told_as_damage
     from strakes.studies.registry import study_named
+    from strakes.targets.registry import detect
 
     title, wanted = needs_from_toml(needs)
-    if from_run is None:
-        if directory is None:
-            remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
-            raise BadInputError("DIR is missing", remedy=remedy)
-        # Capacity needs no measurement; what does is measured together, interleaved.
-        names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
-        studies = tuple(study_named(name) for name in names)
-        _, run = perform(kind="accept", name=title, studies=studies, directory=directory, full=False, **options)
+    watched = any(need.level for need in wanted)
+    run_id = ""
+    if from_run is None and directory is None:
+        remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
+        raise BadInputError("DIR is missing", remedy=remedy)
+    if from_run is None and directory is not None and options["html"] is None and all(need.level for need in wanted):
+        # What a watch has seen needs no measurement; a page shows one.
+        path = str(detect(directory, options["servers"]).path)
+        answers = judge(wanted, {}, Results((), options["confidence"], {}), (), _watched_minutes(path))
     else:
-        run = Store().open(from_run)
-    if "total_bytes" not in run.facts:  # imported runs have no more than a path
-        remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
-        raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
-    minutes = _watched_minutes(str(run.facts.get("path", ""))) if any(need.level for need in wanted) else []
-    with told_as_damage(run):
-        figures = figures_of([run]) if any(need.study for need in wanted) else ()
-        answers = judge(wanted, run.facts, results_of(run), figures, minutes)
-    if write_json(json, to_document(title, run.id, answers)):
-        click.echo(render(title, run.id, answers))
+        if from_run is None:
+            assert directory is not None
+            # Capacity needs no measurement; what does is measured together, interleaved.
+            names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
+            studies = tuple(study_named(name) for name in names)
+            _, run = perform(kind="accept", name=title, studies=studies, directory=directory, full=False, **options)
+        else:
+            run = Store().open(from_run)
+        if "total_bytes" not in run.facts:  # imported runs have no more than a path
+            remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
+            raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
+        minutes = _watched_minutes(str(run.facts.get("path", ""))) if watched else []
+        with told_as_damage(run):
+            figures = figures_of([run]) if any(need.study for need in wanted) else ()
+            answers = judge(wanted, run.facts, results_of(run), figures, minutes)
+        run_id = run.id
+    if write_json(json, to_document(title, run_id, answers)):
+        click.echo(render(title, run_id, answers))
     return FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0
 
 

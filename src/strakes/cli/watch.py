@@ -285,7 +285,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     from dataclasses import asdict
 
     from strakes.watch.gate import compare
-    from strakes.watch.replay import parse_time
+    from strakes.watch.table import parse_time
 
     times = [parse_time(before), parse_time(after)]
     remedy = "Write, for example: --before 2026-11-01 --after 2026-11-02T06:00"
@@ -310,7 +310,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
 def _levels(texts: tuple[str, ...]) -> list[ServiceLevel]:
     """Return service levels of what the probe does."""
     from strakes.accept.service_level import parse_service_level
-    from strakes.watch.live import OPERATIONS
+    from strakes.watch.probed import OPERATIONS
 
     levels = [parse_service_level(text) for text in texts]
     for level in levels:

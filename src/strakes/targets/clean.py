@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strakes.errors import BadInputError
 from strakes.targets.directory import require_directory
-from strakes.targets.marker import STALE_S, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
+from strakes.targets.marker import STALE_S, WATCH_RUN, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
 from strakes.targets.removal import Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing
 
@@ -92,7 +92,7 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
     """Return who else measures in the directory now: process, user, host and run. Nothing is waited for.
 
-    Directories of ``run`` itself, and of its probes beside it, do not count.
+    Directories of ``run`` itself, of its probes beside it, and of ``strakes watch`` do not count.
     """
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     others = []
@@ -104,7 +104,9 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
                     marker = read_marker(inside, name)
                 finally:
                     os.close(inside)
-                if isinstance(marker, Marker) and marker.run.split(".")[0] != run and marker.seems_live():
+                if not isinstance(marker, Marker) or marker.run.startswith(WATCH_RUN):
+                    continue
+                if marker.run.split(".")[0] != run and marker.seems_live():
                     others.append(f"run {marker.run}, process {marker.pid} of {marker.user} on {marker.host}")
     finally:
         os.close(opened)

@@ -22,6 +22,8 @@ from strakes.targets.mountinfo import no_proc
 MARKER_NAME = ".strakes-marker"
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
+# So begin the names of what ``strakes watch`` makes: nothing that disturbs a measurement.
+WATCH_RUN = "watch-"
 # A heart on another host that seems to have been still for so long is watched: clocks differ, so its age alone tells
 # nothing.
 STALE_S = 60.0

@@ -11,6 +11,8 @@ _WIDTH = math.log(1.05)
 _NOTHING = -100_000
 # Operations that failed: they took longer than any that did not.
 _FAILED = 100_000
+# What lies between is a number of seconds, and so many of them nobody has counted.
+_BUCKETS, _MOST_COUNT = range(-10_000, 10_001), 10**15
 
 
 @dataclass
@@ -81,7 +83,11 @@ class Histogram:
     @classmethod
     def from_json(cls, document: Mapping[str, int]) -> Histogram:
         """Return what ``to_json`` gave. Raises ValueError for anything else."""
-        return cls({int(bucket): int(count) for bucket, count in document.items()})
+        counts = {int(bucket): int(count) for bucket, count in document.items()}
+        for bucket, count in counts.items():
+            if not (bucket in _BUCKETS or bucket in (_NOTHING, _FAILED)) or not 0 < count < _MOST_COUNT:
+                raise ValueError("no such values")
+        return cls(counts)
 
 
 def _value(bucket: int, within: float = 0.0) -> float:

@@ -198,7 +198,7 @@ class LevelDetector:
         """Return between which sizes a change is that ``looks`` so."""
 
         def look(past: Numbers, recent: Numbers, before: float, spread: float, window: int) -> Seen:
-            return seen(recent[_beginning(past, recent, before, spread, window, length) :], before)
+            return seen(recent[likely_beginning(past, recent, before, spread, window, length) :], before)
 
         places = np.searchsorted([time for time, _ in self._past], self._begins_s).tolist()
         begins = [0, *sorted({place for place in places if 0 < place < len(past)})]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import math
 import os
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,12 +15,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.accept.service_level import Kept, ServiceLevel, judge
+from strakes.accept.service_level import Kept, ServiceLevel, judge, used_up_too_fast
 from strakes.errors import EnvironmentLacksError, StrakesError
 from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
+from strakes.targets.marker import WATCH_RUN
 from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
@@ -47,6 +47,8 @@ _SLOW_S = 5.0
 # One that took longer tells how long clients waited, where a server was away meanwhile.
 _STALL_S = 1.0
 _MOST_OPEN = 1000
+# The probes are there after so long: what the watch takes is measured first then.
+_STARTED_S = 15.0
 # The probe looks so often whether its directory is still on the file system that it was on.
 _MOUNTED_EACH_S = 10.0
 # Operations that were due while the watch was stopped are done after so long.
@@ -129,10 +131,14 @@ class LiveWatch:
         began_s = self._minute[0]
         if not 0 <= now_s - began_s < _MINUTE_S:
             events += self._end_minute(now_s)
+        if not self._most_bytes and time.monotonic() - self._begun[0] > _STARTED_S:
+            self._measure_itself()
         self._tell(events, now_s)
 
     def close(self) -> None:
         """End the probes; what was seen of the last minute is kept."""
+        # Without its probes it takes less.
+        self._measure_itself()
         for probed in self._probes:
             self._stop(probed)
         self._end_minute(self._clock())
@@ -277,9 +283,9 @@ class LiveWatch:
             if why_not := probed.mounted.why_not():
                 raise EnvironmentLacksError(why_not)
             require_answer(probed.directory)
-            name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-watch-{secrets.token_hex(2)}"
             with interrupts_deferred():
-                workspace = stack.enter_context(Workspace.create(probed.directory, name))
+                # What this watch left when it was killed has the same name, and is removed first.
+                workspace = stack.enter_context(Workspace.create(probed.directory, f"{WATCH_RUN}{self._ring.identity}"))
             probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
         except StrakesError as error:
             stack.close()
@@ -319,12 +325,15 @@ class LiveWatch:
         took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
         figures.setdefault(f"{probed.directory} probe {name}", Histogram()).add(max(took_s, 1e-7))
 
-    def _end_minute(self, now_s: float) -> list[WatchEvent]:
+    def _measure_itself(self) -> None:
         before_s, before, _ = self._loads
         at_s, load = time.monotonic(), own_load()
         share = (load.processor_s - before.processor_s) / max(at_s - before_s, 1.0)
         self._loads = (at_s, load, max(0.0, share))
         self._most_bytes = max(self._most_bytes, load.memory_bytes)
+
+    def _end_minute(self, now_s: float) -> list[WatchEvent]:
+        self._measure_itself()
         began_s, figures = self._minute
         self._minute = (now_s, {})
         read, self._read_any = self._read_any, False
@@ -363,14 +372,16 @@ class LiveWatch:
         events = []
         for kept in self.kept:
             level = kept.level.text
-            if kept.kept is False and level not in self._failing:
+            too_fast = used_up_too_fast(kept.level, rows, now_s)
+            if too_fast and level not in self._failing:
                 self._failing[level] = WatchEvent(
-                    "service-level", level, now_s, now_s, str(kept), size=kept.budget_left, unit="budget left"
+                    "service-level", level, now_s, now_s, too_fast, size=kept.budget_left, unit="budget left"
                 )
                 events.append(self._failing[level])
-            elif kept.kept and level in self._failing:
+            elif not too_fast and level in self._failing:
                 failed = self._failing.pop(level)
-                events.append(replace(failed, told_s=now_s, ended_s=max(now_s, failed.began_s), text=str(kept)))
+                text = f"{kept}; lately it is exceeded no more often than it may be"
+                events.append(replace(failed, told_s=now_s, ended_s=max(now_s, failed.began_s), text=text))
         return events
 
     def _tell(self, events: list[WatchEvent], now_s: float) -> None:

@@ -16,7 +16,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class OwnLoad:
-    """``processor_s``: used so far. ``memory_bytes``: resident now; pages that processes share count in each."""
+    """``processor_s``: used so far. ``memory_bytes``: resident now; pages that processes share count in parts."""
 
     processor_s: float
     memory_bytes: float
@@ -32,10 +32,19 @@ def own_load() -> OwnLoad:
     times = os.times()
     used_s = times.user + times.system + times.children_user + times.children_system
     living = list(_living(descendants_of(os.getpid())))
-    own_bytes = int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES
+    own_bytes = _memory_bytes("self")
     return OwnLoad(
         used_s + sum(load.processor_s for load in living), own_bytes + sum(load.memory_bytes for load in living)
     )
+
+
+def _memory_bytes(process: int | str) -> float:
+    """Return its part of the memory (Pss of proc_pid_smaps(5)); all that is resident where the kernel does not say."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024.0
+    return float(int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE_BYTES)
 
 
 def _living(processes: tuple[int, ...]) -> Iterator[OwnLoad]:
@@ -44,4 +53,4 @@ def _living(processes: tuple[int, ...]) -> Iterator[OwnLoad]:
         with suppress(OSError):
             fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             ticks = sum(map(int, fields[11:15]))
-            yield OwnLoad(ticks / _TICKS_A_SECOND, float(int(fields[21]) * _PAGE_BYTES))
+            yield OwnLoad(ticks / _TICKS_A_SECOND, _memory_bytes(process))

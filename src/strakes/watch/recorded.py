@@ -21,6 +21,8 @@ from strakes.watch.lustre import read_text
 from strakes.watch.reading import CounterReading
 
 MARK = "### "
+# What has a date.
+_FURTHEST_S = 1e11
 _MOST_LINE = 1 << 20
 # One machine's counters at one time, with what each line takes in memory; job statistics of a large one have some MB.
 _MOST_READING = 256 << 20
@@ -95,7 +97,11 @@ def open_lines(path: Path) -> Iterator[Iterator[str]]:
             compressed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             plain = gzip.GzipFile(fileobj=file) if compressed else file
-            with io.TextIOWrapper(cast("BinaryIO", plain), encoding="utf-8", errors="replace", newline="") as text:
+            begin = plain.read(2)
+            plain.seek(0)
+            # Spreadsheets mark both.
+            encoding = "utf-16" if begin in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+            with io.TextIOWrapper(cast("BinaryIO", plain), encoding=encoding, errors="replace", newline="") as text:
                 yield _lines_of(path, text)
     except (OSError, EOFError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
@@ -135,6 +141,16 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
 def _time(line: str, where: str) -> float:
     with suppress(ValueError):
         time_s = float(line.removeprefix(MARK))
-        if math.isfinite(time_s):
-            return time_s
+        if math.isfinite(time_s) and abs(unix_seconds(time_s)) < _FURTHEST_S:
+            return unix_seconds(time_s)
     raise BadInputError("not a time", where=where, why=repr(line.strip()[:80]), remedy="Write ### and a Unix time.")
+
+
+def unix_seconds(number: float) -> float:
+    """Return Unix time in seconds from seconds, ms, us or ns: seconds from 1e11 on are after the year 5000.
+
+    >>> unix_seconds(1704067200), unix_seconds(1704067200000), unix_seconds(1704067200000000000)
+    (1704067200.0, 1704067200.0, 1704067200.0)
+    """
+    size = abs(number)
+    return number / (1.0 if size < 1e11 else 1e3 if size < 1e14 else 1e6 if size < 1e17 else 1e9)

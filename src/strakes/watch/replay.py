@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from strakes.errors import BadInputError, nearest_word
+from strakes.errors import BadInputError
 from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.equals import FEWEST_EQUALS, shares_of_equals
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
-from strakes.watch.recorded import open_lines
+from strakes.watch.table import open_table, plain_number
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, level_event
 
-# A value a minute of four series for a year.
-_MOST_ROWS = 2_000_000
 # No counter holds more; powers and sums of such values stay finite.
 _MOST_VALUE = 2.0**64
+_LAST_S = 253402300799.0
 # Changes to the worse of one file that began within three days are one alarm.
 ONE_ALARM_S = 3 * 86400.0
 _UNCONFIRMED = "not confirmed yet"
@@ -56,46 +53,40 @@ class Replay:
 
 
 def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
-    """Return the series of a CSV file and how many rows were passed over. Raises BadInputError."""
-    with open_lines(path) as lines:
-        try:
-            return _series_of(csv.reader(lines), path, columns)
-        except (csv.Error, ValueError) as error:
-            raise BadInputError("not a CSV file with a header", where=str(path), why=str(error)) from error
+    """Return the series of a CSV file and how many rows were passed over. Raises BadInputError.
 
-
-def _series_of(rows: Iterator[list[str]], path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
-    """Take the rows one by one: of each only what is asked for is kept."""
-    header = next(rows, [])
-    for column in (columns.time, columns.value, *columns.by, *columns.causes):
-        if column not in header:
-            near = nearest_word(column, header)
-            remedy = f"Did you mean {near}?" if near else f"The columns are: {', '.join(header[:20])} …"
-            raise BadInputError(f"there is no column {column!r}", where=str(path), remedy=remedy)
+    Of each row only what is asked for is kept.
+    """
+    table = open_table(path, columns.time, columns.value, (*columns.by, *columns.causes))
+    header = table.header
     explaining = [
         name for name in dict.fromkeys((*columns.causes, *filter(known_cause, header))) if name != columns.value
     ]
     places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *explaining)}
     groups: dict[str, list[tuple[float, float, list[float]]]] = {}
     passed_over = 0
-    for number, cells in enumerate(rows, 1):
-        if number > _MOST_ROWS:
-            raise BadInputError("the file is too large", where=str(path), why=f"it has more than {_MOST_ROWS} rows")
-        # The first column may be an index that the header does not name.
-        row = cells[1:] if len(cells) == len(header) + 1 else cells
-        if len(row) != len(header):
+    for number, row in table.rows():
+        if row is None:
             passed_over += 1
             continue
-        time_s, value = parse_time(row[places[columns.time]]), _number(row[places[columns.value]])
+        time_s = table.times.seconds(row[places[columns.time]])
+        value = table.value.number(row[places[columns.value]])
         if not math.isfinite(time_s) or not math.isfinite(value):
             passed_over += 1
             continue
-        explained = [_number(row[places[column]]) for column in explaining]
-        if any(abs(amount) > _MOST_VALUE for amount in (time_s, value, *explained)):
-            why = "a time or a value is beyond 2^64"
+        explained = [plain_number(row[places[column]]) for column in explaining]
+        if abs(time_s) > _LAST_S or any(abs(amount) > _MOST_VALUE for amount in (value, *explained)):
+            why = "a time is beyond the year 9999, or a value beyond 2^64"
             raise BadInputError("the file has a number that is too large", where=f"{path}:{number + 1}", why=why)
         name = " ".join(row[places[column]].rpartition("/")[2] or "-" for column in columns.by) or columns.value
         groups.setdefault(name, []).append((time_s, value, explained))
+    if not groups:
+        remedy = "Check the names of the columns; times are Unix time, ISO 8601, or dates such as 31.12.2026."
+        why = table.example or "there is no row below the header that has as many columns"
+        raise BadInputError("no row has a time and a value", where=str(path), why=why, remedy=remedy)
+    moments = {time_s for rows in groups.values() for time_s, *_ in rows}
+    if len(moments) == 1:
+        raise BadInputError("all rows have the same time", where=str(path), why=table.example)
     return [_series(name, kept, explaining) for name, kept in sorted(groups.items())], passed_over
 
 
@@ -112,9 +103,6 @@ def replay(
     ``equals``: the series are those of equals, and each is watched as its share of what all do at the same time.
     """
     series, passed_over = read_series(path, columns)
-    if not series:
-        remedy = "Check the names of the columns; times are Unix time or ISO 8601."
-        raise BadInputError("no row has a time and a value", where=str(path), remedy=remedy)
     if equals:
         series = [share for share in shares_of_equals(series) if len(share.times)]
         if not series:
@@ -179,32 +167,9 @@ def changes_of(
     return events
 
 
-def parse_time(text: str) -> float:
-    """Return Unix time from Unix time or ISO 8601; NaN for neither.
-
-    >>> parse_time("1487030400.0"), parse_time("2017-02-14T00:00:00")
-    (1487030400.0, 1487030400.0)
-    """
-    number = _number(text)
-    if math.isfinite(number):
-        return number
-    try:
-        when = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return math.nan
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-
-
 def _series(name: str, rows: list[tuple[float, float, list[float]]], explaining: Sequence[str]) -> WatchedSeries:
     rows.sort(key=lambda row: row[0])
     causes: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {
         column: np.array([row[2][place] for row in rows]) for place, column in enumerate(explaining)
     }
     return WatchedSeries(name, np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), causes)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

@@ -350,6 +350,14 @@ def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
     assert [event.size for event in over] == pytest.approx([200, 200], abs=1)
 
 
+def test_a_file_system_that_hangs_before_anything_was_done_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, ends = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1000, 1060)))[0]
+    assert begins.text == f"no answer to create, read and write on {tmp_path}/v for 15 s"
+    assert begins.key == ends.key and ends.size == pytest.approx(59, abs=2)
+
+
 def test_a_directory_that_is_removed_is_a_gap_and_no_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Removed(Scheduled):
         def take(self) -> list[LoggedOperation]:

@@ -291,6 +291,7 @@ class LiveWatch:
             stack.close()
             return self._failed(probed, error, now_s)
         probed.stack, probed.started_s = stack, now_s
+        probed.unanswered.begin(now_s)
         gap, probed.gap = probed.gap, None
         if gap is None:
             return []

@@ -344,10 +344,18 @@ def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
 ) -> None:
     told, _ = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1300)))
     first, alarm, *over = told
-    assert (alarm.kind, alarm.told_s, alarm.alarm) == ("fail-over", 1160, True)
-    assert alarm.text == f"{tmp_path}/v does not answer, for at least 60 s"
+    assert (alarm.kind, alarm.told_s, alarm.alarm) == ("fail-over", 1220, True)
+    assert alarm.text == f"{tmp_path}/v does not answer, for at least 2 min"
     assert [event.key for event in over] == [first.key, alarm.key]
     assert [event.size for event in over] == pytest.approx([200, 200], abs=1)
+
+
+def test_a_file_system_that_hangs_before_anything_was_done_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, ends = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1000, 1060)))[0]
+    assert begins.text == f"no answer to create, read and write on {tmp_path}/v for 15 s"
+    assert begins.key == ends.key and ends.size == pytest.approx(59, abs=2)
 
 
 def test_a_directory_that_is_removed_is_a_gap_and_no_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -450,7 +458,7 @@ def test_what_lies_below_an_unmounted_file_system_is_not_probed(
         clock.now_s += 1
     live.close()
     cannot, again = told
-    assert "cannot work: the directory cannot be used" in cannot.text and "works again" in again.text
+    assert "cannot work: nothing is mounted on /scratch any more" in cannot.text and "works again" in again.text
     assert cannot.key == again.key and again.ended_s is not None and 1300 <= again.ended_s <= 1360
 
 

@@ -239,7 +239,8 @@ class LiveWatch:
             ]
         except StrakesError as error:
             self._stop(probed)
-            return self._failed(probed, error, now_s)
+            why = probed.mounted.why_not() or error.why or error.what
+            return self._failed(probed, EnvironmentLacksError(why), now_s)
         if any(operation.errno in _GONE for operation in operations):
             # Nobody knows any more what those waited for that failed so; that its directory is gone is told, too.
             self._stop(probed)
@@ -290,6 +291,7 @@ class LiveWatch:
             stack.close()
             return self._failed(probed, error, now_s)
         probed.stack, probed.started_s = stack, now_s
+        probed.unanswered.begin(now_s)
         gap, probed.gap = probed.gap, None
         if gap is None:
             return []

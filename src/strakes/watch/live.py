@@ -344,7 +344,9 @@ class LiveWatch:
         # A row without figures says that the watch ran.
         if self._ring.add(RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures)) and self._full_store:
             lost = counted(self._ring.lost, "line")
-            text = f"the store can be written again; {lost} could not be kept so far: {self._ring.why}"
+            long = format_duration(max(0.0, now_s - self._full_store.began_s))
+            why = self._ring.why
+            text = f"the store can be written again; for {long} it could not, {lost} could not be kept so far: {why}"
             events = [replace(self._full_store, told_s=now_s, ended_s=max(now_s, self._full_store.began_s), text=text)]
             self._full_store = None
         values = {}

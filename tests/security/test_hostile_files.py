@@ -98,11 +98,11 @@ def test_a_recording_without_times_is_refused(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_table_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.watch.replay._MOST_ROWS", 1000)
+    monkeypatch.setattr("strakes.watch.table.MOST_ROWS", 1000)
     path = tmp_path / "table.csv"
-    path.write_text("time,value\n" + "1,2\n" * 1000)
+    path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(1000)))
     assert len(read_series(path, Columns("time", "value"))[0][0].values) == 1000
-    path.write_text("time,value\n" + "1,2\n" * 1001)
+    path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(1001)))
     assert "too large" in refuse(lambda path: read_series(path, Columns("time", "value")), path).what
 
 

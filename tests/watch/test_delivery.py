@@ -18,15 +18,16 @@ from dataclasses import replace
 from datetime import datetime
 from email import message_from_string
 from email.policy import default
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import ROOT
-from strakes.watch.alerts import AlertSender, to_alertmanager, to_mail
+from strakes.watch.alerts import AlertSender, Way, to_alertmanager, to_command, to_mail
 from strakes.watch.live import LiveWatch
-from strakes.watch.metrics import Metrics, serve
+from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring
 from strakes.watch.values import WatchEvent
@@ -210,3 +211,137 @@ def test_silent_connections_do_not_keep_a_scrape_out(capfd: pytest.CaptureFixtur
         connection.close()
     assert dropped >= 40
     assert capfd.readouterr().err == ""
+
+
+def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
+    metrics = Metrics()
+    port, _ = serve(metrics, "127.0.0.1", 0)
+    many = {f"t{number}": 0.5 for number in range(10_000)}
+    metrics.now = Now(
+        latencies={("/fs", f"o{number}", "0.5"): 0.1 for number in range(10_000)},
+        full=many,
+        service_s=many,
+        top={"operations": [(f'job"{number}\n', 0.1, 0.0) for number in range(10_000)]},
+        alarms={("heavy", f"job{number}"): 1 for number in range(10_000)},
+        missed={f"s{number}": 1 for number in range(10_000)},
+        events={"heavy": 3},
+    )
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    series = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert 500 < len(series) <= MOST_SERIES
+    assert 'strakes_watch_events_total{kind="heavy"} 3.0' in series
+    left_out = next(line for line in series if line.startswith("strakes_watch_series_left_out"))
+    assert float(left_out.split()[1]) == 6 * 10_000 + 1 - (len(series) - 1)
+
+
+def test_a_name_that_is_not_utf_8_is_scraped_escaped() -> None:
+    metrics = Metrics()
+    port, _ = serve(metrics, "127.0.0.1", 0)
+    metrics.now = Now(latencies={("/x/l\udcff", "create", "0.5"): 0.1})
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        assert "/x/l" in (text := answer.read().decode()) and "udcff" in text
+
+
+def test_alarms_reach_alertmanager_again_after_it_was_away(tmp_path: Path) -> None:
+    got: list[list[dict[str, object]]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200 if self.path == "/api/v2/alerts" else 404)
+            self.end_headers()
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    alerts = AlertSender([to_alertmanager(f"http://127.0.0.1:{server.server_port}")])
+    port = server.server_port
+    server.server_close()
+    alerts.tell(
+        [WatchEvent("heavy", "job", 1.0, 2.0, "begun"), WatchEvent("level", "x", 1.0, 2.0, "known", cause="fullness")]
+    )
+    alerts.settle(0.3)
+    assert alerts.waiting == 1 and alerts.failed == "Connection refused"
+    (trouble,) = alerts.troubles(10.0)
+    assert "alarms cannot be delivered by Alertmanager http://127.0.0.1" in trouble.text and not trouble.alarm
+    server = HTTPServer(("127.0.0.1", port), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    alerts.tell([WatchEvent("heavy", "job", 1.0, 2.0, "begun", ended_s=9.0)])
+    assert alerts.settle() == 0
+    server.shutdown()
+    server.server_close()
+    (again,) = alerts.troubles(70.0)
+    assert again.key == trouble.key and again.ended_s == 70.0 and "again; they could not be for 60 s" in again.text
+    ends_s = [datetime.fromisoformat(str(batch[0]["endsAt"])).timestamp() for batch in got]
+    assert abs(ends_s[0] - time.time() - 300) < 30 and ends_s[1] < 400
+    assert got[0][0]["labels"] == got[1][0]["labels"]
+
+
+def test_an_alertmanager_that_redirects_has_told_nobody() -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", "/login")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    alerts = AlertSender([to_alertmanager(f"http://127.0.0.1:{server.server_port}")])
+    alerts.tell([WatchEvent("heavy", "job", 1.0, 2.0, "begun")])
+    assert alerts.settle(0.5) == 1 and "302" in alerts.failed
+    server.shutdown()
+    server.server_close()
+
+
+def test_alertmanager_is_told_again_what_lasts_and_for_a_while_what_was_short() -> None:
+    got: list[WatchEvent] = []
+    alerts = AlertSender([Way("all", got.append, repeats=True)])
+    lasting = WatchEvent("heavy", "job", 1000.0, 1010.0, "begun")
+    alerts.tell([lasting], [], 1010.0)
+    for now_s in range(1011, 1200):
+        alerts.tell([], [lasting], float(now_s))
+        alerts.settle()
+    assert 4 <= len(got) <= 5 and set(map(id, got)) == {id(lasting)}
+
+
+def test_whoever_hangs_or_fails_holds_nobody_up_and_is_asked_ever_more_rarely() -> None:
+    asked = []
+
+    def hangs(event: WatchEvent) -> None:
+        asked.append(event)
+        time.sleep(1.1)
+        raise OSError("timed out")
+
+    failed: list[float] = []
+
+    def fails(event: WatchEvent) -> None:
+        failed.append(time.monotonic())
+        raise OSError("status 500")
+
+    got: list[WatchEvent] = []
+    alerts = AlertSender([Way("slow", hangs), Way("broken", fails), Way("good", got.append)])
+    began_s = time.monotonic()
+    for number in range(20):
+        alerts.tell([WatchEvent("heavy", f"job {number}", 1000.0, 1010.0, "begun")])
+    assert time.monotonic() - began_s < 1
+    assert alerts.settle(4.0) == 40 and len(got) == 20
+    assert len(asked) <= 3 and len(failed) == 3 and failed[2] - failed[1] > 1.8
+    assert {event.subject for event in alerts.troubles(5.0)} == {"alarms by slow", "alarms by broken"}
+    assert alerts.counts["broken", "waiting"] == 20 and alerts.counts["good", "delivered"] == 20
+
+
+def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
+    alerts = AlertSender([to_command(["sh", "-c", f"cat > {tmp_path}/event"]), to_command(["false"])])
+    alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
+    alerts.settle(1.0)
+    assert json.loads((tmp_path / "event").read_text())["subject"] == "disk"
+    assert alerts.waiting == 1 and "status 1" in alerts.failed

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.watch.heavy import COUNTERS, HeavyJobs, SpaceSaving
+from strakes.watch.reading import CounterReading
+from strakes.watch.watch import Watch
 
 
 @settings(max_examples=60, deadline=None)
@@ -82,3 +85,22 @@ def test_a_load_that_nobody_causes_alone_is_usual_after_half_an_hour() -> None:
 
     # The new job doubles the load of now; of the load of the first ten minutes it would be five times as much.
     assert heavy_jobs(*(("server", counts(at)) for at in range(640))) == []
+
+
+def noisy(seconds: float, rate: float) -> float:
+    """What a job has done that begins at 307 s and ends at 411 s."""
+    return rate * min(max(seconds - 307, 0.0), 104.0)
+
+
+@pytest.mark.parametrize("every_s", [15.0, 20.0])
+def test_a_job_that_is_heavy_in_operations_and_bytes_is_one_event_with_its_time(every_s: float) -> None:
+    watch, events = Watch(), []
+    for window in range(40):
+        at_s = every_s * window
+        jobs = {"daily": 10 * at_s, "noisy": noisy(at_s, 90)}
+        sizes = {job: count * 2**20 for job, count in jobs.items()}
+        events += watch.add(CounterReading("server", at_s, jobs={"MDT0": jobs}, job_bytes={"OST0": sizes}))
+    begun, ended = (event for event in events if event.kind == "heavy")
+    assert begun.key == ended.key and begun.ended_s is None and ended.ended_s is not None
+    assert "operations a second" in begun.text and "90 MiB a second" in begun.text
+    assert begun.began_s == pytest.approx(307, abs=3) and ended.ended_s == pytest.approx(411, abs=3)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
+from conftest import StrakesRunner
 from strakes.watch.recorded import readings
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
@@ -70,3 +72,23 @@ def test_a_quiet_beginning_tells_nothing(tmp_path: Path) -> None:
     watch = Watch()
     quiet = [one for one in readings([RECORDINGS / "day.srv.gz"]) if one.time_s < truth()["noisy job begins"]]
     assert len(quiet) > 20 and not [event for reading in quiet for event in watch.add(reading)]
+
+
+@pytest.mark.parametrize(
+    "content", ["### 1795000000\n\x07%$\n", "### 1795000000\n", "### 1795000000\nfoo.bar=\nbaz 1\n"]
+)
+def test_a_recording_in_which_nothing_can_be_read_is_refused(
+    tmp_path: Path, strakes: StrakesRunner, content: str
+) -> None:
+    (tmp_path / "server.txt").write_text(content)
+    done = strakes("watch", "replay", str(tmp_path / "server.txt"))
+    assert done.returncode == 2 and "nothing in the recording can be read" in done.stderr
+
+
+def test_times_of_a_recording_may_be_in_milliseconds(tmp_path: Path) -> None:
+    lines = gzip.decompress((RECORDINGS / "day.srv.gz").read_bytes()).decode().splitlines(keepends=True)[:4000]
+    late = [f"### {float(line[4:]) * 1000:.0f}\n" if line.startswith("### ") else line for line in lines]
+    (tmp_path / "s.txt").write_text("".join(lines))
+    (tmp_path / "ms.txt").write_text("".join(late))
+    seconds, milliseconds = ([each.time_s for each in readings([tmp_path / name])] for name in ("s.txt", "ms.txt"))
+    assert milliseconds == pytest.approx(seconds, abs=0.01) and len(seconds) > 1

@@ -226,3 +226,14 @@ def test_a_row_that_cannot_be_read_is_shown(tmp_path: Path) -> None:
     with pytest.raises(BadInputError) as caught:
         read_series(tmp_path / "year.csv", Columns("time", "rate"))
     assert "'monday'" in caught.value.why and "'fast'" in caught.value.why
+
+
+def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) -> None:
+    rows = [(f"{time} 12:00", value) for time, value in day_rows()]
+    for name, offset in (("local", ""), ("utc", "Z")):
+        with (tmp_path / name).open("w", newline="") as file:
+            csv.writer(file).writerows([("time", "rate"), *((time + offset, value) for time, value in rows)])
+        words = ("--time", "time", "--value", "rate", "--worse", "up")
+        done = strakes("watch", "replay", str(tmp_path / name), *words)
+        assert "0 changes with one, 1 gain" in done.stdout
+        assert ("without an offset were taken as UTC" in done.stdout) == (name == "local")

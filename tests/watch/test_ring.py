@@ -105,6 +105,13 @@ def test_the_last_word_on_an_event_stands(tmp_path: Path) -> None:
     assert event.ended_s == 5.0
 
 
+def test_what_one_job_does_in_two_units_at_a_time_is_two_events(tmp_path: Path) -> None:
+    ring = Ring(tmp_path)
+    for unit in ("operations", "bytes"):
+        ring.add_event(WatchEvent("heavy", "job", 1.0, 2.0, f"most of the {unit}", unit=f"share of {unit}"))
+    assert [event.text for event in ring.events()] == ["most of the operations", "most of the bytes"]
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "small"

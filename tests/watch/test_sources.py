@@ -44,6 +44,26 @@ def test_a_source_reads_what_was_recorded() -> None:
     assert [words[0] for words in asked] == ["lctl", "cat"] and not live.missing
 
 
+def test_thousands_of_jobs_are_asked_for_less_often_than_the_rest() -> None:
+    asked: list[tuple[str, ...]] = []
+    spent_s = [0.0]
+
+    def lctl(argv: Sequence[str], timeout_s: float = 1.0) -> Completed:
+        asked.append(tuple(argv))
+        jobs = any("job_stats" in word for word in argv)
+        spent_s[0] += 0.35 if jobs else 0.01
+        text = "obdfilter.fs-OST0000.kbytestotal=100\n"
+        if jobs:
+            text += "obdfilter.fs-OST0000.job_stats=job_stats:\n- job_id: a\n  write: { samples: 7, unit: usecs }\n"
+        return Completed(tuple(argv), 0, text, "")
+
+    source = LustreSource("server", lctl, SERVER_PARAMETERS, disks=False, spent_s=lambda: spent_s[0])
+    seen = [bool(source.read(time_s).jobs) for time_s in map(float, range(1000, 1100, 10))]
+    assert seen == [True, *[False] * 4, True, *[False] * 4]
+    # A clock that was set back makes it due.
+    assert source.read(100.0).jobs and len(asked) == 11
+
+
 def test_a_server_that_refuses_is_said() -> None:
     def lctl(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
         error = "error: get_param: param_path 'mdt/*/md_stats': Permission denied\n"

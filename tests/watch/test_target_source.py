@@ -142,6 +142,19 @@ def test_how_long_clients_waited_is_what_the_probe_waited() -> None:
     assert event.evidence["operations_that_waited"] == 2
 
 
+def test_a_server_that_was_replaced_between_two_readings_may_have_been_so_at_once() -> None:
+    watch, events = Watch(), list[WatchEvent]()
+    for second in range(1000, 1200, 30):
+        waits = (Interruption("rank 0", 1040.0, 1043.0),) if second >= 1060 else ()
+        serving = {"rank 0": 0.0 if second < 1060 else 1060.0}
+        events += watch.add(CounterReading("/fs", second, serving=serving, waits=waits))
+        if second == 1060:
+            watch.add_stalls([(1040.0, 1042.8)])
+    (event,) = events
+    assert event.size == pytest.approx(2.8) and (event.low, event.high) == (0.0, 30.0)
+    assert "was away for about 2.8 s (30 s at most); clients waited up to 2.8 s" in event.text
+
+
 def test_without_a_probe_clients_waited_at_most_from_when_the_server_was_last_seen() -> None:
     event = fail_over([(900.0, 905.0)])
     assert "clients waited up to 30 s" in event.text and "operations_that_waited" not in event.evidence

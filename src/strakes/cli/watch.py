@@ -222,7 +222,7 @@ def run_command(
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
     say(f"watching {', '.join(map(str, directories))}; kept in {_store(store_directory)}")
     run_live(live, stopping.is_set)
-    if waiting := alerts.settle():
+    if waiting := alerts.settle(1.0 if alerts.failed else 10.0):
         say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.failed}", err=True)
     say(live.own_load_text)
     return 0
@@ -388,10 +388,11 @@ def replay_command(
     """
     from strakes.watch.recorded import Contents, is_recording, readings
     from strakes.watch.replay import Columns, replay
-    from strakes.watch.watch import Watch
+    from strakes.watch.watch import GAIN, Watch
     from strakes.watch.watch_text import line, to_document
 
     lacking: tuple[str, ...] = ()
+    notes: list[str] = []
     _spare(json, *files)
     if all(map(is_recording, files)):
         watch, contents, events = Watch(alarms_a_month), Contents(), []
@@ -405,9 +406,13 @@ def replay_command(
         alarms = sum(event.alarm for event in events)
         summary = f"{counted(len(files), 'recording')}, {contents.span}: {counted(alarms, 'alarm')}"
     else:
-        if len(files) > 1 or not time_column or not value_column:
-            remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"
-            raise BadInputError("a CSV file needs --time and --value, and is given alone", remedy=remedy)
+        remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"
+        if len(files) > 1:
+            what = "several files are read only if all are recordings, which begin with ### and the Unix time"
+            raise BadInputError(what, remedy=f"Give a CSV file alone. {remedy}")
+        if not time_column or not value_column:
+            what = "this is no recording, which begins with ### and the Unix time; a CSV file needs --time and --value"
+            raise BadInputError(what, where=str(files[0]), remedy=remedy)
         columns = Columns(time_column, value_column, by, cause)
         result = replay(files[0], columns, alarms_a_month, worse_up=worse == "up", equals=equals)
         events = list(result.events)
@@ -420,15 +425,21 @@ def replay_command(
             "passed_over": result.passed_over,
         }
         rate = result.alarms / result.months if result.months else 0.0
+        gains = sum(event.cause == GAIN for event in events)
+        explained = sum(bool(event.cause) for event in events) - gains
         summary = (
             f"{result.series} series over {result.months:.1f} months: {counted(result.alarms, 'alarm')} without a "
-            f"cause ({rate:.2f} a month), {counted(sum(bool(event.cause) for event in events), 'change')} with one; "
-            f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"
+            f"cause ({rate:.2f} a month), {counted(explained, 'change')} with one, {counted(gains, 'gain')}"
         )
+        notes = [f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"]
+        if result.without_offset:
+            notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
     if write_document(json, dumps(document, indent=1)):
         for event in events:
             say(line(event))
         for text in lacking:
             say(f"not watched: {text}")
+        for text in notes:
+            say(text)
         say(summary)
     return 0

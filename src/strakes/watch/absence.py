@@ -70,7 +70,8 @@ class Absence:
         else:
             # Its beginning is not known, or by a clock that is not the readings'.
             ended = (still + self.back_s) / 2
-            low, high = still - gone, self.back_s - self.seen_s
+            # Never seen to be away, it may have been back at once.
+            low, high = still - gone if self.still_away_s else 0.0, self.back_s - self.seen_s
         # Times of clients are whole seconds.
         connected = max([*(until_s + 1 for until_s in self.waits.values()), self.clients_back_s or 0.0])
         connected = connected or self.recovered_s

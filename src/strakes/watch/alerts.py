@@ -149,7 +149,7 @@ class _Queue:
     busy: bool = False
     dropped: int = 0
     delivered: int = 0
-    # While it fails: why, and since when by two clocks.
+    # While it fails: why, how often, and what was told of it.
     why: str = ""
     failures: int = 0
     gap: WatchEvent | None = None
@@ -262,7 +262,9 @@ def _why_not(way: Way, event: WatchEvent) -> str:
     try:
         way.send(event)
     except (OSError, HTTPException, ValueError) as error:
-        return str(error) or type(error).__name__
+        # urllib says so of what a system call says.
+        inner = getattr(error, "reason", error)
+        return getattr(inner, "strerror", None) or str(error) or type(error).__name__
     return ""
 
 

@@ -14,6 +14,7 @@ from heapq import heapify, heappush, heapreplace
 from itertools import pairwise
 from statistics import median
 
+from strakes.units import format_bytes
 from strakes.watch.values import WatchEvent
 from strakes.watch.windows import WINDOW_S, grown
 
@@ -23,6 +24,8 @@ TOP = 20
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
 _WINDOWS = 2
+# A job that does less than this share of what was told is quiet; one that does less than the other was partly so.
+_QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KEPT = 4, 240
 # A load that was out of the ordinary for so many windows is what is usual now.
 _NEW_USUAL = 120
@@ -83,8 +86,13 @@ class SpaceSaving:
 
 @dataclass
 class _Heavy:
+    """``share``: of the rate that was told, in the last window that began at ``window_s``."""
+
     event: WatchEvent
+    window_s: float
+    share: float = 1.0
     quiet: int = 0
+    over_s: float = 0.0
 
 
 @dataclass
@@ -100,6 +108,7 @@ class HeavyJobs:
 
     def __init__(self, unit: str, who: str = "job ") -> None:
         self._unit, self._who = unit, who
+        self._of_unit = "" if unit == "bytes" else f" {unit}"
         self._before: dict[str, tuple[float, Mapping[str, Mapping[str, float]]]] = {}
         self._grown: dict[str, float] = {}
         self._from_s: float | None = None
@@ -166,7 +175,7 @@ class HeavyJobs:
     def _judge(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         total = sum(rates.values())
         usual = median(self._usual) if len(self._usual) >= _USUAL_FROM else math.inf
-        events = self._ended(began_s, rates)
+        events = self._ended(began_s, ended_s, rates)
         risen = total > _LOAD_TIMES * max(usual, 1e-9) and total > max(self._usual, default=0.0) and usual < math.inf
         ordinary = not risen and not self._told
         self._unusual = 0 if ordinary else self._unusual + 1
@@ -190,15 +199,18 @@ class HeavyJobs:
         return events
 
     def _tell(self, job: str, run: list[tuple[float, float, float]], ended_s: float, usual: float) -> WatchEvent:
-        rate, total = median([row[1] for row in run]), median([row[2] for row in run])
+        full = [row for row in run if row[1] >= _FULL_SHARE * max(rate for _, rate, _ in run)]
+        rate, total = median([row[1] for row in full]), median([row[2] for row in full])
+        # In its first window it may have begun late.
+        first_s = run[0][0] + (1 - min(1.0, run[0][1] / run[-1][1])) * (run[1][0] - run[0][0])
         rest = {f"next {number}": name for number, (name, _, _) in enumerate(self.top[:3], 1) if name != job}
         event = WatchEvent(
             "heavy",
             job,
-            run[0][0],
+            first_s,
             ended_s,
-            f"{self._who}{job} causes {rate / total:.0%} of the load: {rate:,.0f} {self._unit} a second, "
-            f"all together {total:,.0f}, usual {usual:,.0f}",
+            f"{self._who}{job} causes {rate / total:.0%} of the load: {self._amount(rate)}{self._of_unit} a second, "
+            f"all together {self._amount(total)}, usual {self._amount(usual)}",
             size=rate / total,
             low=min(row[1] / row[2] for row in run),
             high=max(row[1] / row[2] for row in run),
@@ -207,7 +219,7 @@ class HeavyJobs:
             evidence={f"{self._unit}_per_s": rate, "all": total, "usual": usual, **rest},
         )
         del self._rises[job]
-        self._told[job] = _Heavy(event)
+        self._told[job] = _Heavy(event, run[-1][0])
         # The last window is counted with those that follow.
         apart = self._apart.setdefault(job, _Apart())
         for (began_s, rate, _), (until_s, *_) in pairwise(run):
@@ -215,12 +227,56 @@ class HeavyJobs:
             apart.seconds += until_s - began_s
         return event
 
-    def _ended(self, began_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
+    def _amount(self, rate: float) -> str:
+        return format_bytes(round(rate)) if self._unit == "bytes" else f"{rate:,.0f}"
+
+    def _ended(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         events = []
         for job, heavy in list(self._told.items()):
-            said = float(heavy.event.evidence[f"{self._unit}_per_s"])
-            heavy.quiet = heavy.quiet + 1 if rates.get(job, 0.0) < 0.25 * said else 0
+            share = min(1.0, rates.get(job, 0.0) / float(heavy.event.evidence[f"{self._unit}_per_s"]))
+            heavy.quiet = heavy.quiet + 1 if share < _QUIET else 0
+            if heavy.quiet == 1:
+                # It was over in the course of this window, or of the one before where that is lower already.
+                lower = heavy.share < _FULL_SHARE
+                heavy.over_s = (
+                    heavy.window_s + heavy.share * (began_s - heavy.window_s)
+                    if lower
+                    else began_s + share * (ended_s - began_s)
+                )
+            heavy.window_s, heavy.share = began_s, share
             if heavy.quiet >= _WINDOWS:
                 del self._told[job]
-                events.append(replace(heavy.event, ended_s=began_s))
+                events.append(replace(heavy.event, ended_s=max(heavy.over_s, heavy.event.began_s)))
         return events
+
+
+class OneOfUnits:
+    """A job that is heavy in operations and in bytes is one event, from when the first is told until both are over."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, WatchEvent] = {}
+        self._units: dict[str, set[str]] = {}
+
+    def add(self, events: Mapping[str, list[WatchEvent]]) -> list[WatchEvent]:
+        """Take in what was told at one time, unit by unit; return what is news."""
+        new: dict[str, WatchEvent] = {}
+        ended = []
+        for unit, of_unit in events.items():
+            for event in of_unit:
+                job = event.subject
+                if event.ended_s is None:
+                    self._units.setdefault(job, set()).add(unit)
+                    if job in new:
+                        also = event.text.rpartition(": ")[2]
+                        new[job] = replace(
+                            new[job], text=f"{new[job].text}; {also}", evidence={**event.evidence, **new[job].evidence}
+                        )
+                    elif job not in self._open:
+                        new[job] = event
+                else:
+                    self._units[job].discard(unit)
+                    if not self._units[job]:
+                        del self._units[job]
+                        ended.append(replace(self._open.pop(job), ended_s=event.ended_s))
+            self._open |= new
+        return [*new.values(), *ended]

@@ -239,7 +239,8 @@ class LiveWatch:
             ]
         except StrakesError as error:
             self._stop(probed)
-            return self._failed(probed, error, now_s)
+            why = probed.mounted.why_not() or error.why or error.what
+            return self._failed(probed, EnvironmentLacksError(why), now_s)
         if any(operation.errno in _GONE for operation in operations):
             # Nobody knows any more what those waited for that failed so; that its directory is gone is told, too.
             self._stop(probed)
@@ -290,6 +291,7 @@ class LiveWatch:
             stack.close()
             return self._failed(probed, error, now_s)
         probed.stack, probed.started_s = stack, now_s
+        probed.unanswered.begin(now_s)
         gap, probed.gap = probed.gap, None
         if gap is None:
             return []
@@ -342,7 +344,9 @@ class LiveWatch:
         # A row without figures says that the watch ran.
         if self._ring.add(RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures)) and self._full_store:
             lost = counted(self._ring.lost, "line")
-            text = f"the store can be written again; {lost} could not be kept so far: {self._ring.why}"
+            long = format_duration(max(0.0, now_s - self._full_store.began_s))
+            why = self._ring.why
+            text = f"the store can be written again; for {long} it could not, {lost} could not be kept so far: {why}"
             events = [replace(self._full_store, told_s=now_s, ended_s=max(now_s, self._full_store.began_s), text=text)]
             self._full_store = None
         values = {}

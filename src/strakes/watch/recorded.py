@@ -40,6 +40,7 @@ class Contents:
     _work: bool = False
     _jobs: bool = False
     _serving: bool = False
+    _anything: bool = False
     _not_understood: str = ""
 
     @property
@@ -56,10 +57,17 @@ class Contents:
         self._work |= bool(reading.work)
         self._jobs |= bool(reading.jobs)
         self._serving |= bool(reading.serving) or bool(reading.waits)
+        self._anything |= any(
+            (reading.work, reading.jobs, reading.clients, reading.serving, reading.waits, reading.full, reading.locks)
+        )
         self._not_understood = self._not_understood or next(iter(reading.missing), "")
 
     def lacking(self) -> tuple[str, ...]:
-        """Return what cannot be watched by them, a sentence each."""
+        """Return what cannot be watched by them, a sentence each. Raises BadInputError where that is everything."""
+        if not self._anything:
+            why = self._not_understood.partition("; ")[0][:200] or "it has no counters of targets, jobs or clients"
+            remedy = "Record the output of lctl get_param, each after a line of ### and the Unix time."
+            raise BadInputError("nothing in the recording can be read", why=why, remedy=remedy)
         lines = []
         if not self._work:
             lines.append("slow targets: there are no counters of servers in the recording")

@@ -13,7 +13,7 @@ from strakes.errors import BadInputError
 from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.equals import FEWEST_EQUALS, shares_of_equals
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
-from strakes.watch.table import open_table, plain_number
+from strakes.watch.table import Table, open_table, plain_number
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, level_event
 
@@ -44,6 +44,8 @@ class Replay:
     learning: tuple[str, ...]
     passed_over: int
     months: float
+    without_offset: bool = False
+    """Times are of no known zone."""
 
     @property
     def alarms(self) -> int:
@@ -53,12 +55,17 @@ class Replay:
 
 
 def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
-    """Return the series of a CSV file and how many rows were passed over. Raises BadInputError.
+    """Return the series of a CSV file and how many rows were passed over. Raises BadInputError."""
+    return _series_of(_table(path, columns), columns)
 
-    Of each row only what is asked for is kept.
-    """
-    table = open_table(path, columns.time, columns.value, (*columns.by, *columns.causes))
-    header = table.header
+
+def _table(path: Path, columns: Columns) -> Table:
+    return open_table(path, columns.time, columns.value, (*columns.by, *columns.causes))
+
+
+def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int]:
+    """Take the rows one by one: of each only what is asked for is kept."""
+    header, path = table.header, table.path
     explaining = [
         name for name in dict.fromkeys((*columns.causes, *filter(known_cause, header))) if name != columns.value
     ]
@@ -102,7 +109,8 @@ def replay(
 
     ``equals``: the series are those of equals, and each is watched as its share of what all do at the same time.
     """
-    series, passed_over = read_series(path, columns)
+    table = _table(path, columns)
+    series, passed_over = _series_of(table, columns)
     if equals:
         series = [share for share in shares_of_equals(series) if len(share.times)]
         if not series:
@@ -123,7 +131,8 @@ def replay(
             learning.append(each.name)
     span = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
     events.sort(key=lambda event: event.told_s)
-    return Replay(tuple(events), len(series), tuple(learning), passed_over, span / (30.4375 * 86400))
+    local = table.times.without_offset
+    return Replay(tuple(events), len(series), tuple(learning), passed_over, span / (30.4375 * 86400), local)
 
 
 def changes_of(

@@ -20,8 +20,11 @@ from strakes.watch.recorded import open_lines, unix_seconds
 # A value a minute of four series for a year.
 MOST_ROWS = 2_000_000
 _SEPARATORS = (",", ";", "\t", "|")
+# More is no time in ns, either.
+_BEYOND_TIMES = 1e20
 _UNIT = re.compile(r"^(.*?[\d.,])\s*((?![eE][-+]?\d)[^\W\d_][^\s\d]*|%)$")
 _GROUPS = {",": re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+"), ".": re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")}
+_OFFSET = re.compile(r"(?:[zZ]|[-+]\d{2}(?::?\d{2})?)\s*$")
 _DATE = re.compile(
     r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:,?[ T]+(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?)?"
 )
@@ -89,6 +92,7 @@ class Numbers:
 class Times:
     """How the times of a column are written, learned from all of them."""
 
+    without_offset: bool = False
     _largest: float = 0.0
     _smallest: float = math.inf
     _first: str = ""
@@ -100,7 +104,9 @@ class Times:
         number = plain_number(cell)
         if math.isfinite(number):
             self._largest, self._smallest = max(self._largest, number), min(self._smallest, number)
-        elif match := _DATE.fullmatch(cell.strip()):
+            return
+        self.without_offset |= ":" in cell and _OFFSET.search(cell) is None
+        if match := _DATE.fullmatch(cell.strip()):
             self._first = self._first or cell
             if int(match[1]) > 12:
                 self._day_first = self._day_first or cell
@@ -121,7 +127,7 @@ class Times:
                 why=why,
                 remedy=remedy,
             )
-        if self._largest > 0 and unix_seconds(self._largest) / self._largest != (
+        if 0 < self._largest < _BEYOND_TIMES and unix_seconds(self._largest) / self._largest != (
             unix_seconds(self._smallest) / self._smallest if self._smallest > 1e8 else 1.0
         ):
             why = f"{self._smallest:.0f}, {self._largest:.0f}"

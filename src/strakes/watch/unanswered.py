@@ -9,8 +9,10 @@ from strakes.launch.messages import LoggedOperation
 from strakes.units import format_duration
 from strakes.watch.values import Kind, WatchEvent
 
-# Told after so long, and as an alarm after so much longer, unless a server is known to be away.
-_TOLD_S, _ALARM_S = 15.0, 60.0
+# Told after so long, and as an alarm after so long, unless a server is known to be away: those are told sooner.
+_TOLD_S, _ALARM_S = 15.0, 120.0
+# The first one, of whichever kind.
+_ANY = ""
 
 
 class Unanswered:
@@ -24,6 +26,10 @@ class Unanswered:
         self._told: list[WatchEvent] = []
         self._answered_s = 0.0
 
+    def begin(self, now_s: float) -> None:
+        """Operations begin: the first one of any kind is due soon."""
+        self._next_s[_ANY] = now_s + self._each_s
+
     def pause(self) -> None:
         """Forget what is due: nothing is asked any more. What waits goes on waiting until something is answered."""
         self._next_s.clear()
@@ -31,7 +37,8 @@ class Unanswered:
     def add(self, operations: Sequence[LoggedOperation], now_s: float, *, explained: bool) -> list[WatchEvent]:
         """Take in what was answered; return what waits, and what does no longer. ``explained``: a server is away."""
         for operation in operations:
-            since_s = self._since.pop(operation.phase, None)
+            self._next_s.pop(_ANY, None)
+            since_s = self._since.pop(operation.phase, self._since.pop(_ANY, None))
             if since_s is not None:
                 # One that was lost with its engine waited until the next one was due.
                 lost = operation.due_s > since_s + 2 * self._each_s
@@ -45,7 +52,8 @@ class Unanswered:
         began_s = min([*self._since.values(), *(event.began_s for event in self._told)])
         long = format_duration(now_s - began_s)
         if not self._told:
-            kinds = sorted(self._names.get(kind, kind) for kind in self._since)
+            waiting = self._names if _ANY in self._since else self._since
+            kinds = sorted(self._names.get(kind, kind) for kind in waiting)
             which = " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
             return self._tell("gap", f"no answer to {which} on {self._directory} for {long}", began_s, now_s)
         if len(self._told) == 1 and now_s - began_s >= _ALARM_S and not explained:

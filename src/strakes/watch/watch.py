@@ -8,7 +8,7 @@ from statistics import median
 
 from strakes.units import format_duration
 from strakes.watch.away import AwayTargets
-from strakes.watch.heavy import HeavyJobs
+from strakes.watch.heavy import HeavyJobs, OneOfUnits
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns
 from strakes.watch.placed import Placed
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
@@ -21,6 +21,8 @@ ALARMS_A_MONTH = 1.0
 FOR_CHANCE = 2.0
 # Every alarm of one of several equals accuses somebody: a false one costs more.
 FOR_CHANCE_OF_EQUALS = 0.5
+# The cause of a change to the better, which raises no alarm.
+GAIN = "a gain"
 # Levels are looked at in medians of so long: a day's rhythm is learned from them.
 LEVEL_S = 300.0
 # More figures than that are not watched; the first ones are.
@@ -38,6 +40,7 @@ class Watch:
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
+        self._one_of_units = OneOfUnits()
         # Group -> source -> when it was read, and what it counted: equals may be on several servers.
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._saturation: dict[str, SaturationDetector] = {}
@@ -56,12 +59,17 @@ class Watch:
         events = self._gap(reading)
         events += self._away.add(reading)
         events += self._work(reading)
-        if reading.jobs:
-            events += self._heavy["operations"].add(reading.source, reading.time_s, reading.jobs)
-        if reading.job_bytes:
-            events += self._heavy["bytes"].add(reading.source, reading.time_s, reading.job_bytes)
-        if reading.clients:
-            events += self._heavy["requests of clients"].add(reading.source, reading.time_s, {"": reading.clients})
+        counts = {
+            "operations": reading.jobs,
+            "bytes": reading.job_bytes,
+            "requests of clients": {"": reading.clients} if reading.clients else {},
+        }
+        heavy = {
+            unit: self._heavy[unit].add(reading.source, reading.time_s, of_unit)
+            for unit, of_unit in counts.items()
+            if of_unit
+        }
+        events += self._one_of_units.add(heavy)
         saturation = self._saturation.setdefault(reading.source, SaturationDetector())
         events += saturation.add(reading.time_s, reading.full, reading.locks)
         if DISKS in reading.work:
@@ -197,7 +205,7 @@ def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = ""
         high=told.high - offset,
         unit="ratio" if told.relative else "difference",
         sure=told.sure,
-        cause=cause or ("a gain" if better else ""),
+        cause=cause or (GAIN if better else ""),
         evidence={"before": told.before, "after": told.after},
     )
 

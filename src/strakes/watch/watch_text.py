@@ -30,7 +30,8 @@ def to_document(events: Sequence[WatchEvent]) -> list[dict[str, Any]]:
 
 
 def _when(time_s: float) -> str:
-    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    # Years before 1000 have four digits, too.
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC").zfill(23)
 
 
 def _sure(sure: float) -> str:

@@ -24,8 +24,8 @@ neither. Right is the
 part with the largest busy share in truth, or any whose share is within 5 points of that.
 
 Seed 7311 judged the models before the fourth. 52018 was named before the fourth was tried on it, 61127 before the
-fifth was, 70211 before the sixth and 88419 before the seventh; the constants of all three were chosen on seeds 101 to
-104.
+fifth was, 70211 before the sixth, 88419 before the seventh and 90173 before the eighth; the constants of all four were
+chosen on seeds 101 to 104.
 
 The same systems are judged with data sheets beside: these state what a unit of each part carries that no counter tells
 of, off by a log-normal 10 %. Of a lock, which has no data sheet in earnest, they state nothing, or what it carries when
@@ -48,7 +48,7 @@ PARTS: tuple[Part, ...] = ("clients", "links", "mdts", "osts", "lock")
 TOLD = 0.8
 COUNTER_ERROR = 0.04
 CLOSE = 0.05
-SEED = 88419
+SEED = 90173
 SHEET_ERROR = 0.1
 
 

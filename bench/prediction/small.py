@@ -12,8 +12,8 @@ as one with a limited processor does.
 Aims: 74 to 86 % of the 80 % intervals hold the truth, and three quarters of the medians are within 20 % of it.
 
 The interval of a forecast is judged by the truth, that for a measurement by a measurement. Seed 5119 judged the models
-before the fifth; 5331 was named before the fifth was tried on it, 6007 before the sixth and 9021 before the
-seventh, with 201 and 202 to develop on.
+before the fifth; 5331 was named before the fifth was tried on it, 6007 before the sixth, 9021 before
+the seventh and 4409 before the eighth, with 201 and 202 to develop on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bench.prediction.made_up import COUNTER_ERROR, SHAPES, TOLD, Level, MadeUpS
 MEASURED = ((1, 1), (2, 1), (2, 2))
 ASKED = ((4, 3), (8, 3))
 RUNS = 7
-SEED = 9021
+SEED = 4409
 
 
 @dataclass(frozen=True)

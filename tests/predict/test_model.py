@@ -104,6 +104,20 @@ def test_a_lock_that_grows_dearer_counts_only_where_the_rate_falls() -> None:
     assert dearer({1: 100.0, 2: 200.0, 4: 300.0, 8: 260.0, 16: 190.0, 32: 120.0}) > 0.9
 
 
+def test_a_rate_that_will_fall_by_the_universal_law_is_not_taken_to_stay() -> None:
+    """Serial work of 2 %, and 0.25 % for each pair of ranks: the rate is highest at 20 ranks."""
+
+    def law(ranks: int) -> float:
+        return 1000 * ranks / (1 + 0.02 * (ranks - 1) + 0.0025 * ranks * (ranks - 1))
+
+    measured = [
+        MeasuredLevel(Scale(ranks, ranks), math.log(law(ranks)), 0.015, {"clients": 0.1}) for ranks in (1, 4, 16, 32)
+    ]
+    forecast = Model(measured).forecast(Scale(128, 128))
+    assert forecast.low <= law(128) <= forecast.high
+    assert forecast.low < 0.6 * law(32)
+
+
 def test_made_up_systems_carry_no_more_than_their_scarcest_part() -> None:
     for task in make_tasks(8, seed=5):
         size = Size(64, mdts=2)

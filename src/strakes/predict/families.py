@@ -209,6 +209,30 @@ class Power:
         return parameters @ logs, None
 
 
+class Universal:
+    """The universal scalability law in ranks (Gunther 2007): some work is serial, and ranks wait for each other.
+
+    In metadata targets, data targets and files a power law, as nothing of that law is about them.
+    """
+
+    name = "universal scalability"
+    # log10 of the serial share, and of what each pair of ranks costs, by the work of one rank.
+    _LAW = ((-1.5, 0.8), (-3.0, 1.0))
+
+    def __init__(self, typical: Typical) -> None:
+        parameters = (*self._LAW, typical.mdts, typical.osts, typical.files)
+        self.means = np.array([mean for mean, _ in parameters])
+        self.deviations = np.array([deviation for _, deviation in parameters])
+
+    def rates(self, parameters: Array, scales: Scales) -> tuple[Array, None]:
+        """Return the logarithm of the law, and the sum of exponents by logarithms of the rest of the scale."""
+        others = scales.ranks - 1
+        serial, pairs = np.exp(_LOG_10 * parameters[:, :2].T)[:, :, None]
+        law = np.log(scales.ranks) - np.log1p(serial * others + pairs * others * scales.ranks)
+        units = scales.units[:, [PARTS.index("mdts"), PARTS.index("osts")]]
+        return law + parameters[:, 2:] @ np.log(np.column_stack([units, scales.files])).T, None
+
+
 class Waiting:
     """A time with a fixed part and one that grows with what there is to do: clients to come back, files to walk."""
 

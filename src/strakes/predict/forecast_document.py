@@ -16,7 +16,7 @@ from strakes.version import __version__
 
 SCHEMA = 1
 # Counts up with every change that makes other forecasts of the same runs.
-MODEL = 7
+MODEL = 8
 
 
 def forecast_document(

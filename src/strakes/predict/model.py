@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from strakes.predict.evidence import STATED, Sifted, counter_bounds, growth_of, sift
-from strakes.predict.families import Array, Caps, Family, Power, Scales, StationNetwork, Typical, Waiting
+from strakes.predict.families import Array, Caps, Family, Power, Scales, StationNetwork, Typical, Universal, Waiting
 from strakes.predict.posterior import Population
 from strakes.predict.scale import PARTS, MeasuredLevel, Part, Scale
 
@@ -91,6 +91,7 @@ class Model:
             families = (
                 *(StationNetwork(dearer=dearer) for dearer in may_be_dearer),
                 *(Caps(dearer=dearer) for dearer in may_be_dearer),
+                Universal(typical or Typical()),
                 *families,
             )
         learned = [Population(family, self.levels, self._stated, seed) for family in families]
@@ -109,7 +110,8 @@ class Model:
         error = float(np.sqrt(np.mean([level.log_error**2 for level in self.levels])))
         again = error * np.random.default_rng(self._generator_seed + 1).standard_normal(len(values))
         ends = _interval(values + again, weights, coverage, further)
-        return Forecast(middle, low, high, self._scarce(busy), (ends[0], ends[2]))
+        # Draws of the error must not narrow it.
+        return Forecast(middle, low, high, self._scarce(busy), (min(low, ends[0]), max(high, ends[2])))
 
     def curve(self, scales: Sequence[Scale]) -> list[Forecast]:
         """Return the forecasts at some scales, without what becomes scarce there and what would be measured."""

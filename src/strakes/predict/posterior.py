@@ -23,9 +23,8 @@ DRAWS = 500
 _REACHES = 1.6 * np.geomspace(1.2, 0.25, 4)
 # Natural logarithm of how far a family misses, and its deviation: 1.5 %, within a factor of 2.3.
 _MISFIT = (float(np.log(0.015)), 0.8)
-# With it the density of what they tell (Student's, four degrees of freedom) compares with that of a family without
-# parts, to which every share is as probable as any other.
-_BUSY_NORM = float(np.log(BUSY_ERROR / 0.375))
+# What they are off by costs this on average where a family tells of them as well as they tell of the truth.
+_TOLD_AS_WELL = 0.7
 # The likelihood is taken in so that this share of the draws still counts.
 _KEPT = 0.5
 
@@ -185,9 +184,12 @@ class _Data:
         if shares is not None and (len(self._busy) or self._stated):
             astray = (shares.T[self._told] - self._busy) / (2 * BUSY_ERROR)
             # Counters err in ways of their own: far off is not endlessly worse.
-            fit -= 2.5 * np.add.reduce(np.log1p(astray**2)) + _BUSY_NORM * len(self._busy)
+            fit -= 2.5 * np.add.reduce(np.log1p(astray**2))
             for part, capacity in self._stated.items():
                 fit += self._by_statement(draws, factor, part, capacity)
+        elif shares is None:
+            # A family without parts is judged by the rates alone: as if it told of counters as well as these tell.
+            fit -= _TOLD_AS_WELL * len(self._busy)
         return fit, factor
 
     def _by_statement(self, draws: Array, factor: Array, part: Part, capacity: float) -> Array:

@@ -243,6 +243,8 @@ def test_of_one_question_only_the_first_seal_counts(small_files: Run, sealed: Pa
     call("score", again, later.id)
     assert not record_so_far(tmp_path).scores
     call("score", sealed.stem, later.id)
+    # Of several runs that measured a figure the first counts, too.
+    call("score", sealed.stem, later_run(small_files, created="2101-01-01T00:00:00+00:00").id)
     count = len(record_so_far(tmp_path).scores)
     assert count == sum(each["forecast"] is not None for each in document["figures"])
 

@@ -292,8 +292,9 @@ def record_so_far(store: Path) -> Record:
     first: dict[str, str] = {}
     for name, document in sorted(documents.items(), key=lambda item: _moment(item[1]["created"])):
         first.setdefault(_question(document), name)
-    scores: list[Score] = []
+    scores: dict[tuple[str, str, str], Score] = {}
     left_out = []
+    # By the times of the runs: of several that measured a figure the first counts.
     for path in sorted((store / _DIRECTORY).glob(f"*{_SCORE}")):
         try:
             told = _read_strictly(path)
@@ -305,8 +306,9 @@ def record_so_far(store: Path) -> Record:
             left_out.append(path.name)
             continue
         if first[_question(document)] == told["forecast"]:
-            scores += own
-    return Record(tuple(scores), tuple(left_out))
+            for each in own:
+                scores.setdefault((told["forecast"], each.figure, each.unit), each)
+    return Record(tuple(scores.values()), tuple(left_out))
 
 
 def _again(document: Mapping[str, Any], told: Mapping[str, Any]) -> Score:

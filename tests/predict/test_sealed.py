@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,14 @@ def test_levels_whose_requests_did_not_reach_servers_alike_are_no_points_of_the_
     assert left_out((1, None, True), (2, None, False), (4, None, False)) == [1]
     assert left_out((1, None, True), (2, None, True)) == []
     assert left_out((1, None, False), (2, 1.2, False)) == []
+
+
+def test_what_one_client_does_twenty_times_as_fast_as_two_is_from_its_memory() -> None:
+    rates = {1: 97_807.0, 2: 446.0}
+    levels = tuple(MeasuredLevel(Scale(clients, clients), math.log(rate), 0.2) for clients, rate in rates.items())
+    figure = FigureLevels("namespace-scaling", "file-stat", "op/s", {}, levels)
+    assert [level.scale.clients for level in figure.left_out] == [1]
+    assert not FigureLevels("recovery", "first-client", "s", {}, levels).left_out
 
 
 def test_what_is_left_out_is_told_with_the_reason() -> None:

@@ -5,6 +5,7 @@ Processes that only forecast import this and not what reads runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # Levels whose requests to servers for an operation differ by more than this factor did not do the same work.
 _SAME_WORK = 1.25
+# More ranks make a rate fall, but not by this factor: clients answered the faster level from memory.
+_TOO_FAST = 20.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class FigureLevels:
 
         What caches of clients answered is no point of the curve of what servers carry, nor the other way round.
         """
-        return tuple(level for level in self.levels if _is_same_work(level, self.outermost))
+        most = self.outermost.log_value + (math.inf if self.is_time else math.log(_TOO_FAST))
+        return tuple(level for level in self.levels if level.log_value <= most and _is_same_work(level, self.outermost))
 
     @property
     def left_out(self) -> tuple[MeasuredLevel, ...]:

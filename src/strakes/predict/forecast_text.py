@@ -136,9 +136,9 @@ def _say_measurement(forecast: Forecast, unit: str) -> list[str]:
 def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:
     what = f"{show(math.exp(level.log_value), figure.unit)} with {level.scale.text}"
     requests, usual = level.requests, figure.outermost.requests
-    if level.from_cache or requests is None or usual is None:
-        return f"left out: {what}: there, or with most ranks, an operation took less time than any request to a server."
-    return f"left out: {what}: there servers got {requests:.2g} requests for each operation, here {usual:.2g}."
+    if not level.from_cache and requests is not None and usual is not None and f"{requests:.2g}" != f"{usual:.2g}":
+        return f"left out: {what}: there servers got {requests:.2g} requests for each operation, here {usual:.2g}."
+    return f"left out: {what}: clients answered there from their memory, or here; servers answer more slowly."
 
 
 def _say_gain(gain: Forecast) -> str:

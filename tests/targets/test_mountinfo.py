@@ -9,7 +9,7 @@ import pytest
 
 from mounts import bind_mounted, tmpfs_mounted
 from strakes.targets.calls import mount_of
-from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, parse_mountinfo, read_mounts
+from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, mounts_of, parse_mountinfo, read_mounts
 
 RECORDED = Path(__file__).parent / "recorded" / "mountinfo.txt"
 
@@ -96,6 +96,11 @@ def test_a_mount_that_hides_another_is_told_apart() -> None:
                 assert mount_of(inner).file_system == "tmpfs"
                 assert find_mount(read_mounts(), str(inner)).file_system == "proc"
             assert mount_of(inner).file_system == "proc"
+
+
+def test_a_carriage_return_in_a_name_is_no_end_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "read_bytes", lambda path: b"36 35 0:9 / /mnt/a\rb rw - tmpfs none rw\n")
+    assert [mount.mount_point for mount in mounts_of("7")] == ["/mnt/a\rb"]
 
 
 def test_the_number_of_a_mount_is_the_kernels(tmp_path: Path) -> None:

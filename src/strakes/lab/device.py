@@ -12,7 +12,7 @@ from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.lab.cgroup import Group, limit_iops, throttled_devices
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
-from strakes.targets.mountinfo import parse_mountinfo
+from strakes.targets.mountinfo import mounts_of
 from strakes.units import format_bytes
 
 _COMMAND_S = 30.0
@@ -141,7 +141,7 @@ def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
             number = os.stat(namespace).st_ino
             if number in seen:
                 continue
-            mounts = parse_mountinfo(Path(f"/proc/{pid}/mountinfo").read_text(errors="surrogateescape"))
+            mounts = mounts_of(pid)
             seen.add(number)
             for mount in reversed(mounts):
                 if mount.source in devices:

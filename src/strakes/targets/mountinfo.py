@@ -102,11 +102,19 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
 
 
 def read_mounts() -> tuple[Mount, ...]:
-    """Return the mounts of this process; names that are not UTF-8 keep their bytes as the file system encoding does."""
+    """Return the mounts of this process."""
     try:
-        return parse_mountinfo(os.fsdecode(Path("/proc/self/mountinfo").read_bytes()))
+        return mounts_of("self")
     except FileNotFoundError as error:
         raise no_proc() from error
+
+
+def mounts_of(process: str) -> tuple[Mount, ...]:
+    """Return the mounts of a process, by its number.
+
+    Names that are not UTF-8 keep their bytes as the file system encoding does, and a carriage return is no end of line.
+    """
+    return parse_mountinfo(os.fsdecode(Path(f"/proc/{process}/mountinfo").read_bytes()))
 
 
 def mount_id_of(descriptor: int) -> int:

@@ -215,12 +215,17 @@ def test_a_file_system_that_hangs_is_told_while_it_does_and_how_long_operations_
 def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, _ = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1300)))
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1300)))
     first, alarm, *over = told
     assert (alarm.kind, alarm.told_s, alarm.alarm) == ("fail-over", 1220, True)
     assert alarm.text == f"{tmp_path}/v does not answer, for at least 2 min"
     assert [event.key for event in over] == [first.key, alarm.key]
     assert [event.size for event in over] == pytest.approx([200, 200], abs=1)
+    # The store has each once, and it is over; nothing of it lasts when a watch begins again.
+    assert ring.events() == over
+    again = LiveWatch([], [], Ring(tmp_path / "store"), AlertSender([]), probe=False, clock=lambda: 1401.0)
+    again.step()
+    assert not again.metrics.now.alarms and ring.events()[:2] == over
 
 
 def test_a_file_system_that_hangs_before_anything_was_done_is_told(

@@ -228,6 +228,14 @@ def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
     assert not again.metrics.now.alarms and ring.events()[:2] == over
 
 
+def test_minutes_in_which_nothing_was_answered_are_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1500)), until_s=1490)
+    kept = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())
+    slow = judge(parse_service_level("p99 of create <= 20 min in 99 % of minutes"), ring.rows())
+    assert kept.bad == pytest.approx(390 / 60, abs=1.1) and kept.minutes == pytest.approx(490 / 60, abs=0.1)
+    assert slow.bad == 0
+
+
 def test_a_file_system_that_hangs_before_anything_was_done_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ _LEVEL = re.compile(
 )
 # Seconds of both windows, and how many times too fast the budget is used up in them. What was not seen counts as good.
 _BURN_RATES = ((3600.0, 300.0, 14.4), (6 * 3600.0, 1800.0, 6.0), (3 * 86400.0, 6 * 3600.0, 1.0))
-_REMEDY = "Write, for example: p99 of create <= 20 ms in 99 % of minutes"
+_REMEDY = "Write, for example, 'p99 of create <= 20 ms in 99 % of minutes'"
 
 
 class LatencyCounts(Protocol):

@@ -20,7 +20,7 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from strakes.accept.service_level import judge, parse_service_level
-from strakes.errors import EnvironmentLacksError
+from strakes.errors import EnvironmentLacksError, MeasurementError
 from strakes.launch.messages import LoggedOperation
 from strakes.targets.clean import others_at_work
 from strakes.targets.mountinfo import Mount
@@ -234,6 +234,26 @@ def test_minutes_in_which_nothing_was_answered_are_bad(tmp_path: Path, monkeypat
     slow = judge(parse_service_level("p99 of create <= 20 min in 99 % of minutes"), ring.rows())
     assert kept.bad == pytest.approx(390 / 60, abs=1.1) and kept.minutes == pytest.approx(490 / 60, abs=0.1)
     assert slow.bad == 0
+
+
+def test_minutes_are_bad_in_which_the_probe_cannot_begin_for_want_of_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = list[Path]()
+
+    def hangs(directory: Path) -> None:
+        tries.append(directory)
+        if len(tries) < 5:
+            raise MeasurementError("does not answer", where=str(directory))
+
+    monkeypatch.setattr("strakes.watch.live.require_answer", hangs)
+    told, ring = probed(tmp_path, monkeypatch, Scheduled)
+    kept = judge(parse_service_level("p99 of read <= 20 ms in 99 % of minutes"), ring.rows())
+    # The minute at whose end it begins is not known.
+    assert kept.bad == kept.minutes == 3
+    create = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())
+    assert create.bad == 3 and create.minutes == pytest.approx(400 / 60 - 1, abs=0.1)
+    assert [event.ended_s for event in told] == [None, 1240.0]
 
 
 def test_a_file_system_that_hangs_before_anything_was_done_is_told(

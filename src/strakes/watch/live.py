@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from strakes.accept.service_level import Kept, ServiceLevel, judge, used_up_too_fast
-from strakes.errors import EnvironmentLacksError, StrakesError
+from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
@@ -289,6 +289,10 @@ class LiveWatch:
             probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
         except StrakesError as error:
             stack.close()
+            if isinstance(error, MeasurementError):
+                probed.unanswered.begin_in_vain(now_s)
+            else:
+                probed.unanswered.pause()
             return self._failed(probed, error, now_s)
         probed.stack, probed.started_s = stack, now_s
         probed.unanswered.begin(now_s)

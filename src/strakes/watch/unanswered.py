@@ -28,7 +28,11 @@ class Unanswered:
 
     def begin(self, now_s: float) -> None:
         """Operations begin: the first one of any kind is due soon."""
-        self._next_s[_ANY] = now_s + self._each_s
+        self._next_s = {_ANY: now_s + self._each_s}
+
+    def begin_in_vain(self, now_s: float) -> None:
+        """Operations would begin if anything were answered: they are due from the first time on that it is tried."""
+        self._next_s.setdefault(_ANY, now_s)
 
     def pause(self) -> None:
         """Forget what is due: nothing is asked any more. What waits goes on waiting until something is answered."""

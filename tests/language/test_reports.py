@@ -166,6 +166,10 @@ def test_an_error_is_translated_with_what_it_names(capsys: pytest.CaptureFixture
         ("process 17 of server on metadata is using it", "server"),
         ("metadata is not up.", "metadata"),
         ("there is no run named survey", "survey"),
+        (
+            "Write, for example, 'p99 of create <= 20 ms in 99 % of minutes'",
+            "'p99 of create <= 20 ms in 99 % of minutes'",
+        ),
     ],
 )
 def test_commands_paths_and_names_stay(message: str, copied: str) -> None:

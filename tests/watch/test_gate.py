@@ -57,7 +57,14 @@ def test_the_error_budget_counts_minutes() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "p99 of create", "p0 of create <= 1ms in 99 % of minutes", "p99 of x <= 5 in 99 % of hours"]
+    "text",
+    [
+        "",
+        "p99 of create",
+        "p0 of create <= 1ms in 99 % of minutes",
+        "p99 of x <= 5 in 99 % of hours",
+        "p99 of create <= 20 in 99 % of minutes",
+    ],
 )
 def test_what_is_no_service_level_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="not a service level"):

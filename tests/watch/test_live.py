@@ -20,7 +20,7 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from strakes.accept.service_level import judge, parse_service_level
-from strakes.errors import EnvironmentLacksError
+from strakes.errors import EnvironmentLacksError, MeasurementError
 from strakes.launch.messages import LoggedOperation
 from strakes.targets.clean import others_at_work
 from strakes.targets.mountinfo import Mount
@@ -215,12 +215,45 @@ def test_a_file_system_that_hangs_is_told_while_it_does_and_how_long_operations_
 def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, _ = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1300)))
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1300)))
     first, alarm, *over = told
     assert (alarm.kind, alarm.told_s, alarm.alarm) == ("fail-over", 1220, True)
     assert alarm.text == f"{tmp_path}/v does not answer, for at least 2 min"
     assert [event.key for event in over] == [first.key, alarm.key]
     assert [event.size for event in over] == pytest.approx([200, 200], abs=1)
+    # The store has each once, and it is over; nothing of it lasts when a watch begins again.
+    assert ring.events() == over
+    again = LiveWatch([], [], Ring(tmp_path / "store"), AlertSender([]), probe=False, clock=lambda: 1401.0)
+    again.step()
+    assert not again.metrics.now.alarms and ring.events()[:2] == over
+
+
+def test_minutes_in_which_nothing_was_answered_are_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1500)), until_s=1490)
+    kept = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())
+    slow = judge(parse_service_level("p99 of create <= 20 min in 99 % of minutes"), ring.rows())
+    assert kept.bad == pytest.approx(390 / 60, abs=1.1) and kept.minutes == pytest.approx(490 / 60, abs=0.1)
+    assert slow.bad == 0
+
+
+def test_minutes_are_bad_in_which_the_probe_cannot_begin_for_want_of_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = list[Path]()
+
+    def hangs(directory: Path) -> None:
+        tries.append(directory)
+        if len(tries) < 5:
+            raise MeasurementError("does not answer", where=str(directory))
+
+    monkeypatch.setattr("strakes.watch.live.require_answer", hangs)
+    told, ring = probed(tmp_path, monkeypatch, Scheduled)
+    kept = judge(parse_service_level("p99 of read <= 20 ms in 99 % of minutes"), ring.rows())
+    # The minute at whose end it begins is not known.
+    assert kept.bad == kept.minutes == 3
+    create = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())
+    assert create.bad == 3 and create.minutes == pytest.approx(400 / 60 - 1, abs=0.1)
+    assert [event.ended_s for event in told] == [None, 1240.0]
 
 
 def test_a_file_system_that_hangs_before_anything_was_done_is_told(

@@ -20,7 +20,7 @@ _LEVEL = re.compile(
 )
 # Seconds of both windows, and how many times too fast the budget is used up in them. What was not seen counts as good.
 _BURN_RATES = ((3600.0, 300.0, 14.4), (6 * 3600.0, 1800.0, 6.0), (3 * 86400.0, 6 * 3600.0, 1.0))
-_REMEDY = "Write, for example: p99 of create <= 20 ms in 99 % of minutes"
+_REMEDY = "Write, for example, 'p99 of create <= 20 ms in 99 % of minutes'"
 
 
 class LatencyCounts(Protocol):
@@ -118,6 +118,8 @@ def parse_service_level(text: str) -> ServiceLevel:
     percentile, share = float(match[1]) / 100, float(match[4]) / 100
     if not 0 < percentile < 1 or not 0 < share <= 1:
         raise BadInputError(f"not a service level: {text!r}", why="shares are between 0 and 100 %", remedy=_REMEDY)
+    if match[3][-1].isdecimal():
+        raise BadInputError(f"not a service level: {text!r}", why=f"{match[3]} has no unit", remedy=_REMEDY)
     most_s = parse_seconds(match[3].replace(" ", ""))
     plain = f"p{match[1]} of {match[2]} <= {format_seconds(most_s).replace('.0 ', ' ')} in {match[4]} % of minutes"
     return ServiceLevel(plain, percentile, match[2], most_s, share)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from strakes.accept.service_level import Kept, ServiceLevel, judge, used_up_too_fast
-from strakes.errors import EnvironmentLacksError, StrakesError
+from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
@@ -289,6 +289,10 @@ class LiveWatch:
             probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
         except StrakesError as error:
             stack.close()
+            if isinstance(error, MeasurementError):
+                probed.unanswered.begin_in_vain(now_s)
+            else:
+                probed.unanswered.pause()
             return self._failed(probed, error, now_s)
         probed.stack, probed.started_s = stack, now_s
         probed.unanswered.begin(now_s)
@@ -321,10 +325,9 @@ class LiveWatch:
                 stack.close()
 
     def _count(self, probed: Probed, operation: LoggedOperation) -> None:
-        name = OPERATIONS.get(operation.phase, operation.phase)
         figures = self._minute[1]
         took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
-        figures.setdefault(f"{probed.directory} probe {name}", Histogram()).add(max(took_s, 1e-7))
+        figures.setdefault(_figure(probed, operation.phase), Histogram()).add(max(took_s, 1e-7))
 
     def _measure_itself(self) -> None:
         before_s, before, _ = self._loads
@@ -338,6 +341,20 @@ class LiveWatch:
         began_s, figures = self._minute
         self._minute = (now_s, {})
         read, self._read_any = self._read_any, False
+        values = {
+            figure: value
+            for name, histogram in figures.items()
+            for directory, _, operation in (name.partition(" probe "),)
+            for figure, share in (
+                (f"median of {operation} on {directory}", 0.5),
+                (f"p95 of {operation} on {directory}", 0.95),
+            )
+            if math.isfinite(value := histogram.percentile(share))
+        }
+        # What waits counts for service levels, with how long it did so far.
+        for probed in self._probes:
+            for kind, wait_s in probed.unanswered.waits_s(now_s).items():
+                figures.setdefault(_figure(probed, kind), Histogram()).add(wait_s)
         if not figures and not read:
             return []
         events = []
@@ -349,16 +366,9 @@ class LiveWatch:
             text = f"the store can be written again; for {long} it could not, {lost} could not be kept so far: {why}"
             events = [replace(self._full_store, told_s=now_s, ended_s=max(now_s, self._full_store.began_s), text=text)]
             self._full_store = None
-        values = {}
         for name, histogram in figures.items():
             directory, _, operation = name.partition(" probe ")
             self._recent[directory, operation] = histogram
-            for figure, share in (
-                (f"median of {operation} on {directory}", 0.5),
-                (f"p95 of {operation} on {directory}", 0.95),
-            ):
-                if math.isfinite(value := histogram.percentile(share)):
-                    values[figure] = value
         if not 0 <= now_s - self._thinned_s < _LEVELS_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
@@ -427,6 +437,10 @@ class LiveWatch:
             missed={**self._missed, **({"store": self._ring.lost} if self._ring.lost else {})},
             deliveries=self._alerts.counts,
         )
+
+
+def _figure(probed: Probed, kind: str) -> str:
+    return f"{probed.directory} probe {OPERATIONS.get(kind, kind)}"
 
 
 def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:

@@ -155,8 +155,8 @@ class Ring:
             except (TypeError, ValueError):
                 damaged += 1
             else:
-                # One job may be heavy in operations and in bytes at the same time.
-                found[*event.key, event.unit] = event
+                # One job may be heavy in operations and in bytes at the same time. What others end with has a size.
+                found[*event.key, event.unit if event.kind == "heavy" else ""] = event
         self.damaged[_EVENTS] = damaged
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 

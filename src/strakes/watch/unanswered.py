@@ -28,11 +28,22 @@ class Unanswered:
 
     def begin(self, now_s: float) -> None:
         """Operations begin: the first one of any kind is due soon."""
-        self._next_s[_ANY] = now_s + self._each_s
+        self._next_s = {_ANY: now_s + self._each_s}
+
+    def begin_in_vain(self, now_s: float) -> None:
+        """Operations would begin if anything were answered: they are due from the first time on that it is tried."""
+        self._next_s.setdefault(_ANY, now_s)
 
     def pause(self) -> None:
         """Forget what is due: nothing is asked any more. What waits goes on waiting until something is answered."""
         self._next_s.clear()
+
+    def waits_s(self, now_s: float) -> dict[str, float]:
+        """Return for how long which kinds get no answer, from when that is told."""
+        waits = {kind: now_s - next_s for kind, next_s in (self._next_s | self._since).items()}
+        if (all_s := waits.pop(_ANY, None)) is not None:
+            waits = dict.fromkeys(self._names, all_s)
+        return {kind: wait_s for kind, wait_s in waits.items() if wait_s >= _TOLD_S}
 
     def add(self, operations: Sequence[LoggedOperation], now_s: float, *, explained: bool) -> list[WatchEvent]:
         """Take in what was answered; return what waits, and what does no longer. ``explained``: a server is away."""

@@ -188,6 +188,9 @@ def comma(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
         (day_rows(value="{:.2f} MiB/s"), "\t", "utf-16"),
         ([(f"{1.7e9 + day * DAY_S:.0f}000", value) for day, (_, value) in enumerate(day_rows())], ",", "utf-8"),
         (day_rows(value=" {:.3e} "), "|", "utf-8"),
+        (day_rows("%Y%m%d"), ",", "utf-8"),
+        ([(time, value.replace(",", "'")) for time, value in day_rows(value="{:,.2f}")], ",", "utf-8"),
+        ([(time, value.replace(",", "\u202f")) for time, value in day_rows(value="{:,.2f}")], ";", "utf-8"),
     ],
 )
 def test_files_of_spreadsheets_are_read(
@@ -210,6 +213,12 @@ def test_files_of_spreadsheets_are_read(
         ("time;rate\n2026-01-01;1,5\n2026-01-02;2.5\n", "numbers of 'rate' are ambiguous"),
         ("time,rate\n2026-01-01,1 GiB/s\n2026-01-02,900 MiB/s\n", "different units"),
         ("time,rate\n1700000000,1\n1700000000000,2\n", "different units"),
+        ("time,rate\n44927.125,1\n44928.125,2\n", "times of 'time' are no Unix times"),
+        ("time,rate\n20261301,1\n20261302,2\n", "times of 'time' are no Unix times"),
+        (
+            "time,rate\n" + "".join(f"2026-01-{day:02},{day}\n2026-02-{day:02},({day})\n" for day in range(1, 9)),
+            "rows of 'rate' cannot be read",
+        ),
         ("time,rate\n2026-01-01,1\n2026-01-01,2\n", "all rows have the same time"),
         ('time,rate\n2026-01-01,"1\n2026-01-02,2\n', "not a CSV file"),
         ("", "the file is empty"),
@@ -226,6 +235,14 @@ def test_a_row_that_cannot_be_read_is_shown(tmp_path: Path) -> None:
     with pytest.raises(BadInputError) as caught:
         read_series(tmp_path / "year.csv", Columns("time", "rate"))
     assert "'monday'" in caught.value.why and "'fast'" in caught.value.why
+
+
+def test_words_for_no_value_and_a_few_rows_that_cannot_be_read_are_skipped(tmp_path: Path) -> None:
+    rows = [(time, "N/A" if day % 3 else value) for day, (time, value) in enumerate(day_rows())]
+    rows[0] = (rows[0][0], "failed")
+    (tmp_path / "year.csv").write_text("time,rate\n" + "".join(f"{time},{value}\n" for time, value in rows))
+    (series,), passed_over = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert passed_over == 67 and len(series.values) == 33
 
 
 def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) -> None:

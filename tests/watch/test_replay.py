@@ -127,6 +127,14 @@ def test_equals_without_common_times_are_refused(tmp_path: Path) -> None:
         replay(tmp_path / "year.csv", COLUMNS, equals=True)
 
 
+def test_equals_that_are_zero_are_not_said_to_lack_common_times(tmp_path: Path) -> None:
+    rows = "".join(f"{1.7e9 + day * DAY_S},{name},0\n" for day in range(9) for name in "abc")
+    (tmp_path / "zero.csv").write_text(f"start,app,rate\n{rows}")
+    with pytest.raises(BadInputError, match="cannot be compared") as caught:
+        replay(tmp_path / "zero.csv", COLUMNS, equals=True)
+    assert "zero or negative" in caught.value.why
+
+
 def write_drop(path: Path, days: int, back_on: int = 300) -> None:
     """Eight equals, one of which is at half of its rate for some days from day 200 on, and from day ``back_on`` on."""
     generator = np.random.default_rng(11)

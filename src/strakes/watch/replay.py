@@ -126,12 +126,19 @@ def replay(
     table = _table(path, columns)
     series, passed_over = _series_of(table, columns)
     if equals:
+        counts = Counter(time_s for member in series for time_s in member.times.tolist())
+        together = max(counts.values()) >= FEWEST_EQUALS
         series = [share for share in shares_of_equals(series) if len(share.times)]
         if not series:
-            why = f"no time has values of {FEWEST_EQUALS} or more series"
-            remedy = (
-                "Give --by the column that names the series that should behave alike; their rows need the same times."
-            )
+            if together:
+                why = f"where {FEWEST_EQUALS} or more series have values, their median is zero or negative"
+                remedy = "Give --value a column whose values are above zero, such as rates or times."
+            else:
+                why = f"no time has values of {FEWEST_EQUALS} or more series"
+                remedy = (
+                    "Give --by the column that names the series that should behave alike; "
+                    "their rows need the same times."
+                )
             raise BadInputError(
                 "the series cannot be compared with each other", where=str(path), why=why, remedy=remedy
             )

@@ -11,7 +11,7 @@ from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelNews,
 from strakes.watch.reading import CounterReading
 from strakes.watch.replay import changes_of
 from strakes.watch.values import WatchedSeries
-from strakes.watch.watch import LEVEL_S, Watch
+from strakes.watch.watch import GAIN, LEVEL_S, Watch
 
 DAY_S = 86400.0
 MONTH = 30.4375
@@ -167,3 +167,20 @@ def test_values_that_say_nothing_are_passed_over() -> None:
     detector = LevelDetector(1.0)
     assert all(detector.add(float(index), value) is None for index, value in enumerate([float("nan"), 0.0, -1.0] * 40))
     assert detector.learning
+
+
+def test_values_that_are_all_alike_have_not_changed() -> None:
+    values = np.zeros(150)
+    assert changes_of(WatchedSeries("rate", days(150), values), 1.0, worse_up=False) == []
+    values[100:] = 1000.0
+    (event,) = changes_of(WatchedSeries("rate", days(150), values), 1.0, worse_up=False)
+    assert abs(event.began_s - days(150)[100]) <= DAY_S and event.cause == GAIN
+
+
+def test_what_is_never_below_zero_falls_by_no_more_than_all_of_it() -> None:
+    generator = np.random.default_rng(5)
+    values = 1000 * np.exp(0.1 * generator.standard_normal(360)) * (1 + 0.1 * (np.arange(360) % 7 == 0))
+    values[300:] = 0.0
+    (event,) = changes_of(WatchedSeries("rate", days(360), values), 0.1, worse_up=False)
+    assert event.low is not None and event.high is not None and event.size is not None
+    assert 0 <= event.low <= event.size <= event.high and event.evidence["after"] == 0

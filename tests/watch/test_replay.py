@@ -127,6 +127,14 @@ def test_equals_without_common_times_are_refused(tmp_path: Path) -> None:
         replay(tmp_path / "year.csv", COLUMNS, equals=True)
 
 
+def test_equals_that_are_zero_are_not_said_to_lack_common_times(tmp_path: Path) -> None:
+    rows = "".join(f"{1.7e9 + day * DAY_S},{name},0\n" for day in range(9) for name in "abc")
+    (tmp_path / "zero.csv").write_text(f"start,app,rate\n{rows}")
+    with pytest.raises(BadInputError, match="cannot be compared") as caught:
+        replay(tmp_path / "zero.csv", COLUMNS, equals=True)
+    assert "zero or negative" in caught.value.why
+
+
 def write_drop(path: Path, days: int, back_on: int = 300) -> None:
     """Eight equals, one of which is at half of its rate for some days from day 200 on, and from day ``back_on`` on."""
     generator = np.random.default_rng(11)
@@ -188,6 +196,9 @@ def comma(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
         (day_rows(value="{:.2f} MiB/s"), "\t", "utf-16"),
         ([(f"{1.7e9 + day * DAY_S:.0f}000", value) for day, (_, value) in enumerate(day_rows())], ",", "utf-8"),
         (day_rows(value=" {:.3e} "), "|", "utf-8"),
+        (day_rows("%Y%m%d"), ",", "utf-8"),
+        ([(time, value.replace(",", "'")) for time, value in day_rows(value="{:,.2f}")], ",", "utf-8"),
+        ([(time, value.replace(",", "\u202f")) for time, value in day_rows(value="{:,.2f}")], ";", "utf-8"),
     ],
 )
 def test_files_of_spreadsheets_are_read(
@@ -210,6 +221,12 @@ def test_files_of_spreadsheets_are_read(
         ("time;rate\n2026-01-01;1,5\n2026-01-02;2.5\n", "numbers of 'rate' are ambiguous"),
         ("time,rate\n2026-01-01,1 GiB/s\n2026-01-02,900 MiB/s\n", "different units"),
         ("time,rate\n1700000000,1\n1700000000000,2\n", "different units"),
+        ("time,rate\n44927.125,1\n44928.125,2\n", "times of 'time' are no Unix times"),
+        ("time,rate\n20261301,1\n20261302,2\n", "times of 'time' are no Unix times"),
+        (
+            "time,rate\n" + "".join(f"2026-01-{day:02},{day}\n2026-02-{day:02},({day})\n" for day in range(1, 9)),
+            "rows of 'rate' cannot be read",
+        ),
         ("time,rate\n2026-01-01,1\n2026-01-01,2\n", "all rows have the same time"),
         ('time,rate\n2026-01-01,"1\n2026-01-02,2\n', "not a CSV file"),
         ("", "the file is empty"),
@@ -226,6 +243,14 @@ def test_a_row_that_cannot_be_read_is_shown(tmp_path: Path) -> None:
     with pytest.raises(BadInputError) as caught:
         read_series(tmp_path / "year.csv", Columns("time", "rate"))
     assert "'monday'" in caught.value.why and "'fast'" in caught.value.why
+
+
+def test_words_for_no_value_and_a_few_rows_that_cannot_be_read_are_skipped(tmp_path: Path) -> None:
+    rows = [(time, "N/A" if day % 3 else value) for day, (time, value) in enumerate(day_rows())]
+    rows[0] = (rows[0][0], "failed")
+    (tmp_path / "year.csv").write_text("time,rate\n" + "".join(f"{time},{value}\n" for time, value in rows))
+    (series,), passed_over = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert passed_over == 67 and len(series.values) == 33
 
 
 def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) -> None:

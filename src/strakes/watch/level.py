@@ -104,6 +104,7 @@ class LevelDetector:
         # When regimes of the past began, whose levels are those of the last one by now.
         self._begins_s: list[float] = []
         self._rhythm_begun = False
+        self._lowest = math.inf
 
     @property
     def learning(self) -> bool:
@@ -114,6 +115,7 @@ class LevelDetector:
         """Take in a value; return what it shows. One that is not finite (on a log scale: above zero) is left out."""
         if not math.isfinite(value) or (self._scale == "log" and value <= 0):
             return None
+        self._lowest = min(self._lowest, value)
         figure = math.log(value) if self._scale == "log" else value
         rest = figure - self._rhythm.expected(time_s)
         if self._changed is not None:
@@ -163,10 +165,13 @@ class LevelDetector:
         length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
         since = likely_beginning(past, recent, before, spread, window, length)
         after = float(np.median(recent[since:]))
+        # Without their rhythm, values that never are below zero can be.
+        floor = 0.0 if self._scale == "plain" and self._lowest >= 0 else -math.inf
+        had, has = max(before, floor), max(after, floor)
         relative = self._scale == "log" or before > spread
         whole = before if self._scale == "plain" and relative else 1.0
         of_level = 1.0 if relative else max(abs(before), abs(after))
-        if abs(self._as_ratio(after - before, whole) - 1) < self._least * of_level:
+        if has == had or abs(self._as_ratio(after - before, whole) - 1) < self._least * of_level:
             return None
         differences = resampled_medians(recent[since:], 1) - resampled_medians(past, 2)
         low, high = np.percentile(differences, [5, 95])
@@ -177,12 +182,12 @@ class LevelDetector:
         change = LevelChange(
             times[since],
             times[-1],
-            self._as_ratio(after - before, whole),
-            self._as_ratio(least, whole),
-            self._as_ratio(most, whole),
+            self._as_ratio(has - had, whole),
+            self._as_ratio(min(max(least, floor - had), has - had), whole),
+            self._as_ratio(max(most, has - had), whole),
             sure,
-            self._as_value(before),
-            self._as_value(after),
+            self._as_value(had),
+            self._as_value(has),
             relative,
         )
         self._changed = _Changed(before, after, spread, length, list(self._recent)[since:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from strakes.errors import BadInputError
 from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.equals import FEWEST_EQUALS, shares_of_equals
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
-from strakes.watch.table import Table, open_table, plain_number
+from strakes.watch.table import Table, open_table, plain_number, says_nothing
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, level_event
 
@@ -22,6 +23,8 @@ _MOST_VALUE = 2.0**64
 _LAST_S = 253402300799.0
 # Changes to the worse of one file that began within three days are one alarm.
 ONE_ALARM_S = 3 * 86400.0
+# So many rows of a column may be no numbers, such as a word on a day without a measurement, or this share of them.
+_MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
 _UNCONFIRMED = "not confirmed yet"
 
 
@@ -71,7 +74,9 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
     ]
     places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *explaining)}
     groups: dict[str, list[tuple[float, float, list[float]]]] = {}
-    passed_over = 0
+    passed_over, number = 0, 0
+    unread: Counter[str] = Counter()
+    examples: dict[str, str] = {}
     for number, row in table.rows():
         if row is None:
             passed_over += 1
@@ -80,6 +85,10 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
         value = table.value.number(row[places[columns.value]])
         if not math.isfinite(time_s) or not math.isfinite(value):
             passed_over += 1
+            for column, figure in ((columns.time, time_s), (columns.value, value)):
+                if math.isnan(figure) and not says_nothing(row[places[column]]):
+                    unread[column] += 1
+                    examples.setdefault(column, f"{row[places[column]]!r} in row {number}")
             continue
         explained = [plain_number(row[places[column]]) for column in explaining]
         if abs(time_s) > _LAST_S or any(abs(amount) > _MOST_VALUE for amount in (value, *explained)):
@@ -91,6 +100,11 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
         remedy = "Check the names of the columns; times are Unix time, ISO 8601, or dates such as 31.12.2026."
         why = table.example or "there is no row below the header that has as many columns"
         raise BadInputError("no row has a time and a value", where=str(path), why=why, remedy=remedy)
+    for column, count in unread.items():
+        if count > max(_MOST_UNREAD, _MOST_UNREAD_SHARE * number):
+            why = f"{count} of {number} rows, such as {examples[column]}"
+            remedy = "Write numbers as 1234.5, times as 2026-12-31T23:59:00Z, and leave cells without a value empty."
+            raise BadInputError(f"rows of {column!r} cannot be read", where=str(path), why=why, remedy=remedy)
     moments = {time_s for rows in groups.values() for time_s, *_ in rows}
     if len(moments) == 1:
         raise BadInputError("all rows have the same time", where=str(path), why=table.example)
@@ -112,12 +126,19 @@ def replay(
     table = _table(path, columns)
     series, passed_over = _series_of(table, columns)
     if equals:
+        counts = Counter(time_s for member in series for time_s in member.times.tolist())
+        together = max(counts.values()) >= FEWEST_EQUALS
         series = [share for share in shares_of_equals(series) if len(share.times)]
         if not series:
-            why = f"no time has values of {FEWEST_EQUALS} or more series"
-            remedy = (
-                "Give --by the column that names the series that should behave alike; their rows need the same times."
-            )
+            if together:
+                why = f"where {FEWEST_EQUALS} or more series have values, their median is zero or negative"
+                remedy = "Give --value a column whose values are above zero, such as rates or times."
+            else:
+                why = f"no time has values of {FEWEST_EQUALS} or more series"
+                remedy = (
+                    "Give --by the column that names the series that should behave alike; "
+                    "their rows need the same times."
+                )
             raise BadInputError(
                 "the series cannot be compared with each other", where=str(path), why=why, remedy=remedy
             )

@@ -24,6 +24,12 @@ _SEPARATORS = (",", ";", "\t", "|")
 _BEYOND_TIMES = 1e20
 _UNIT = re.compile(r"^(.*?[\d.,])\s*((?![eE][-+]?\d)[^\W\d_][^\s\d]*|%)$")
 _GROUPS = {",": re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+"), ".": re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")}
+# Of thousands: Swiss and French ones; spaces that do not break are taken as such.
+_APART = re.compile(r"[-+]?\d{1,3}(?:[ '\u2019]\d{3})+(?:[.,]\d+)?")
+_NOT_A_NUMBER = frozenset(("", "na", "nan", "nat", "null", "none", "nil", "n", "nd", "missing", "div0", "value"))
+_COMPACT = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+# 1980: smaller numbers are no Unix times but days, as spreadsheets count them, or something else.
+_EARLIEST_S = 315532800.0
 _OFFSET = re.compile(r"(?:[zZ]|[-+]\d{2}(?::?\d{2})?)\s*$")
 _DATE = re.compile(
     r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:,?[ T]+(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?)?"
@@ -95,6 +101,7 @@ class Times:
     without_offset: bool = False
     _largest: float = 0.0
     _smallest: float = math.inf
+    _compact: bool = True
     _first: str = ""
     _day_first: str = ""
     _month_first: str = ""
@@ -104,6 +111,7 @@ class Times:
         number = plain_number(cell)
         if math.isfinite(number):
             self._largest, self._smallest = max(self._largest, number), min(self._smallest, number)
+            self._compact &= _COMPACT.fullmatch(cell.strip()) is not None
             return
         self.without_offset |= ":" in cell and _OFFSET.search(cell) is None
         if match := _DATE.fullmatch(cell.strip()):
@@ -127,14 +135,26 @@ class Times:
                 why=why,
                 remedy=remedy,
             )
-        if 0 < self._largest < _BEYOND_TIMES and unix_seconds(self._largest) / self._largest != (
-            unix_seconds(self._smallest) / self._smallest if self._smallest > 1e8 else 1.0
+        if self._compact:
+            return
+        if unix_seconds(self._smallest) < _EARLIEST_S:
+            remedy = f"{remedy} Format what a spreadsheet counts in days as a date."
+            raise BadInputError(
+                f"the times of {column!r} are no Unix times",
+                where=where,
+                why=f"{self._smallest:.15g} would be before 1980",
+                remedy=remedy,
+            )
+        if self._largest < _BEYOND_TIMES and (
+            unix_seconds(self._largest) / self._largest != unix_seconds(self._smallest) / self._smallest
         ):
             why = f"{self._smallest:.0f}, {self._largest:.0f}"
             raise BadInputError(f"the times of {column!r} have different units", where=where, why=why, remedy=remedy)
 
     def seconds(self, cell: str) -> float:
         """Return Unix time; NaN where the cell has none."""
+        if self._compact and _COMPACT.fullmatch(cell.strip()):
+            return _iso_seconds(cell)
         match = _DATE.fullmatch(cell.strip())
         return parse_time(cell) if match is None else self._of_date(match)
 
@@ -203,8 +223,19 @@ def parse_time(text: str) -> float:
     (1487030400.0, 1487030400.0, 1487030400.0)
     """
     number = plain_number(text)
-    if math.isfinite(number):
-        return unix_seconds(number)
+    return unix_seconds(number) if math.isfinite(number) else _iso_seconds(text)
+
+
+def says_nothing(cell: str) -> bool:
+    """Tell whether a cell says that there is no value.
+
+    >>> [says_nothing(cell) for cell in ("", " - ", "n/a", "#DIV/0!", "1e", "slow")]
+    [True, True, True, True, False, False]
+    """
+    return re.sub(r"[\W_]", "", cell).casefold() in _NOT_A_NUMBER
+
+
+def _iso_seconds(text: str) -> float:
     try:
         when = datetime.fromisoformat(text.strip())
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
@@ -247,6 +278,7 @@ def _split(line: str, separator: str) -> list[str]:
 
 
 def _without_unit(cell: str) -> tuple[str, str]:
-    text = cell.strip().replace("\u00a0", " ").replace("\u202f", " ")
+    text = re.sub("[\u00a0\u2009\u202f]", " ", cell.strip())
     match = _UNIT.match(text)
-    return (match[1].strip(), match[2]) if match else (text, "")
+    number, unit = (match[1].strip(), match[2]) if match else (text, "")
+    return (re.sub("[ '\u2019]", "", number) if _APART.fullmatch(number) else number), unit

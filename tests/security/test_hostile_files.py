@@ -29,6 +29,9 @@ from strakes.watch.replay import Columns, read_series
 _MOMENT_S = 5.0
 Reader = Callable[[Path], object]
 
+# Unix times before 1980 are refused.
+_NOW_S = 1_600_000_000
+
 
 def read_published(path: Path) -> object:
     return PublishedRun(path).manifest
@@ -100,16 +103,16 @@ def test_a_recording_without_times_is_refused(tmp_path: Path, monkeypatch: pytes
 def test_a_table_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.watch.table.MOST_ROWS", 1000)
     path = tmp_path / "table.csv"
-    path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(1000)))
+    path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(_NOW_S, _NOW_S + 1000)))
     assert len(read_series(path, Columns("time", "value"))[0][0].values) == 1000
-    path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(1001)))
+    path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(_NOW_S, _NOW_S + 1001)))
     assert "too large" in refuse(lambda path: read_series(path, Columns("time", "value")), path).what
 
 
-@pytest.mark.parametrize("row", ["2,1e308,1", "2,-1e308,1", "1e308,2,1", "2,2,-1e308"])
+@pytest.mark.parametrize("row", ["{0},1e308,1", "{0},-1e308,1", "1e308,2,1", "{0},2,-1e308"])
 def test_a_table_with_a_number_beyond_every_counter_is_refused_with_its_line(tmp_path: Path, row: str) -> None:
     path = tmp_path / "table.csv"
-    path.write_text(f"time,value,cause\n1,2,3\n{row}\n")
+    path.write_text(f"time,value,cause\n{_NOW_S - 1},2,3\n{row.format(_NOW_S)}\n")
     refusal = refuse(lambda path: read_series(path, Columns("time", "value", causes=("cause",))), path)
     assert "too large" in refusal.what
     assert refusal.where == f"{path}:3"

@@ -69,7 +69,8 @@ def _command_words(_context: click.Context, _option: click.Parameter, value: str
     if value is not None and not words:
         raise click.BadParameter("it is empty; give a command, such as /usr/local/bin/page-operators")
     if words and shutil.which(words[0]) is None:
-        raise click.BadParameter(f"{words[0]} is not a command that can be run; give a program, such as /usr/bin/logger")
+        what = f"{words[0]} is not a command that can be run; give a program, such as /usr/bin/logger"
+        raise click.BadParameter(what)
     return words
 
 

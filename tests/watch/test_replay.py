@@ -260,5 +260,5 @@ def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) 
             csv.writer(file).writerows([("time", "rate"), *((time + offset, value) for time, value in rows)])
         words = ("--time", "time", "--value", "rate", "--worse", "up")
         done = strakes("watch", "replay", str(tmp_path / name), *words)
-        assert "0 changes with one, 1 gain" in done.stdout
+        assert "0 changes with a cause, 1 gain" in done.stdout
         assert ("without an offset were taken as UTC" in done.stdout) == (name == "local")

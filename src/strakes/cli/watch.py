@@ -430,7 +430,7 @@ def replay_command(
         explained = sum(bool(event.cause) for event in events) - gains
         summary = (
             f"{result.series} series over {result.months:.1f} months: {counted(result.alarms, 'alarm')} without a "
-            f"cause ({rate:.2f} a month), {counted(explained, 'change')} with one, {counted(gains, 'gain')}"
+            f"cause ({rate:.2f} a month), {counted(explained, 'change')} with a cause, {counted(gains, 'gain')}"
         )
         notes = [f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"]
         if result.without_offset:

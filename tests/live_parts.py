@@ -1,0 +1,103 @@
+"""Parts of a watch that tests drive by hand: a clock, sources and probes whose answers are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from strakes.launch.messages import LoggedOperation
+from strakes.watch.alerts import AlertSender
+from strakes.watch.live import LiveWatch
+from strakes.watch.reading import CounterReading
+from strakes.watch.ring import Ring
+from strakes.watch.values import WatchEvent
+
+
+class Scripted:
+    """A source whose readings are given; it fails where there is none."""
+
+    name, every_s = "script", 10.0
+
+    def __init__(self, readings: dict[int, CounterReading]) -> None:
+        self.readings = readings
+
+    def read(self, time_s: float) -> CounterReading:
+        return self.readings.get(int(time_s), CounterReading("script", time_s, missing=("the server does not answer",)))
+
+    def lacking(self, reading: CounterReading) -> tuple[str, ...]:
+        return ()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Creates:
+    """A probe that creates a file each second, slowly until ``slow_until_s``."""
+
+    slow_until_s = 0.0
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def __enter__(self) -> Creates:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def take(self) -> list[LoggedOperation]:
+        took_s = 0.05 if self.clock.now_s < self.slow_until_s else 0.001
+        return [LoggedOperation("file-cycle", 0, 0, self.clock.now_s, self.clock.now_s, self.clock.now_s + took_s, "")]
+
+
+class Scheduled(Creates):
+    """Creates due each second; one that begins while the file system is frozen ends with that, the rest after it.
+
+    ``errno`` is what those say that are due from ``fails_s`` on.
+    """
+
+    def __init__(self, clock: Clock, frozen_s: range = range(0), fails_s: range = range(0), errno: str = "") -> None:
+        super().__init__(clock)
+        self.frozen_s, self.fails_s, self.errno = frozen_s, fails_s, errno
+        self.next_s = clock.now_s
+
+    def take(self) -> list[LoggedOperation]:
+        done: list[LoggedOperation] = []
+        while self.next_s <= self.clock.now_s and self.clock.now_s not in self.frozen_s:
+            thawed = max([self.next_s, self.frozen_s.stop if self.next_s in self.frozen_s else 0.0])
+            begun = self.next_s if self.next_s == self.frozen_s.start else thawed
+            errno = self.errno if self.next_s in self.fails_s else ""
+            done.append(LoggedOperation("file-cycle", 0, 0, self.next_s, begun, thawed + 0.001, errno))
+            self.next_s += 1
+        return done
+
+
+def probed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: Callable[[Clock], object], until_s: int = 1400
+) -> tuple[list[WatchEvent], Ring]:
+    """Return what is told of a directory with such a probe, and what was kept."""
+    clock, told, probes = Clock(), list[WatchEvent](), list[object]()
+
+    def begin(*_: object, **__: object) -> object:
+        probes.append(probe(clock))
+        return probes[-1]
+
+    monkeypatch.setattr("strakes.watch.live.Probe", begin)
+    (tmp_path / "v").mkdir()
+    live = LiveWatch([tmp_path / "v"], [], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
+    while clock.now_s < until_s:
+        live.step()
+        clock.now_s += 1
+    live.close()
+    return told, Ring(tmp_path / "store")
+
+
+def longest_s(ring: Ring) -> float:
+    return max(histogram.percentile(1.0) for row in ring.rows() for histogram in row.figures.values())

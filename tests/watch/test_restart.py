@@ -1,0 +1,164 @@
+"""What a watch leaves, and what the next one makes of it: ended, killed, begun again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from live_parts import Clock, Creates, Scripted
+from strakes.accept.service_level import parse_service_level
+from strakes.targets.clean import others_at_work
+from strakes.watch.alerts import AlertSender, Way
+from strakes.watch.live import LiveWatch
+from strakes.watch.page import render_watch_page
+from strakes.watch.reading import CounterReading
+from strakes.watch.ring import Ring, RingRow
+from strakes.watch.values import WatchEvent
+
+
+def test_a_service_level_that_fails_goes_on_failing_after_a_restart_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    clock.now_s = 100_000.0
+    probe = Creates(clock)
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: probe)
+    level = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
+    probe.slow_until_s = clock.now_s + 900
+    for until_s in (101_000.0, 104_000.0):
+        live = LiveWatch(
+            [tmp_path], [], Ring(tmp_path / "store"), AlertSender([]), levels=[level], say=told.append, clock=clock
+        )
+        while clock.now_s < until_s:
+            live.step()
+            clock.now_s += 1
+        live.close()
+    failed, kept = told
+    assert failed.key == kept.key and failed.ended_s is None and kept.ended_s is not None
+    assert "exceeded in 1" in failed.text and "times as often as it may be" in failed.text
+    assert "lately it is exceeded no more often" in kept.text and not live.metrics.now.alarms
+
+
+def test_what_a_killed_watch_left_is_removed_when_it_begins_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, store = tmp_path / "fs", tmp_path / "store"
+    place.mkdir()
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: Creates(Clock()))
+    script = (
+        "import os, sys; from pathlib import Path; from strakes.targets.workspace import Workspace;"
+        "w = Workspace.create(Path(sys.argv[1]), sys.argv[2]); os._exit(9)"
+    )
+    left = f"watch-{Ring(store).identity}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([sys.executable, "-c", script, str(place), left], env=environment, check=False)
+    (before,) = place.iterdir()
+    (before / "left").write_text("")
+    live = LiveWatch([place], [], Ring(store), AlertSender([]))
+    live.step()
+    (now,) = place.iterdir()
+    # It is not taken for a measurement, which others must not disturb.
+    assert now == before and not (now / "left").exists() and not others_at_work(place, "20260101-000000-demo-1a2b")
+    live.close()
+    assert not list(place.iterdir())
+
+
+def test_what_an_earlier_watch_saw_no_end_of_is_closed(tmp_path: Path) -> None:
+    Ring(tmp_path).add_event(WatchEvent("fail-over", "OST0000", 1000.0, 1060.0, "OST0000 is away"))
+    LiveWatch([], [], Ring(tmp_path), AlertSender([]), clock=lambda: 9000.0)
+    (event,) = Ring(tmp_path).events()
+    assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before it was over)"
+
+
+def test_an_alarm_goes_on_when_the_watch_begins_again(tmp_path: Path) -> None:
+    clock, told, sent = Clock(), list[WatchEvent](), list[WatchEvent]()
+    full = {second: 0.95 if second < 1300 else 0.1 for second in range(1000, 9000)}
+
+    def watch(targets: tuple[str, ...]) -> LiveWatch:
+        source = Scripted(
+            {second: CounterReading("script", second, full=dict.fromkeys(targets, now)) for second, now in full.items()}
+        )
+        alerts = AlertSender([Way("all", sent.append, repeats=True)])
+        return LiveWatch([], [source], Ring(tmp_path), alerts, probe=False, say=told.append, clock=clock)
+
+    def run(live: LiveWatch, until_s: float) -> None:
+        while clock.now_s < until_s:
+            live.step()
+            live._alerts.settle()
+            clock.now_s += 1
+
+    run(watch(("t", "u")), 1100.0)
+    second = watch(("t",))
+    run(second, 1250.0)
+    # Both last, by what is known; no second alarm of either.
+    assert len(second.metrics.now.alarms) == 2
+    assert {event.began_s for event in sent} == {1000.0} and {event.subject for event in sent} == {"t", "u"}
+    assert sum(event.subject == "u" for event in sent) >= 3
+    run(second, 2100.0)
+    assert not second.metrics.now.alarms
+    ends = {event.subject: event for event in Ring(tmp_path).events()}
+    assert (ends["t"].began_s, ends["t"].ended_s) == (1000.0, 1300.0)
+    assert ends["u"].text.endswith("(the watch ended before it was over)") and ends["u"].ended_s == 1060.0
+
+
+def test_a_page_does_not_say_that_something_lasts_when_the_watch_no_longer_runs(tmp_path: Path) -> None:
+    ring = Ring(tmp_path)
+    ring.add_event(WatchEvent("heavy", "job 7", 1000.0, 1030.0, "job 7 causes 90% of the load"))
+    ring.add(RingRow(1000.0, 60.0, {}))
+    during, later = (render_watch_page(ring, 0.0, until_s, ()) for until_s in (1100.0, 9000.0))
+    assert ">lasts<" in during and ">lasts<" not in later and ">not known<" in later
+    assert "1 alarm, 0 other changes" in during and "Alarms are in bold" in during
+    assert "Nothing was recorded" in render_watch_page(ring, 5000.0, 9000.0, ())
+
+
+def test_a_watch_without_a_probe_says_for_how_long_it_did_not_run(tmp_path: Path) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    source = Scripted({second: CounterReading("script", second, full={"t": 0.1}) for second in range(1000, 9000)})
+    for pause_s in (3600, 0):
+        live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), probe=False, say=told.append, clock=clock)
+        for _ in range(200):
+            live.step()
+            clock.now_s += 1
+        clock.now_s += pause_s
+    assert [event.text for event in told] == ["nothing was recorded in the 1 h before this watch began"]
+
+
+@pytest.mark.long
+def test_the_watch_probes_serves_and_survives_kill_9(tmp_path: Path, strakes: StrakesRunner) -> None:
+    place, store = tmp_path / "fs", tmp_path / "store"
+    place.mkdir()
+    words = [sys.executable, "-m", "strakes", "watch", str(place), "--store", str(store), "--metrics", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+
+    def start() -> tuple[subprocess.Popen[str], str]:
+        with open(tmp_path / "said", "w+") as said:
+            process = subprocess.Popen(words, env=environment, stdout=said, text=True)
+        while "metrics: " not in (text := (tmp_path / "said").read_text()) and process.poll() is None:
+            time.sleep(0.2)
+        return process, text.split()[1]
+
+    process, url = start()
+    deadline = time.monotonic() + 150
+    while not list(store.glob("rows-*")) and time.monotonic() < deadline:
+        time.sleep(1)
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        assert "strakes_watch_latency_seconds" in answer.read().decode()
+    process.kill()
+    process.wait()
+    kept = [path.read_bytes() for path in store.glob("rows-*")]
+    process, _ = start()
+    time.sleep(10)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(90) == 0
+    assert [path.read_bytes()[: len(before)] for path, before in zip(store.glob("rows-*"), kept, strict=True)] == kept
+    done = strakes("watch", "report", "--store", str(store), "--html", str(tmp_path / "page.html"))
+    assert done.returncode == 0 and "probe create" in (tmp_path / "page.html").read_text()
+    assert not list(place.iterdir())  # also what was left by kill -9

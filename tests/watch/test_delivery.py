@@ -219,7 +219,7 @@ def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
     port, _ = serve(metrics, "127.0.0.1", 0)
     many = {f"t{number}": 0.5 for number in range(10_000)}
     metrics.now = Now(
-        latencies={("/fs", f"o{number}", "0.5"): 0.1 for number in range(10_000)},
+        latencies={("/fs", f"o{number}", "50"): 0.1 for number in range(10_000)},
         full=many,
         service_s=many,
         top={"operations": [(f'job"{number}\n', 0.1, 0.0) for number in range(10_000)]},
@@ -236,10 +236,38 @@ def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
     assert float(left_out.split()[1]) == 6 * 10_000 + 1 - (len(series) - 1)
 
 
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="prometheus is not installed")
+def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
+    metrics = Metrics()
+    port, _ = serve(metrics, "127.0.0.1", 0)
+    pair = {("one", "two"): 1}
+    metrics.now = Now(
+        latencies={("/fs", "create", "99"): 0.1},
+        full={"/fs": 0.5},
+        service_s={"OST0000": 0.1},
+        top={"operations": [("job", 0.1, 0.0)]},
+        alarms=pair,
+        events={"gap": 1},
+        budgets={"level": 1.0},
+        missed={"source": 1},
+        counters=pair,
+        own={"processor share": 0.01, "memory bytes": 1.0},
+        deliveries=pair,
+    )
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        told = answer.read()
+    done = subprocess.run(["promtool", "check", "metrics"], input=told, capture_output=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, b""), done
+    # None is left out above.
+    names = {line.split()[2] for line in told.decode().splitlines() if line.startswith("# TYPE")}
+    samples = {line.partition("{")[0] for line in told.decode().splitlines() if "{" in line}
+    assert samples == names - {"strakes_watch_series_left_out"}
+
+
 def test_a_name_that_is_not_utf_8_is_scraped_escaped() -> None:
     metrics = Metrics()
     port, _ = serve(metrics, "127.0.0.1", 0)
-    metrics.now = Now(latencies={("/x/l\udcff", "create", "0.5"): 0.1})
+    metrics.now = Now(latencies={("/x/l\udcff", "create", "50"): 0.1})
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
         assert "/x/l" in (text := answer.read().decode()) and "udcff" in text
 

@@ -422,7 +422,7 @@ class LiveWatch:
         alarms = [event for event in self._open.values() if event.alarm] + [news for news, _ in self._news.values()]
         self.metrics.now = Now(
             latencies={
-                (directory, operation, f"{share:g}"): histogram.percentile(share)
+                (directory, operation, f"{100 * share:g}"): histogram.percentile(share)
                 for (directory, operation), histogram in self._recent.items()
                 for share in (0.5, 0.95, 0.99)
             },

@@ -187,6 +187,7 @@ def run_command(
     if servers is not None:
         _check_reaching(servers)
     targets = [_target(directory, servers) for directory in directories]
+    _require_different(directories, targets)
     sources = [source for target in targets for source in sources_of(target, servers, probed=not no_probe)]
     ways = [
         *([to_alertmanager(alertmanager)] if alertmanager else []),
@@ -227,6 +228,15 @@ def run_command(
         say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.failed}", err=True)
     say(live.own_load_text)
     return 0
+
+
+def _require_different(directories: tuple[Path, ...], targets: list[Target]) -> None:
+    """Refuse a directory that is given twice, whatever it is called."""
+    given: dict[Path, Path] = {}
+    for directory, target in zip(directories, targets, strict=True):
+        if (first := given.setdefault(target.path, directory)) is not directory:
+            what = f"{directory} is given twice" if directory == first else f"{directory} is the same as {first}"
+            raise BadInputError(what, where=str(target.path), remedy="Give each directory once.")
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:

@@ -319,7 +319,7 @@ class AlertSender:
                 elif queue.gap is not None and not queue.failing:
                     long = format_duration(max(0.0, now_s - queue.gap.began_s))
                     lost = f"; {counted(queue.dropped, 'alarm')} dropped so far" if queue.dropped else ""
-                    text = f"alarms are delivered by {name} again; not all could be for {long}{lost}"
+                    text = f"alarms are delivered by {name} again; not all could be for about {long}{lost}"
                     ended_s = max(now_s, queue.gap.began_s)
                     events.append(replace(queue.gap, told_s=now_s, ended_s=ended_s, text=text))
                     queue.gap = None

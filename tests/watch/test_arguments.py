@@ -71,6 +71,7 @@ def test_what_is_read_is_not_overwritten(tmp_path: Path, strakes: StrakesRunner)
         (("report", "--since", "1 week"), "30d, 12h or 90min"),
         (("compare", "--before", "2026-11-26", "--after", "x"), "--after: 'x' is no date"),
         (("compare", "--before", "2026-11-26", "--after", "2026-11-25"), "is later than"),
+        (("compare", "--before", "2026-11-24", "--after", "2026-11-25", "--over", "12h"), "3 days are needed on each"),
     ],
 )
 def test_a_time_that_is_none_is_named(strakes: StrakesRunner, words: tuple[str, ...], said: str) -> None:

@@ -187,7 +187,15 @@ def run_command(
     if servers is not None:
         _check_reaching(servers)
     targets = [_target(directory, servers) for directory in directories]
-    sources = [source for target in targets for source in sources_of(target, servers, probed=not no_probe)]
+    _require_different(directories, targets)
+    # Directories of one file system have the same counters.
+    first_of = {(target.mount.major, target.mount.minor): target for target in reversed(targets)}
+    sources = [
+        source
+        for target in targets
+        if first_of[target.mount.major, target.mount.minor] is target
+        for source in sources_of(target, servers, probed=not no_probe)
+    ]
     ways = [
         *([to_alertmanager(alertmanager)] if alertmanager else []),
         *([to_mail(mail)] if mail else []),
@@ -227,6 +235,15 @@ def run_command(
         say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.failed}", err=True)
     say(live.own_load_text)
     return 0
+
+
+def _require_different(directories: tuple[Path, ...], targets: list[Target]) -> None:
+    """Refuse a directory that is given twice, whatever it is called."""
+    given: dict[Path, Path] = {}
+    for directory, target in zip(directories, targets, strict=True):
+        if (first := given.setdefault(target.path, directory)) is not directory:
+            what = f"{directory} is given twice" if directory == first else f"{directory} is the same as {first}"
+            raise BadInputError(what, where=str(target.path), remedy="Give each directory once.")
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:
@@ -285,7 +302,8 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     import math
     from dataclasses import asdict
 
-    from strakes.watch.gate import compare
+    from strakes.watch.gate import FEWEST_DAYS, compare
+    from strakes.watch.ring import DAY_S
     from strakes.watch.table import parse_time
 
     times = [parse_time(before), parse_time(after)]
@@ -295,6 +313,9 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
             raise BadInputError(f"{option}: {text!r} is no date", remedy=remedy)
     if times[0] > times[1]:
         raise BadInputError(f"--before {before} is later than --after {after}", remedy=remedy)
+    if over < FEWEST_DAYS * DAY_S:
+        what = f"--over is too short: a day has a rhythm, and {FEWEST_DAYS} days are needed on each side"
+        raise BadInputError(what, remedy="Write, for example: --over 7d")
     ring = _kept(store_directory)
     gates = compare(ring.rows(times[0] - over, times[0]), ring.rows(times[1], times[1] + over))
     if not gates:

@@ -13,7 +13,9 @@ import pytest
 
 from conftest import StrakesRunner
 from strakes.errors import BadInputError
+from strakes.watch.equals import shares_of_equals
 from strakes.watch.replay import Columns, read_series, replay
+from strakes.watch.values import WatchedSeries
 
 DAY_S = 86400.0
 
@@ -133,6 +135,25 @@ def test_equals_that_are_zero_are_not_said_to_lack_common_times(tmp_path: Path) 
     with pytest.raises(BadInputError, match="cannot be compared") as caught:
         replay(tmp_path / "zero.csv", COLUMNS, equals=True)
     assert "zero or negative" in caught.value.why
+
+
+@pytest.mark.parametrize("targets", [3, 4, 8])
+@pytest.mark.parametrize("ratio", [0.5, 0.8])
+def test_a_slow_target_makes_neither_its_own_fall_smaller_nor_the_others_faster(targets: int, ratio: float) -> None:
+    days = np.arange(600.0)
+    changed = []
+    for seed in range(10):
+        generator = np.random.default_rng(seed)
+        load = np.cumsum(0.1 * generator.standard_normal(600))
+        series = []
+        for target in range(targets):
+            noise = 0.2 * generator.standard_normal() + 0.1 * generator.standard_normal(600)
+            fall = np.where((target == 1) & (days >= 300), ratio, 1.0)
+            series.append(WatchedSeries(f"OST{target}", days * DAY_S, 100 * np.exp(load + noise) * fall))
+        shares = shares_of_equals(series)
+        changed.append([np.median(share.values[300:]) / np.median(share.values[:300]) for share in shares])
+    expected = [ratio if target == 1 else 1.0 for target in range(targets)]
+    assert np.mean(changed, axis=0) == pytest.approx(expected, rel=0.04)
 
 
 def write_drop(path: Path, days: int, back_on: int = 300) -> None:

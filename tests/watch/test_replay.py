@@ -193,6 +193,24 @@ def test_a_drop_that_is_over_for_a_few_days_only_is_one_event(tmp_path: Path) ->
     assert 198 <= (slow.began_s - 1.5e9) / DAY_S <= 202
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_target_whose_rows_end_early_is_named(tmp_path: Path, gone: bool) -> None:
+    generator = np.random.default_rng(2)
+    with (tmp_path / "targets.csv").open("w") as file:
+        file.write("time,target,rate\n")
+        for day in range(200):
+            for target in range(3):
+                # All lack values now and then, and some days are not in the file.
+                if day % 20 < 17 and generator.random() > 0.2 and not (gone and target == 1 and day >= 120):
+                    rate = 100 * np.exp(0.05 * generator.standard_normal())
+                    file.write(f"{1.5e9 + day * DAY_S},OST{target},{rate}\n")
+    events = replay(tmp_path / "targets.csv", TARGETS, equals=True).events
+    gaps = [event for event in events if event.kind == "gap"]
+    assert [event.subject for event in gaps] == (["OST1"] if gone else [])
+    for event in gaps:
+        assert 112 <= (event.began_s - 1.5e9) / DAY_S <= 125 and not event.alarm and "until 2018-01" in event.text
+
+
 def day_rows(time: str = "%Y-%m-%d", value: str = "{:.2f}") -> list[tuple[str, str]]:
     generator = np.random.default_rng(4)
     return [

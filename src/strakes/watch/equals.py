@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strakes.watch.calibration import spreads_of
-from strakes.watch.values import Numbers, WatchedSeries
+from strakes.watch.values import Numbers, WatchedSeries, WatchEvent
 
 # Of two, nobody can tell which is the slow one.
 FEWEST_EQUALS = 3
@@ -22,6 +23,10 @@ FEWEST_EQUALS = 3
 _USUAL = 60
 # One says nothing of what all do that is so many spreads off, or was on average over its last values.
 _FAR, _FAR_ON_AVERAGE, _LAST = 3.0, 1.0, 8
+# One is gone that lacks so many times as many values as it ever lacked in a row before, but more than a few.
+_GONE, _LEAST_GONE = 3, 4
+# Fewer values do not tell how many a member usually lacks.
+_FEWEST = 10
 
 Places = NDArray[np.intp]
 
@@ -48,6 +53,24 @@ def shares_of_equals(series: Sequence[WatchedSeries]) -> list[WatchedSeries]:
         )
         for member, keep, share in zip(series, keeps, shares, strict=True)
     ]
+
+
+def ended_early(series: Sequence[WatchedSeries]) -> list[WatchEvent]:
+    """Return the members that have no values any more while others go on, each as a gap."""
+    moments, counts = np.unique(np.concatenate([np.unique(member.times) for member in series]), return_counts=True)
+    moments = moments[counts >= 2]
+    events = []
+    for member in series:
+        places = np.searchsorted(moments, member.times[np.isin(member.times, moments)])
+        if len(places) < _FEWEST:
+            continue
+        gone = max(_LEAST_GONE, _GONE * int(np.diff(places).max() - 1) + 1)
+        if len(moments) - 1 - places[-1] >= gone:
+            last = datetime.fromtimestamp(float(moments[-1]), UTC)
+            text = f"{member.name} has no more values; others have values until {last:%Y-%m-%d %H:%M:%S} UTC"
+            began_s, told_s = float(moments[places[-1] + 1]), float(moments[places[-1] + gone])
+            events.append(WatchEvent("gap", member.name, began_s, told_s, text))
+    return events
 
 
 def _middles(values: Numbers, at: Places, ends: Places) -> Numbers:

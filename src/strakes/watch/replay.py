@@ -12,7 +12,7 @@ import numpy as np
 
 from strakes.errors import BadInputError
 from strakes.watch.causes import cause_of, known_cause
-from strakes.watch.equals import FEWEST_EQUALS, shares_of_equals
+from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
 from strakes.watch.table import Table, open_table, plain_number, says_nothing
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
@@ -125,7 +125,9 @@ def replay(
     """
     table = _table(path, columns)
     series, passed_over = _series_of(table, columns)
+    events: list[WatchEvent] = []
     if equals:
+        events += ended_early(series)
         counts = Counter(time_s for member in series for time_s in member.times.tolist())
         together = max(counts.values()) >= FEWEST_EQUALS
         series = [share for share in shares_of_equals(series) if len(share.times)]
@@ -142,7 +144,6 @@ def replay(
             raise BadInputError(
                 "the series cannot be compared with each other", where=str(path), why=why, remedy=remedy
             )
-    events: list[WatchEvent] = []
     learning = []
     allowed = (FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE) * alarms_a_month / len(series)
     for each in series:

@@ -252,6 +252,18 @@ def test_files_of_spreadsheets_are_read(
     assert np.median(series.values[80:]) == pytest.approx(0.6 * 1234, rel=0.02)
 
 
+def test_rows_that_are_given_twice_count_once_and_two_values_of_one_time_stay(
+    tmp_path: Path, strakes: StrakesRunner
+) -> None:
+    rows = [",".join(row) for row in day_rows()]
+    further = f"{day_rows()[7][0]},9"
+    (tmp_path / "year.csv").write_text("\n".join(["time,rate", *rows, *rows[::2], further, ""]))
+    (series,), passed_over = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert len(series.values) == 101 and passed_over == 0
+    done = strakes("watch", "replay", str(tmp_path / "year.csv"), "--time", "time", "--value", "rate")
+    assert "50 rows skipped: the same as another row" in done.stdout and "no time" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [

@@ -389,11 +389,11 @@ def replay_command(
     """
     from strakes.watch.recorded import Contents, is_recording, readings
     from strakes.watch.replay import Columns, replay
-    from strakes.watch.watch import GAIN, Watch
+    from strakes.watch.watch import Watch
     from strakes.watch.watch_text import line, to_document
 
     lacking: tuple[str, ...] = ()
-    notes: list[str] = []
+    notes: tuple[str, ...] = ()
     _spare(json, *files)
     if all(map(is_recording, files)):
         watch, contents, events = Watch(alarms_a_month), Contents(), []
@@ -424,17 +424,9 @@ def replay_command(
             "months": result.months,
             "learning": result.learning,
             "passed_over": result.passed_over,
+            "repeated": result.repeated,
         }
-        rate = result.alarms / result.months if result.months else 0.0
-        gains = sum(event.cause == GAIN for event in events)
-        explained = sum(bool(event.cause) for event in events) - gains
-        summary = (
-            f"{result.series} series over {result.months:.1f} months: {counted(result.alarms, 'alarm')} without a "
-            f"cause ({rate:.2f} a month), {counted(explained, 'change')} with a cause, {counted(gains, 'gain')}"
-        )
-        notes = [f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"]
-        if result.without_offset:
-            notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
+        notes, summary = result.notes, result.summary
     if write_document(json, dumps(document, indent=1)):
         for event in events:
             say(line(event))

@@ -11,16 +11,19 @@ from pathlib import Path
 import numpy as np
 
 from strakes.errors import BadInputError
+from strakes.units import counted, format_duration
 from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
-from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
+from strakes.watch.level import LEARN, LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
 from strakes.watch.table import Table, open_table, plain_number, says_nothing
+from strakes.watch.together import names
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
-from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, level_event
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, GAIN, level_event
 
 # No counter holds more; powers and sums of such values stay finite.
 _MOST_VALUE = 2.0**64
 _LAST_S = 253402300799.0
+_MONTH_S = 30.4375 * 86400.0
 # Changes to the worse of one file that began within three days are one alarm.
 ONE_ALARM_S = 3 * 86400.0
 # So many rows of a column may be no numbers, such as a word on a day without a measurement, or this share of them.
@@ -40,13 +43,17 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replay:
-    """``learning``: series that are too short to say anything. ``passed_over``: rows without a time or a value."""
+    """``learning``: series that are too short to say anything. ``passed_over``: rows without a time or a value.
+
+    ``repeated``: rows that say what another row says, and do not count.
+    """
 
     events: tuple[WatchEvent, ...]
     series: int
     learning: tuple[str, ...]
     passed_over: int
     months: float
+    repeated: int = 0
     without_offset: bool = False
     """Times are of no known zone."""
 
@@ -56,18 +63,48 @@ class Replay:
         began = sorted(event.began_s for event in self.events if event.alarm)
         return sum(1 for before, now in zip([-math.inf, *began], began, strict=False) if now - before > ONE_ALARM_S)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what was not looked at or taken for granted, a line each."""
+        notes = []
+        if self.learning:
+            notes.append(f"too short, with fewer than {LEARN} values: {names(self.learning)}")
+        if self.passed_over:
+            notes.append(f"{counted(self.passed_over, 'row')} skipped: no time or no value")
+        if self.repeated:
+            notes.append(f"{counted(self.repeated, 'row')} skipped: the same as another row")
+        if self.without_offset:
+            notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
+        return tuple(notes)
+
+    @property
+    def summary(self) -> str:
+        """Return in a line what was found."""
+        gains = sum(event.cause == GAIN for event in self.events)
+        explained = sum(bool(event.cause) for event in self.events) - gains
+        long, a_month = format_duration(self.months * _MONTH_S), ""
+        if self.months >= 1:
+            long, a_month = f"{self.months:.1f} months", f" ({self.alarms / self.months:.2f} a month)"
+        return (
+            f"{self.series} series over {long}: {counted(self.alarms, 'alarm')} without a cause{a_month}, "
+            f"{counted(explained, 'change')} with a cause, {counted(gains, 'gain')}"
+        )
+
 
 def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
     """Return the series of a CSV file and how many rows were passed over. Raises BadInputError."""
-    return _series_of(_table(path, columns), columns)
+    return _series_of(_table(path, columns), columns)[:2]
 
 
 def _table(path: Path, columns: Columns) -> Table:
     return open_table(path, columns.time, columns.value, (*columns.by, *columns.causes))
 
 
-def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int]:
-    """Take the rows one by one: of each only what is asked for is kept."""
+def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int, int]:
+    """Return the series, and how many rows were passed over and how many repeat others.
+
+    Rows are taken one by one: of each only what is asked for is kept.
+    """
     header, path = table.header, table.path
     explaining = [
         name for name in dict.fromkeys((*columns.causes, *filter(known_cause, header))) if name != columns.value
@@ -108,7 +145,9 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
     moments = {time_s for rows in groups.values() for time_s, *_ in rows}
     if len(moments) == 1:
         raise BadInputError("all rows have the same time", where=str(path), why=table.example)
-    return [_series(name, kept, explaining) for name, kept in sorted(groups.items())], passed_over
+    series = [_series(name, kept, explaining) for name, kept in sorted(groups.items())]
+    repeated = sum(map(len, groups.values())) - sum(len(each.values) for each in series)
+    return series, passed_over, repeated
 
 
 def replay(
@@ -124,7 +163,7 @@ def replay(
     ``equals``: the series are those of equals, and each is watched as its share of what all do at the same time.
     """
     table = _table(path, columns)
-    series, passed_over = _series_of(table, columns)
+    series, passed_over, repeated = _series_of(table, columns)
     events: list[WatchEvent] = []
     if equals:
         events += ended_early(series)
@@ -154,7 +193,7 @@ def replay(
     span = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
     events.sort(key=lambda event: event.told_s)
     local = table.times.without_offset
-    return Replay(tuple(events), len(series), tuple(learning), passed_over, span / (30.4375 * 86400), local)
+    return Replay(tuple(events), len(series), tuple(learning), passed_over, span / _MONTH_S, repeated, local)
 
 
 def changes_of(
@@ -200,7 +239,10 @@ def changes_of(
 
 def _series(name: str, rows: list[tuple[float, float, list[float]]], explaining: Sequence[str]) -> WatchedSeries:
     rows.sort(key=lambda row: row[0])
+    times, values = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    # One that was exported twice is one measurement.
+    kept = np.sort(np.unique(np.stack([times, values]), axis=1, return_index=True)[1])
     causes: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {
-        column: np.array([row[2][place] for row in rows]) for place, column in enumerate(explaining)
+        column: np.array([rows[row][2][place] for row in kept.tolist()]) for place, column in enumerate(explaining)
     }
-    return WatchedSeries(name, np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), causes)
+    return WatchedSeries(name, times[kept], values[kept], causes)

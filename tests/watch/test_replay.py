@@ -236,6 +236,10 @@ def comma(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
         ([(f"{1.7e9 + day * DAY_S:.0f}000", value) for day, (_, value) in enumerate(day_rows())], ",", "utf-8"),
         (day_rows(value=" {:.3e} "), "|", "utf-8"),
         (day_rows("%Y%m%d"), ",", "utf-8"),
+        (day_rows("%d/%m/%y %H:%M"), ",", "utf-8"),
+        (day_rows("%m/%d/%y"), ",", "utf-8"),
+        (day_rows("%Y/%m/%d %H:%M:%S UTC"), ",", "utf-8"),
+        (day_rows("%Y-%m-%d %H:%M UTC"), ",", "utf-8"),
         ([(time, value.replace(",", "'")) for time, value in day_rows(value="{:,.2f}")], ",", "utf-8"),
         ([(time, value.replace(",", "\u202f")) for time, value in day_rows(value="{:,.2f}")], ";", "utf-8"),
     ],
@@ -271,11 +275,12 @@ def test_rows_that_are_given_twice_count_once_and_two_values_of_one_time_stay(
         ("time\trate\n2026-01-01\t1,234\n2026-01-02\t2,345\n", "numbers of 'rate' are ambiguous"),
         ("time;rate\n2026-01-01;1,5\n2026-01-02;2.5\n", "numbers of 'rate' are ambiguous"),
         ("time,rate\n2026-01-01,1 GiB/s\n2026-01-02,900 MiB/s\n", "different units"),
+        ("time,rate\n23/01/24,1\n23/02/25,2\n", "which of the numbers is the year"),
         ("time,rate\n1700000000,1\n1700000000000,2\n", "different units"),
         ("time,rate\n44927.125,1\n44928.125,2\n", "times of 'time' are no Unix times"),
         ("time,rate\n20261301,1\n20261302,2\n", "times of 'time' are no Unix times"),
         (
-            "time,rate\n" + "".join(f"2026-01-{day:02},{day}\n2026-02-{day:02},({day})\n" for day in range(1, 9)),
+            "time,rate\n" + "".join(f"2026-01-{day:02},{day}\n2026-02-{day:02},<{day}>\n" for day in range(1, 9)),
             "rows of 'rate' cannot be read",
         ),
         ("time,rate\n2026-01-01,1\n2026-01-01,2\n", "all rows have the same time"),
@@ -287,6 +292,12 @@ def test_what_can_be_read_in_two_ways_is_refused(tmp_path: Path, content: str, f
     (tmp_path / "year.csv").write_text(content)
     with pytest.raises(BadInputError, match=fault):
         read_series(tmp_path / "year.csv", Columns("time", "rate"))
+
+
+def test_numbers_in_parentheses_are_negative(tmp_path: Path) -> None:
+    (tmp_path / "year.csv").write_text("time,rate\n2026-01-01,(1.5 GiB)\n2026-01-02, 2.5 GiB\n2026-01-03,-3 GiB\n")
+    (series,), _ = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert series.values.tolist() == [-1.5, 2.5, -3.0]
 
 
 def test_a_row_that_cannot_be_read_is_shown(tmp_path: Path) -> None:

@@ -53,6 +53,22 @@ def test_a_change_with_a_cause_raises_no_alarm(tmp_path: Path) -> None:
     assert "failed-over data targets" in [event.cause for event in found.events] and found.alarms == 0
 
 
+def test_a_cause_is_read_as_its_column_is_written(tmp_path: Path) -> None:
+    write_year(tmp_path / "plain.csv")
+    with (tmp_path / "plain.csv").open() as plain, (tmp_path / "year.csv").open("w", newline="") as file:
+        rows = [[*row[:3], "load" if at == 0 else f"{900 + at:,}.5 op/s"] for at, row in enumerate(csv.reader(plain))]
+        csv.writer(file).writerows(rows)
+    columns = Columns("start", "rate", ("app",), ("load",))
+    series, _ = read_series(tmp_path / "year.csv", columns)
+    assert np.array_equal(series[0].causes["load"], 901.5 + 2 * np.arange(300))
+    assert [event.cause for event in replay(tmp_path / "year.csv", columns, 0.1).events if event.subject == "two"] == [
+        "load"
+    ]
+    (tmp_path / "year.csv").write_text("start,rate,load\n2026-01-01,1,1 kB\n2026-01-02,2,1 MB\n")
+    with pytest.raises(BadInputError, match="the values of 'load' have different units"):
+        read_series(tmp_path / "year.csv", Columns("start", "rate", causes=("load",)))
+
+
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     write_year(tmp_path / "year.csv")
     with pytest.raises(BadInputError, match="no column 'rat'") as caught:

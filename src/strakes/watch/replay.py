@@ -12,10 +12,10 @@ import numpy as np
 
 from strakes.errors import BadInputError
 from strakes.units import counted, format_duration
-from strakes.watch.causes import cause_of, known_cause
+from strakes.watch.causes import cause_of
 from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
 from strakes.watch.level import LEARN, LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
-from strakes.watch.table import Table, open_table, plain_number, says_nothing
+from strakes.watch.table import Table, open_table, says_nothing
 from strakes.watch.together import names
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, GAIN, level_event
@@ -97,7 +97,7 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]
 
 
 def _table(path: Path, columns: Columns) -> Table:
-    return open_table(path, columns.time, columns.value, (*columns.by, *columns.causes))
+    return open_table(path, columns.time, columns.value, columns.by, columns.causes)
 
 
 def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int, int]:
@@ -106,10 +106,7 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
     Rows are taken one by one: of each only what is asked for is kept.
     """
     header, path = table.header, table.path
-    explaining = [
-        name for name in dict.fromkeys((*columns.causes, *filter(known_cause, header))) if name != columns.value
-    ]
-    places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *explaining)}
+    places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *table.causes)}
     groups: dict[str, list[tuple[float, float, list[float]]]] = {}
     passed_over, number = 0, 0
     unread: Counter[str] = Counter()
@@ -127,7 +124,7 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
                     unread[column] += 1
                     examples.setdefault(column, f"{row[places[column]]!r} in row {number}")
             continue
-        explained = [plain_number(row[places[column]]) for column in explaining]
+        explained = [numbers.number(row[places[column]]) for column, numbers in table.causes.items()]
         if abs(time_s) > _LAST_S or any(abs(amount) > _MOST_VALUE for amount in (value, *explained)):
             why = "a time is beyond the year 9999, or a value beyond 2^64"
             raise BadInputError("the file has a number that is too large", where=f"{path}:{number + 1}", why=why)
@@ -145,7 +142,7 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
     moments = {time_s for rows in groups.values() for time_s, *_ in rows}
     if len(moments) == 1:
         raise BadInputError("all rows have the same time", where=str(path), why=table.example)
-    series = [_series(name, kept, explaining) for name, kept in sorted(groups.items())]
+    series = [_series(name, kept, tuple(table.causes)) for name, kept in sorted(groups.items())]
     repeated = sum(map(len, groups.values())) - sum(len(each.values) for each in series)
     return series, passed_over, repeated
 

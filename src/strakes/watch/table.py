@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from strakes.errors import BadInputError, nearest_word
+from strakes.watch.causes import known_cause
 from strakes.watch.recorded import open_lines, unix_seconds
 
 # A value a minute of four series for a year.
@@ -195,6 +196,7 @@ class Table:
     separator: str
     times: Times
     value: Numbers
+    causes: Mapping[str, Numbers]
     example: str
     """The first row, as it was read."""
 
@@ -203,14 +205,17 @@ class Table:
         yield from _rows(self.path, self.separator, len(self.header))
 
 
-def open_table(path: Path, time: str, value: str, others: Sequence[str] = ()) -> Table:
-    """Find out how a CSV file is written. Raises BadInputError."""
+def open_table(path: Path, time: str, value: str, by: Sequence[str] = (), causes: Sequence[str] = ()) -> Table:
+    """Find out how a CSV file is written. Raises BadInputError.
+
+    ``causes``: columns that may explain a change, besides those that are known to.
+    """
     with open_lines(path) as lines:
         first = next(lines, "").strip("\r\n")
     if not first.strip():
         raise BadInputError("the file is empty", where=str(path))
     headers = {separator: _split(first, separator) for separator in _SEPARATORS}
-    asked = (time, value, *others)
+    asked = (time, value, *by, *causes)
     # The separator is the one that gives the columns that are asked for.
     separator = max(headers, key=lambda each: (sum(column in headers[each] for column in asked), len(headers[each])))
     header = headers[separator]
@@ -220,16 +225,20 @@ def open_table(path: Path, time: str, value: str, others: Sequence[str] = ()) ->
             remedy = f"Did you mean {near}?" if near else f"The columns are: {', '.join(header[:20])}"
             raise BadInputError(f"there is no column {column!r}", where=str(path), remedy=remedy)
     times, numbers = Times(), Numbers(separator)
+    explaining = {name: Numbers(separator) for name in (*causes, *filter(known_cause, header)) if name != value}
+    learning = [(header.index(name), each) for name, each in ((value, numbers), *explaining.items())]
     places = header.index(time), header.index(value)
     example = ""
     for _, row in _rows(path, separator, len(header)):
         if row is not None:
             times.learn(row[places[0]])
-            numbers.learn(row[places[1]])
+            for place, each in learning:
+                each.learn(row[place])
             example = example or f"the first row has {time} = {row[places[0]]!r} and {value} = {row[places[1]]!r}"
     times.decide(time, str(path))
-    numbers.decide(value, str(path))
-    return Table(path, tuple(header), separator, times, numbers, example)
+    for name, each in ((value, numbers), *explaining.items()):
+        each.decide(name, str(path))
+    return Table(path, tuple(header), separator, times, numbers, explaining, example)
 
 
 def parse_time(text: str) -> float:

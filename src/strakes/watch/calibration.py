@@ -33,7 +33,7 @@ _MOST_OWED = 0.97
 _NORMAL = NormalDist()
 # What is further off than that many spreads weighs no more.
 _FAR = 4.0
-_LEAST_SPREAD = 1e-9
+LEAST_SPREAD = 1e-9
 _TABLE = np.array([_NORMAL.inv_cdf((index + 0.5) / 1024) for index in range(1024)])
 
 
@@ -149,7 +149,7 @@ def scores(past: Numbers, values: Numbers) -> Numbers:
 def spreads_of(values: Numbers) -> Numbers:
     """Return the spread of each row: of normal values, their standard deviation."""
     off = np.abs(values - np.median(values, axis=-1, keepdims=True))
-    return np.maximum(1.4826 * np.median(off, axis=-1), _LEAST_SPREAD)
+    return np.maximum(1.4826 * np.median(off, axis=-1), LEAST_SPREAD)
 
 
 def window_sums(of: Numbers) -> Numbers:

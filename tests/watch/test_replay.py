@@ -206,6 +206,7 @@ def test_a_drop_that_is_over_for_a_few_days_only_is_one_event(tmp_path: Path) ->
     result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
     (slow,) = (event for event in result.events if event.subject == "OST0003")
     assert slow.kind == "slow-target" and slow.ended_s is None and result.alarms == 1
+    assert "against the others, from 1.0" in slow.text and slow.text.endswith(" times their mean")
     assert 198 <= (slow.began_s - 1.5e9) / DAY_S <= 202
 
 
@@ -331,6 +332,14 @@ def test_words_for_no_value_and_a_few_rows_that_cannot_be_read_are_skipped(tmp_p
     assert passed_over == 67 and len(series.values) == 33
 
 
+def test_a_short_file_is_told_in_days_and_what_is_too_short_is_named(tmp_path: Path, strakes: StrakesRunner) -> None:
+    rows = [f"{time},{value}" for time, value in day_rows()[:15]]
+    (tmp_path / "year.csv").write_text("\n".join(["time,rate", *rows, ""]))
+    done = strakes("watch", "replay", str(tmp_path / "year.csv"), "--time", "time", "--value", "rate")
+    assert "too short, with fewer than 60 values: rate" in done.stdout
+    assert "1 series over 14 d: 0 alarms without a cause, 0 changes with a cause, 0 gains" in done.stdout
+
+
 def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) -> None:
     rows = [(f"{time} 12:00", value) for time, value in day_rows()]
     for name, offset in (("local", ""), ("utc", "Z")):
@@ -338,5 +347,5 @@ def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) 
             csv.writer(file).writerows([("time", "rate"), *((time + offset, value) for time, value in rows)])
         words = ("--time", "time", "--value", "rate", "--worse", "up")
         done = strakes("watch", "replay", str(tmp_path / name), *words)
-        assert "0 changes with a cause, 1 gain" in done.stdout
+        assert "0 changes with a cause, 1 gain" in done.stdout and "skipped" not in done.stdout
         assert ("without an offset were taken as UTC" in done.stdout) == (name == "local")

@@ -352,7 +352,7 @@ def _store(directory: Path | None) -> Path:
 
 @command.command("replay")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
-@click.option("--time", "time_column", metavar="COL", help="Column with the time: Unix time or ISO 8601.")
+@click.option("--time", "time_column", metavar="COL", help="Column with the time: Unix time, ISO 8601, or a date.")
 @click.option("--value", "value_column", metavar="COL", help="Column with the figure to watch.")
 @click.option(
     "--by", metavar="COL", multiple=True, help="Make a series for each value of this column; may be repeated."

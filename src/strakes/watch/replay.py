@@ -216,7 +216,7 @@ def changes_of(
             # A cause explains what became worse, whichever way that is.
             ratio = 1 / told.ratio if worse_up and told.ratio > 0 else told.ratio
             cause = cause_of(series, ShiftedLevel(since, told_at, ratio, told.low, told.high, told.sure), also)
-            events.append(level_event(series.name, told, worse_up=worse_up, cause=cause))
+            events.append(level_event(series.name, told, worse_up=worse_up, cause=cause, of_equals=confirm))
             if confirm and events[-1].alarm:
                 events[-1] = replace(events[-1], cause=_UNCONFIRMED)
         elif isinstance(told, LevelStays) and events[-1].cause == _UNCONFIRMED:

@@ -338,6 +338,16 @@ def test_a_short_file_is_told_in_days_and_what_is_too_short_is_named(tmp_path: P
     done = strakes("watch", "replay", str(tmp_path / "year.csv"), "--time", "time", "--value", "rate")
     assert "too short, with fewer than 60 values: rate" in done.stdout
     assert "1 series over 14 d: 0 alarms without a cause, 0 changes with a cause, 0 gains" in done.stdout
+    assert "changes little" not in done.stdout
+
+
+def test_that_more_alarms_than_few_values_can_make_are_accepted_is_said(tmp_path: Path) -> None:
+    rows = [f"{time},{value}" for time, value in day_rows()[:50]]
+    (tmp_path / "year.csv").write_text("\n".join(["time,rate", *rows, ""]))
+    for alarms, notes in ((0.6, 1), (1.0, 1), (2.0, 2)):
+        assert len(replay(tmp_path / "year.csv", Columns("time", "rate"), alarms).notes) == notes
+    note = replay(tmp_path / "year.csv", Columns("time", "rate"), 100).notes[1]
+    assert note == "--alarms-a-month above 0.7 changes little: there are too few values a month"
 
 
 def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) -> None:

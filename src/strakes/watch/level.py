@@ -22,6 +22,7 @@ from strakes.watch.calibration import (
     WINDOWS,
     Calibration,
     calibrate,
+    most_alarms,
     resampled_medians,
     scores,
     spreads_of,
@@ -364,6 +365,11 @@ def likely_beginning(past: Numbers, recent: Numbers, before: float, spread: floa
     gains = gains[first : count - 1] / (2 * length)
     likely = np.cumsum(np.exp(gains - gains.max()))
     return first + int(np.searchsorted(likely, likely[-1] / 2))
+
+
+def most_alarms_a_month(values_a_month: float) -> float:
+    """Return from how many on a series is hardly told more often because more may be told by chance."""
+    return most_alarms(values_a_month) / _PASSED
 
 
 class LearnedTooLittle(Exception):

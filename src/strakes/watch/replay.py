@@ -14,7 +14,16 @@ from strakes.errors import BadInputError
 from strakes.units import counted, format_duration
 from strakes.watch.causes import cause_of
 from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
-from strakes.watch.level import LEARN, LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
+from strakes.watch.level import (
+    LEARN,
+    LearnedTooLittle,
+    LevelChange,
+    LevelDetector,
+    LevelEnd,
+    LevelReturns,
+    LevelStays,
+    most_alarms_a_month,
+)
 from strakes.watch.table import Table, open_table, says_nothing
 from strakes.watch.together import names
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
@@ -54,6 +63,8 @@ class Replay:
     passed_over: int
     months: float
     repeated: int = 0
+    more_than: float | None = None
+    """From so many accepted alarms a month on, more change little; None: they were not asked for."""
     without_offset: bool = False
     """Times are of no known zone."""
 
@@ -73,6 +84,10 @@ class Replay:
             notes.append(f"{counted(self.passed_over, 'row')} skipped: no time or no value")
         if self.repeated:
             notes.append(f"{counted(self.repeated, 'row')} skipped: the same as another row")
+        if self.more_than is not None:
+            notes.append(
+                f"--alarms-a-month above {self.more_than:.2g} changes little: there are too few values a month"
+            )
         if self.without_offset:
             notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
         return tuple(notes)
@@ -181,7 +196,9 @@ def replay(
                 "the series cannot be compared with each other", where=str(path), why=why, remedy=remedy
             )
     learning = []
-    allowed = (FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE) * alarms_a_month / len(series)
+    for_chance = FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE
+    allowed = for_chance * alarms_a_month / len(series)
+    many = most_alarms_a_month(max(map(_values_a_month, series))) * len(series) / for_chance
     for each in series:
         try:
             events += changes_of(each, allowed, worse_up=worse_up, also=columns.causes, confirm=equals)
@@ -190,7 +207,20 @@ def replay(
     span = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
     events.sort(key=lambda event: event.told_s)
     local = table.times.without_offset
-    return Replay(tuple(events), len(series), tuple(learning), passed_over, span / _MONTH_S, repeated, local)
+    return Replay(
+        tuple(events),
+        len(series),
+        tuple(learning),
+        passed_over,
+        span / _MONTH_S,
+        repeated,
+        many if alarms_a_month > max(many, ALARMS_A_MONTH) else None,
+        local,
+    )
+
+
+def _values_a_month(series: WatchedSeries) -> float:
+    return len(series.times) * _MONTH_S / max(float(series.times[-1] - series.times[0]), 1.0)
 
 
 def changes_of(

@@ -64,9 +64,10 @@ def test_a_cause_is_read_as_its_column_is_written(tmp_path: Path) -> None:
     assert [event.cause for event in replay(tmp_path / "year.csv", columns, 0.1).events if event.subject == "two"] == [
         "load"
     ]
-    (tmp_path / "year.csv").write_text("start,rate,load\n2026-01-01,1,1 kB\n2026-01-02,2,1 MB\n")
-    with pytest.raises(BadInputError, match="the values of 'load' have different units"):
-        read_series(tmp_path / "year.csv", Columns("start", "rate", causes=("load",)))
+    for loads, fault in ((("1 kB", "1 MB"), "the values of 'load' have different units"), (("a", "b"), "no row has a")):
+        (tmp_path / "year.csv").write_text(f"start,rate,load\n2026-01-01,1,{loads[0]}\n2026-01-02,2,{loads[1]}\n")
+        with pytest.raises(BadInputError, match=fault):
+            read_series(tmp_path / "year.csv", Columns("start", "rate", causes=("load",)))
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:

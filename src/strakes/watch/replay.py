@@ -184,7 +184,7 @@ def replay(
         series = [share for share in shares_of_equals(series) if len(share.times)]
         if not series:
             if together:
-                why = f"where {FEWEST_EQUALS} or more series have values, their median is zero or negative"
+                why = f"where {FEWEST_EQUALS} or more series have values, half of them or more are zero or negative"
                 remedy = "Give --value a column whose values are above zero, such as rates or times."
             else:
                 why = f"no time has values of {FEWEST_EQUALS} or more series"

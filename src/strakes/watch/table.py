@@ -52,6 +52,11 @@ class Numbers:
     _unit: str | None = None
     other_unit: tuple[str, str] | None = None
 
+    @property
+    def has_numbers(self) -> bool:
+        """Tell whether any cell had a number."""
+        return self._unit is not None
+
     def learn(self, cell: str) -> None:
         """Take in a cell."""
         text, unit = _without_unit(cell)
@@ -238,6 +243,8 @@ def open_table(path: Path, time: str, value: str, by: Sequence[str] = (), causes
     times.decide(time, str(path))
     for name, each in ((value, numbers), *explaining.items()):
         each.decide(name, str(path))
+        if name in causes and not each.has_numbers:
+            raise BadInputError(f"no row has a number in {name!r}", where=str(path), remedy="Leave out --cause.")
     return Table(path, tuple(header), separator, times, numbers, explaining, example)
 
 

@@ -396,6 +396,9 @@ def replay_command(
     notes: tuple[str, ...] = ()
     _spare(json, *files)
     if all(map(is_recording, files)):
+        if time_column or value_column or by or cause or equals:
+            what = "--time, --value, --by, --cause and --equals are for CSV files; a recording has no columns"
+            raise BadInputError(what, where=str(files[0]), remedy="Leave them out.")
         watch, contents, events = Watch(alarms_a_month), Contents(), []
         for reading in readings(files):
             contents.add(reading)

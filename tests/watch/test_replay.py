@@ -14,8 +14,8 @@ import pytest
 from conftest import StrakesRunner
 from strakes.errors import BadInputError
 from strakes.watch.equals import shares_of_equals
-from strakes.watch.replay import Columns, read_series, replay
-from strakes.watch.values import WatchedSeries
+from strakes.watch.replay import Columns, Replay, read_series, replay
+from strakes.watch.values import WatchedSeries, WatchEvent
 
 DAY_S = 86400.0
 
@@ -191,6 +191,11 @@ def test_a_drop_that_is_soon_over_is_no_slow_target(tmp_path: Path) -> None:
     (drop,) = (event for event in result.events if event.subject == "OST0003")
     assert drop.kind == "brief-drop" and not drop.alarm and result.alarms == 0
     assert drop.ended_s is not None and 202 <= (drop.ended_s - 1.5e9) / DAY_S <= 205
+
+
+def test_a_drop_that_nothing_confirms_yet_is_no_change_with_a_cause() -> None:
+    event = WatchEvent("level", "OST3", 0.0, 1.0, "", cause="not confirmed yet")
+    assert "0 changes with a cause, 0 gains" in Replay((event,), 8, (), 0, 2.0).summary
 
 
 def test_a_drop_that_lasts_is_a_slow_target_told_once_it_is_confirmed(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ class Replay:
     def summary(self) -> str:
         """Return in a line what was found."""
         gains = sum(event.cause == GAIN for event in self.events)
-        explained = sum(bool(event.cause) for event in self.events) - gains
+        explained = sum(event.cause not in ("", GAIN, _UNCONFIRMED) for event in self.events)
         long, a_month = format_duration(self.months * _MONTH_S), ""
         if self.months >= 1:
             long, a_month = f"{self.months:.1f} months", f" ({self.alarms / self.months:.2f} a month)"

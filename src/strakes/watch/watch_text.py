@@ -16,7 +16,7 @@ def line(event: WatchEvent) -> str:
     """Return one event as a line."""
     parts = [_when(event.began_s), f"{event.kind:<11}", for_terminal(event.text)]
     if event.ended_s is not None and event.kind not in ("fail-over", "gap"):
-        parts.append(f"; lasted {format_duration(max(0.0, event.ended_s - event.began_s))}")
+        parts.append(f"; over after {format_duration(max(0.0, event.ended_s - event.began_s))}")
     if event.cause:
         parts.append(f"; cause: {for_terminal(event.cause)}")
     if event.sure is not None:

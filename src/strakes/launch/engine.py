@@ -192,8 +192,8 @@ class Engine(ABC):
         It only takes a note, so that signal handlers and other threads can call it.
         """
         self._cancels += 1
-        if self._process is not None:
-            self._process.wake()
+        if (process := self._process) is not None:
+            process.wake()
 
     def close(self) -> None:
         """End the engine. May be called twice."""

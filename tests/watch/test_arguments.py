@@ -77,3 +77,9 @@ def test_what_is_read_is_not_overwritten(tmp_path: Path, strakes: StrakesRunner)
 def test_a_time_that_is_none_is_named(strakes: StrakesRunner, words: tuple[str, ...], said: str) -> None:
     done = strakes("watch", *words)
     assert done.returncode == 2 and said in done.stderr
+
+
+def test_columns_of_a_recording_are_refused(tmp_path: Path, strakes: StrakesRunner) -> None:
+    (tmp_path / "server.txt").write_text("### 1700000000\n")
+    done = strakes("watch", "replay", str(tmp_path / "server.txt"), "--equals")
+    assert done.returncode == 2 and "a recording has no columns" in done.stderr

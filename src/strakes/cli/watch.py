@@ -42,7 +42,7 @@ _alarms_option = click.option(
     type=NumberRange(0.001, 1000),
     default=1.0,
     show_default=True,
-    help="Accept this many false alarms a month, all series together.",
+    help="Accept this many false alarms a month, all series together. Above one for 45 values, more change little.",
 )
 
 
@@ -378,7 +378,7 @@ def _store(directory: Path | None) -> Path:
 
 @command.command("replay")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
-@click.option("--time", "time_column", metavar="COL", help="Column with the time: Unix time or ISO 8601.")
+@click.option("--time", "time_column", metavar="COL", help="Column with the time: Unix time, ISO 8601, or a date.")
 @click.option("--value", "value_column", metavar="COL", help="Column with the figure to watch.")
 @click.option(
     "--by", metavar="COL", multiple=True, help="Make a series for each value of this column; may be repeated."
@@ -415,13 +415,16 @@ def replay_command(
     """
     from strakes.watch.recorded import Contents, is_recording, readings
     from strakes.watch.replay import Columns, replay
-    from strakes.watch.watch import GAIN, Watch
+    from strakes.watch.watch import Watch
     from strakes.watch.watch_text import line, to_document
 
     lacking: tuple[str, ...] = ()
-    notes: list[str] = []
+    notes: tuple[str, ...] = ()
     _spare(json, *files)
     if all(map(is_recording, files)):
+        if time_column or value_column or by or cause or equals:
+            what = "--time, --value, --by, --cause and --equals are for CSV files; a recording has no columns"
+            raise BadInputError(what, where=str(files[0]), remedy="Leave them out.")
         watch, contents, events = Watch(alarms_a_month), Contents(), []
         for reading in readings(files):
             contents.add(reading)
@@ -450,17 +453,9 @@ def replay_command(
             "months": result.months,
             "learning": result.learning,
             "passed_over": result.passed_over,
+            "repeated": result.repeated,
         }
-        rate = result.alarms / result.months if result.months else 0.0
-        gains = sum(event.cause == GAIN for event in events)
-        explained = sum(bool(event.cause) for event in events) - gains
-        summary = (
-            f"{result.series} series over {result.months:.1f} months: {counted(result.alarms, 'alarm')} without a "
-            f"cause ({rate:.2f} a month), {counted(explained, 'change')} with a cause, {counted(gains, 'gain')}"
-        )
-        notes = [f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"]
-        if result.without_offset:
-            notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
+        notes, summary = result.notes, result.summary
     if write_document(json, dumps(document, indent=1)):
         for event in events:
             say(line(event))

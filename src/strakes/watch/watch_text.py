@@ -37,8 +37,8 @@ def _when(time_s: float) -> str:
 def _sure(sure: float) -> str:
     """Never more than is known.
 
-    >>> _sure(0.99964), _sure(0.9)
-    ('99.9 %', '90 %')
+    >>> _sure(0.99964), _sure(1.0), _sure(0.9)
+    ('99.9 %', '99.9 %', '90 %')
     """
-    cut = int(sure * 1000) / 10
+    cut = min(int(sure * 1000), 999) / 10
     return f"{cut:g} %"

@@ -14,6 +14,7 @@ namespace strakes {
 namespace {
 
 constexpr double kMostSeconds = 31'536'000;  // a year
+constexpr double kMostProgressS = 60;
 constexpr std::size_t kMostIdCharacters = 64;
 constexpr std::size_t kMostDirectories = 1024;
 constexpr double kMostPerSecond = 1e15;
@@ -89,13 +90,14 @@ void parse_beside(const ObjectReader& reader, PlanRequest& request) {
 PlanRequest parse_plan_request(const nlohmann::json& message) {
     const ObjectReader reader(message, "",
                               {"type", "version", "id", "directory", "directory_hex", "beside", "plan", "limit_s",
-                               "keep", "prepared", "impact"});
+                               "keep", "prepared", "progress_s", "impact"});
     PlanRequest request;
     request.id = parse_id(reader);
     request.directory = directory_of(reader);
     request.limit_s = reader.positive_number("limit_s", kMostSeconds);
     request.keep = reader.boolean_or("keep", false);
     request.prepared = reader.boolean_or("prepared", false);
+    if (reader.has("progress_s")) request.progress_s = reader.positive_number("progress_s", kMostProgressS);
     if (reader.has("impact")) request.impact = parse_impact(reader.value("impact"));
     request.plan = parse_plan(reader.value("plan"));
     if (reader.has("beside")) parse_beside(reader, request);

@@ -18,7 +18,8 @@ struct PlanRequest {
     Plan plan;
     double limit_s = 0;
     bool keep = false;
-    bool prepared = false;  // directory/id may be there already
+    bool prepared = false;    // directory/id may be there already
+    double progress_s = 0.5;  // between messages of progress, and of logs
     Impact impact;
     std::string line;  // as it came, for other processes
 

@@ -17,7 +17,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kProgressEvery{500};
 constexpr milliseconds kHeartbeatEvery{1000};
 // Without any progress after a cancellation. Over the limit somebody waits for the answer; otherwise a large transfer
 // may well take this long on a slow file system.
@@ -142,7 +141,7 @@ void Session::begin_next() {
     plan_ = std::make_unique<PlanRun>(std::move(plan), output_, crew_, std::move(team), news_);
     const auto now = Time::now();
     limit_ = now + std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(plan_->request().limit_s));
-    next_progress_ = now + kProgressEvery;
+    next_progress_ = now + progress_every();
     next_crew_heartbeat_ = now + kHeartbeatEvery;
     over_limit_ = cancelled_ = false;
     if (const auto status = plan_->start()) {
@@ -173,7 +172,7 @@ void Session::watch() {
     const auto now = Time::now();
     if (now >= next_progress_) {
         plan_->watch().say_progress();
-        next_progress_ = now + kProgressEvery;
+        next_progress_ = now + progress_every();
     }
     if (now >= next_crew_heartbeat_) {
         crew_.say_heartbeat(output_, plan_->request().id);
@@ -195,12 +194,16 @@ void Session::watch() {
     abandon();
 }
 
+Session::Time::duration Session::progress_every() const {
+    return std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(plan_->request().progress_s));
+}
+
 int Session::milliseconds_to_next_look() const {
     if (!plan_) return -1;
     auto next = std::min(next_progress_, next_crew_heartbeat_);
     if (!over_limit_) next = std::min(next, limit_);
     const auto left = std::chrono::ceil<milliseconds>(next - Time::now()).count();
-    return static_cast<int>(std::clamp<std::int64_t>(left, 0, kProgressEvery.count()));
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, kHeartbeatEvery.count()));
 }
 
 }  // namespace strakes

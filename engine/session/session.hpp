@@ -38,6 +38,7 @@ class Session {
     void watch();
     [[noreturn]] void abandon();
     void finish_plan();
+    [[nodiscard]] Time::duration progress_every() const;
     [[nodiscard]] int milliseconds_to_next_look() const;
     void wait();
 

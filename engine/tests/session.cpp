@@ -320,6 +320,17 @@ TEST_CASE("a plan over its limit is ended, and the slowest rank is named") {
     CHECK(directory.entries().empty());
 }
 
+TEST_CASE("a plan says how often it tells how far it is") {
+    const TestDirectory directory;
+    const Json phase = metadata("stat", "file-stat", {{"stop", {{"rule", "seconds"}, {"seconds", 1.3}}}});
+    const Json plan = plan_of({metadata("create", "file-create"), phase});
+    const auto often = run_session(plan_message(directory.path(), plan, {{"progress_s", 0.1}}));
+    CHECK(often.of_type("progress").size() >= 5);
+    const auto never = run_session(plan_message(directory.path(), plan, {{"progress_s", 30}}));
+    CHECK(never.of_type("progress").empty());
+    CHECK(run_session(plan_message(directory.path(), plan, {{"progress_s", 0}})).exit_status == 2);
+}
+
 TEST_CASE("a long phase says how far it is") {
     const TestDirectory directory;
     const Json seconds = {{"stop", {{"rule", "seconds"}, {"seconds", 1.3}}}};

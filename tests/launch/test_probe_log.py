@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from strakes.launch.local import LocalEngine
+from strakes.launch.messages import LoggedOperation
 from strakes.plan import Plan, ProbePhase
 from strakes.targets.workspace import Workspace
 
@@ -22,6 +26,15 @@ def test_every_operation_of_a_probe_is_in_the_result(tmp_path: Path) -> None:
     sample = result.samples[0]
     assert sample.operations == 40
     assert abs(min(one.begun_s for one in result.log) - sample.origin_unix_s) < 1
+
+
+@pytest.mark.parametrize(("each_s", "least", "most"), [(0.1, 6, 30), (1.0, 1, 2)])
+def test_what_a_probe_does_is_told_as_often_as_is_wanted(tmp_path: Path, each_s: float, least: int, most: int) -> None:
+    phase = ProbePhase("watch", "write-fsync", rate_per_s=20, seconds=1.5, file_bytes=512, log=True)
+    plan, told = Plan(ranks=1, phases=(phase,)), list[Sequence[LoggedOperation]]()
+    with LocalEngine() as engine, Workspace.create(tmp_path, "probe") as workspace:
+        engine.run(plan, workspace.path, "c0.v0", limit_s=30, on_log=told.append, progress_s=each_s)
+    assert sum(map(len, told)) == 30 and least <= len(told) <= most
 
 
 def test_a_phase_has_a_row_for_each_of_its_seconds(tmp_path: Path) -> None:

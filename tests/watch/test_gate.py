@@ -43,7 +43,7 @@ def test_a_difference_that_is_smaller_than_a_bucket_is_told_with_a_width() -> No
 
 def test_a_day_too_short_decides_nothing() -> None:
     (gate,) = compare(rows(10, 1.0, 1), rows(10, 2.0, 2)[:60])
-    assert gate.verdict == "INCONCLUSIVE" and "3 days of at least 12 hours" in gate.needs
+    assert gate.verdict == "INCONCLUSIVE" and "too few days: each side needs 3" in gate.needs
 
 
 def test_hours_that_only_one_side_has_are_no_difference() -> None:
@@ -110,6 +110,9 @@ def test_the_commands_compare_and_report_read_the_store(tmp_path: Path, strakes:
     now_s = time.time()
     for row in [*rows(4, 1.0, 1, now_s - 8 * 86400), *rows(4, 1.5, 2, now_s - 4 * 86400)]:
         assert ring.add(row)
+    early = str(now_s - 8 * 86400)
+    done = strakes("watch", "compare", "--before", early, "--after", early, "--store", str(tmp_path / "store"))
+    assert done.returncode == 0 and "there are 0 before" in done.stdout
     middle = str(now_s - 4 * 86400)
     done = strakes("watch", "compare", "--before", middle, "--after", middle, "--store", str(tmp_path / "store"))
     assert done.returncode == 1 and "SLOWER" in done.stdout

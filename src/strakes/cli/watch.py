@@ -291,7 +291,7 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 @click.option(
     "--after", required=True, metavar="DATE", help="Start of the time after, in UTC, such as 2026-11-02T06:00."
 )
-@click.option("--over", type=_PERIOD, default="28d", help="Time to compare on each side.  [default: 28d]")
+@click.option("--over", type=_PERIOD, default="28d", help="Time to compare on each side, at least 3d.  [default: 28d]")
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @json_option
 def compare_command(before: str, after: str, over: float, store_directory: Path | None, json: Output | None) -> int:
@@ -324,8 +324,13 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
         )
     rows = [{key: None if value != value else value for key, value in asdict(gate).items()} for gate in gates]
     if write_json(json, {"schema": 1, "figures": rows}):
+        lacking = [gate for gate in gates if math.isnan(gate.ratio)]
+        same = len(lacking) > 1 and len({gate.needs for gate in lacking}) == 1
         for gate in gates:
-            say(gate)
+            if not same or gate not in lacking:
+                say(gate)
+        if same:
+            say(f"{counted(len(lacking), 'figure')}: INCONCLUSIVE; {lacking[0].needs}")
     return 1 if any(gate.verdict == "SLOWER" for gate in gates) else 0
 
 

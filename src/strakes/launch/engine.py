@@ -39,8 +39,8 @@ _CANCEL_S = 30.0
 _STOP_S = 5.0
 # One that has long been silent is not expected to take its leave.
 _SILENT_STOP_S = 1.0
-# How soon a cancel from a signal handler is noticed.
-_TICK_S = 0.1
+# How often it is looked whether an engine that says nothing is past a limit.
+_TICK_S = 1.0
 REINSTALL = "Install strakes again with pip install . (in a checkout, ./strakes doctor builds what is missing)."
 
 
@@ -133,11 +133,12 @@ class Engine(ABC):
         keep: bool = False,
         prepared: bool = False,
         on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
+        progress_s: float | None = None,
     ) -> PlanResult:
         """Run one plan in ``directory/cell_id`` and wait for its end; ``directory`` is a workspace.
 
         With ``prepared`` that directory may be there already. ``on_log`` hears what probes with a log do while they do
-        it.
+        it; ``progress_s``: how often it is told of that.
 
         Raises EnvironmentLacksError when no engine starts; how the plan ends is in the result. An exception in the
         meantime (KeyboardInterrupt above all) ends the plan in order and is raised again.
@@ -156,6 +157,7 @@ class Engine(ABC):
             "plan": plan.to_json(),
             "limit_s": limit_s,
             "keep": keep,
+            **({} if progress_s is None else {"progress_s": progress_s}),
         }
         impact = to_record(self.impact)
         sent = process.send(
@@ -190,6 +192,8 @@ class Engine(ABC):
         It only takes a note, so that signal handlers and other threads can call it.
         """
         self._cancels += 1
+        if (process := self._process) is not None:
+            process.wake()
 
     def close(self) -> None:
         """End the engine. May be called twice."""
@@ -208,7 +212,7 @@ class Engine(ABC):
         patience_s = self.patience_s()
         why = f"it sent nothing for {patience_s:.0f} s"
         try:
-            message = process.receive(patience_s)
+            message = _first_message(process, patience_s)
             if message is None:
                 why = process.how_it_ended()
             else:
@@ -401,3 +405,14 @@ def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if message["status"] not in _STATUSES:
         raise ValueError(f"status {message['status']!r}")
     return message
+
+
+def _first_message(process: EngineProcess, patience_s: float) -> Mapping[str, Any] | None:
+    """Return it however often somebody cancels meanwhile. Raises queue.Empty where there is none."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return process.receive(deadline - time.monotonic())
+        except queue.Empty:
+            if time.monotonic() >= deadline:
+                raise

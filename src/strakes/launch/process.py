@@ -20,6 +20,9 @@ _LAST_WORDS = 20
 _JOIN_S = 2.0
 _TICK_S = 0.1
 
+# No message of an engine.
+_WAKE: Mapping[str, Any] = {}
+
 Log = Callable[[str], None]
 
 
@@ -73,8 +76,18 @@ class EngineProcess:
         return True
 
     def receive(self, timeout_s: float) -> Mapping[str, Any] | None:
-        """Return the next message; None when the engine has said its last. queue.Empty when none comes in time."""
-        return self._messages.get(timeout=max(timeout_s, 0.001))
+        """Return the next message; None when the engine has said its last.
+
+        Raises queue.Empty when none comes in time, or before :meth:`wake` is called.
+        """
+        message = self._messages.get(timeout=max(timeout_s, 0.001))
+        if message is _WAKE:
+            raise queue.Empty
+        return message
+
+    def wake(self) -> None:
+        """Let whoever receives look up. Signal handlers may call it."""
+        self._messages.put(_WAKE)
 
     def remaining(self) -> Iterator[Mapping[str, Any]]:
         """Yield what an engine that was stopped still said."""
@@ -85,7 +98,8 @@ class EngineProcess:
                 return
             if message is None:
                 return
-            yield message
+            if message is not _WAKE:
+                yield message
 
     def end_input(self, patience_s: float) -> bool:
         """Ask it to leave in order, and make it leave after ``patience_s``; False when not even that ends it."""

@@ -26,6 +26,8 @@ KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cy
 # One plan; the next one follows at once.
 _PLAN_S = 60.0
 _LIMIT_S = 600.0
+# What it did is told so often, but not for fewer operations of each kind: to be told takes longer than to do it.
+_TOLD_S, _OPERATIONS = 0.5, 2
 _JOIN_S = 45.0
 # Others have processors of their own: theirs are not busy with our measurement.
 _NICE = -10
@@ -91,6 +93,7 @@ class Probe:
                     f"n{number}",
                     _LIMIT_S,
                     on_log=self._felt.extend,
+                    progress_s=max(_TOLD_S, _OPERATIONS / self._rate_per_s),
                 )
             except StrakesError as error:
                 self._failed = error

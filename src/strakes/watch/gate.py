@@ -69,8 +69,8 @@ def _gate(name: str, before: dict[int, float], after: dict[int, float], margin: 
     shortest = min(map(len, sides))
     if shortest < FEWEST_DAYS:
         needs = (
-            f"{FEWEST_DAYS} days of at least {_FEWEST_HOURS} hours are needed on each side, the same hours of the day; "
-            f"there are {len(sides[0])} before and {len(sides[1])} after"
+            f"too few days: each side needs {FEWEST_DAYS}, each with at least {_FEWEST_HOURS} hours that the other "
+            f"side has, too; there are {len(sides[0])} before and {len(sides[1])} after"
         )
         return Gate(name, "INCONCLUSIVE", math.nan, math.nan, math.nan, hours[0], hours[1], needs)
     ratio, low, high = (math.exp(bound) for bound in _difference(*_without_rhythm(sides)))

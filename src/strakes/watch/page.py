@@ -39,8 +39,8 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
         since=_when(since_s),
         until=_when(until_s),
         headline=f"{counted(len(alarms), 'alarm')}, {counted(others, 'other change')}",
-        watched=f"{min(1.0, watched_s / span_s):.1%}",
-        probed=f"{min(1.0, probed_s / span_s):.1%}",
+        watched=_part(watched_s, span_s),
+        probed=_part(probed_s, span_s),
         something=bool(rows or events),
         levels=[str(judge(level, rows)) for level in levels],
         latencies=[
@@ -63,6 +63,16 @@ def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, str,
     long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
     sure = "" if event.sure is None else f"{int(event.sure * 1000) / 10:g} %"
     return _when(event.began_s), long, event.kind, event.text, event.cause, sure, event.alarm
+
+
+def _part(seconds: float, span_s: float) -> str:
+    """Return how long that was, and which share.
+
+    >>> _part(200.0, 30 * 86400.0), _part(0.0, 100.0)
+    ('3 min 20 s (0.0%)', '0 s (0.0%)')
+    """
+    long = format_duration(seconds) if seconds else "0 s"
+    return f"{long} ({min(1.0, seconds / span_s):.1%})"
 
 
 def _latency(seconds: float) -> str:

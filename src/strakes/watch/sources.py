@@ -189,7 +189,11 @@ class TargetSource:
                 else "fail-overs: no counters tell which server serves"
             )
         if not reading.clients:
-            lines.append("who causes the load: the servers do not report the requests of each client")
+            lines.append(
+                "who causes the load: a local file system does not count who asks for what"
+                if isinstance(self.target, LocalTarget)
+                else "who causes the load: the servers do not report the requests of each client"
+            )
         return tuple(lines)
 
     def _waits_due(self, time_s: float, observation: Observation) -> bool:

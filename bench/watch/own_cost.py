@@ -1,47 +1,65 @@
 """What `strakes watch` costs a neighbour: ``python -m bench.watch.own_cost DIR``.
 
-A neighbour does operations at a steady rate (open loop) in a directory of its own. It is measured in pairs of windows,
-one beside a watch of DIR and one without, in random order; what drifts slowly cancels within a pair. The result is the
-ratio of the neighbour's 99th percentiles with a 90 % interval (``strakes.statistics.contrast.paired_ratio``).
+A neighbour does operations at a steady rate (open loop) in a directory of its own, beside a watch of DIR. Those that
+are due close to an operation of the probe are compared with the others (``exposed.py``), which takes half an hour to
+tell 1 % of the 99th percentile. Whatever else the machine does meanwhile hits both alike.
 
-``--minutes 10`` does as many pairs as fit into ten minutes; of 30 s of measuring a pair, unless ``--window`` says
-otherwise. The interval is then wider, and the verdict says so where it does not decide.
+Effects that last longer than that, such as on caches, are only seen by ``--pairs N``: windows of a minute beside a
+watch and without, in random order. The result is the ratio of the 99th percentiles of each pair
+(``strakes.statistics.contrast.paired_ratio``), and its interval is much wider.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
+import json
+import multiprocessing
 import random
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import count
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
+from unittest.mock import patch
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bench.watch.exposed import CONFIDENCE, SHARE, Operations, effect, exposed
+from strakes.cli.watch import command
+from strakes.launch.local import LocalEngine
 from strakes.launch.messages import LoggedOperation
-from strakes.neighbour.probe import Probe
-from strakes.processes import python_module
+from strakes.neighbour.probe import KINDS, Probe, probe_plan
 from strakes.statistics.contrast import paired_ratio
 from strakes.statistics.interval import Estimate
 from strakes.targets.workspace import Workspace
+from strakes.watch.probed import RATE_PER_S
+from strakes.watch.reading import CounterReading
+from strakes.watch.values import WatchEvent
+from strakes.watch.watch import Watch
 
-# The neighbour's operations a second, of each of three kinds.
-_RATE_PER_S = 50.0
+# The neighbour's operations a second, of each of three kinds. Never in step with the probe: of all rates the golden
+# ratio's spreads what is done each second most evenly.
+_RATE_PER_S = 49.0 + (5**0.5 - 1) / 2
 _ALLOWED = 1.01
-_CONFIDENCE = 0.9
 # The watch begins, and its workspace is made, before a window; its first reading is no part of what runs for years.
 _SETTLE_S = 10.0
 _STOP_S = 60.0
-_LONG_S, _SHORT_S = 60.0, 15.0
-_AROUND_S = 10.0
-_SHARE = 0.99
+_WINDOW_S = 60.0
+_LIMIT_S = 60.0
+# Exposed is what is due so long before or after an operation of the probe: what is due before may last until then. The
+# verdict is that of the second, which was chosen before the first run: longer than most of these operations take.
+_NEAR_S = (0.02, 0.05, 0.1)
+_JUDGED_S = _NEAR_S[1]
+# Before a plan of the probe begins, the probe removes and makes its files; a reading of counters takes so long at most.
+_MAKES_S, _READS_S = 1.0, 1.0
+# Halfway between two operations of the probe, which has three kinds.
+_PLACEBO_S = 0.5 / (len(KINDS) * RATE_PER_S)
 
-Verdict = Literal["met", "missed", "not known: more pairs are needed"]
+Verdict = Literal["met", "missed", "not known: a longer run is needed"]
 Window = Callable[[bool], Sequence[LoggedOperation]]
 
 
@@ -54,88 +72,163 @@ def measure(pairs: Iterable[int], window: Window, order: random.Random) -> dict[
     alone: dict[str, dict[int, float]] = {}
     for number in pairs:
         for watched in order.sample([True, False], 2):
-            for name, late_s in late_of(window(watched)).items():
+            for name, operations in by_kind(window(watched)).items():
+                late_s = float(np.quantile(operations.late_s, SHARE))
                 (beside if watched else alone).setdefault(name, {})[number] = late_s
-    return {name: paired_ratio(beside[name], alone[name], _CONFIDENCE) for name in beside if name in alone}
+    return {name: paired_ratio(beside[name], alone[name], CONFIDENCE) for name in beside if name in alone}
 
 
-def fitting(limit_s: float, clock: Callable[[], float] = time.monotonic) -> Iterator[int]:
-    """Return numbers of pairs while another one, as long as the longest so far, ends within ``limit_s``."""
-    began_s = before_s = clock()
-    longest_s = 0.0
-    for number in count():
-        yield number
-        now_s = clock()
-        longest_s, before_s = max(longest_s, now_s - before_s), now_s
-        if now_s - began_s + longest_s > limit_s:
-            return
+def by_kind(operations: Sequence[LoggedOperation]) -> Mapping[str, Operations]:
+    """Return all of them together, and those of each kind; latency counts from when an operation was due."""
+    kinds = ["all", *sorted({operation.phase for operation in operations})]
+    found = {}
+    for kind in kinds:
+        of_kind = [operation for operation in operations if kind in ("all", operation.phase)]
+        due_s = np.array([operation.due_s for operation in of_kind])
+        found[kind] = Operations(due_s, np.array([operation.ended_s for operation in of_kind]) - due_s)
+    return found
 
 
-def late_of(operations: Sequence[LoggedOperation]) -> Mapping[str, float]:
-    """Return the 99th percentile, from when an operation was due, of each kind and of all together."""
-    took: dict[str, list[float]] = {}
-    for operation in operations:
-        for name in (operation.phase, "all"):
-            took.setdefault(name, []).append(operation.ended_s - operation.due_s)
-    return {name: float(np.quantile(values, _SHARE)) for name, values in took.items()}
+@dataclass(frozen=True)
+class Moments:
+    """When a watch did something, as Unix times: operations of its probe, plans of the probe, readings of counters."""
+
+    probe: list[float] = field(default_factory=list)
+    plans: list[float] = field(default_factory=list)
+    readings: list[float] = field(default_factory=list)
+
+
+def costs(kinds: Mapping[str, Operations], moments: Moments) -> Iterator[tuple[str, float, Estimate]]:
+    """Yield what each exposure does: its name, the share of operations that are exposed, and the effect."""
+    first_s, last_s = min(moments.probe), max(moments.probe)
+    beside = {kind: each.of((each.due_s > first_s) & (each.due_s < last_s)) for kind, each in kinds.items()}
+
+    def to_probe(due_s: NDArray[np.float64], near_s: float) -> NDArray[np.bool_]:
+        return exposed(due_s, moments.probe, near_s, near_s) | exposed(due_s, moments.plans, _MAKES_S, near_s)
+
+    def row(name: str, operations: Operations, mask: NDArray[np.bool_]) -> tuple[str, float, Estimate]:
+        return name, float(np.mean(mask)), effect(operations, mask)
+
+    every = beside["all"]
+    for near_s in _NEAR_S:
+        yield row(f"probe, within {1000 * near_s:.0f} ms", every, to_probe(every.due_s, near_s))
+    for kind, each in beside.items():
+        if kind != "all":
+            yield row(f"{kind}: probe, within {1000 * _JUDGED_S:.0f} ms", each, to_probe(each.due_s, _JUDGED_S))
+    yield row("reading of counters", every, exposed(every.due_s, moments.readings, 0.0, _READS_S))
+    spared = every.of(~to_probe(every.due_s, _JUDGED_S))
+    between_s = np.array(moments.probe) + _PLACEBO_S
+    yield row("nothing (placebo)", spared, exposed(spared.due_s, between_s, _JUDGED_S, _JUDGED_S))
 
 
 def verdict(ratio: Estimate) -> Verdict:
     """Tell whether the 99th percentile rises by less than 1 %; only an interval on one side of that can."""
     if ratio.interval is None or ratio.interval.low <= _ALLOWED <= ratio.interval.high:
-        return "not known: more pairs are needed"
+        return "not known: a longer run is needed"
     return "met" if ratio.interval.high < _ALLOWED else "missed"
+
+
+def _watch_and_note(directory: Path, store: Path) -> None:
+    """Watch until terminated, as the command does; note beside the store when something was done."""
+    moments = Moments()
+    take, add = Probe.take, Watch.add
+
+    def take_and_note(probe: Probe) -> list[LoggedOperation]:
+        operations = take(probe)
+        moments.probe.extend(operation.due_s for operation in operations)
+        moments.plans.extend(operation.due_s for operation in operations if operation.number == 0)
+        return operations
+
+    def add_and_note(watch: Watch, reading: CounterReading) -> list[WatchEvent]:
+        if reading.source != "probe":
+            moments.readings.append(reading.time_s)
+        return add(watch, reading)
+
+    with (
+        patch.object(Probe, "take", take_and_note),
+        patch.object(Watch, "add", add_and_note),
+        redirect_stdout(io.StringIO()),
+    ):
+        command.main([str(directory), "--store", str(store)], standalone_mode=False)
+    _notes_of(store).write_text(json.dumps(asdict(moments)))
+
+
+def _notes_of(store: Path) -> Path:
+    return store.with_suffix(".json")
 
 
 @contextmanager
 def _watch(directory: Path, store: Path) -> Iterator[None]:
-    words = [*python_module("strakes"), "watch", str(directory), "--store", str(store)]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    process = multiprocessing.get_context("spawn").Process(target=_watch_and_note, args=(directory, store))
+    process.start()
     try:
         yield
-        if process.poll() is not None:
-            raise SystemExit(f"the watch ended by itself with status {process.returncode}")
+        if not process.is_alive():
+            raise SystemExit(f"the watch ended by itself with status {process.exitcode}")
     finally:
         process.terminate()
-        process.wait(_STOP_S)
+        process.join(_STOP_S)
 
 
-def main() -> None:
-    """Print a line for each kind of operation."""
-    parser = argparse.ArgumentParser(prog="python -m bench.watch.own_cost", description=__doc__)
-    parser.add_argument("directory", type=Path, metavar="DIR")
-    parser.add_argument("--pairs", type=int, default=60)
-    parser.add_argument("--minutes", type=float, help="as many pairs as fit into that, instead of --pairs")
-    parser.add_argument("--window", type=float, metavar="SECONDS", help="default: 60, with --minutes 15")
-    parser.add_argument("--seed", type=int, default=1, help="of the order within pairs")
-    chosen = parser.parse_args()
-    window_s = chosen.window or (_LONG_S if chosen.minutes is None else _SHORT_S)
-
-    with (
-        tempfile.TemporaryDirectory() as store,
-        Workspace.create(chosen.directory, f"own-cost-{time.time_ns():x}") as workspace,
-        Probe(workspace.path, rate_per_s=_RATE_PER_S) as neighbour,
-    ):
+def _in_pairs(directory: Path, store: Path, workspace: Path, pairs: int) -> Mapping[str, Estimate]:
+    with Probe(workspace, rate_per_s=_RATE_PER_S) as neighbour:
 
         def collect() -> list[LoggedOperation]:
             # The window without a watch waits as long before it begins.
             time.sleep(_SETTLE_S)
             neighbour.take()
-            time.sleep(window_s)
+            time.sleep(_WINDOW_S)
             return neighbour.take()
 
         def window(watched: bool) -> list[LoggedOperation]:
             if not watched:
                 return collect()
-            with _watch(chosen.directory, Path(store)):
+            with _watch(directory, store):
                 return collect()
 
-        # Making the workspace and removing it take some seconds, too.
-        pairs = range(chosen.pairs) if chosen.minutes is None else fitting(60 * chosen.minutes - _AROUND_S)
-        ratios = measure(pairs, window, random.Random(chosen.seed))
-    for name, ratio in ratios.items():
-        interval = f"{ratio.interval.low:.4f} to {ratio.interval.high:.4f}" if ratio.interval else "no interval"
-        print(f"{name}: p99 x {ratio.median:.4f} ({interval}), {ratio.runs} pairs: {verdict(ratio)}")
+        return measure(range(pairs), window, random.Random(1))
+
+
+def _beside(directory: Path, store: Path, workspace: Path, seconds: float) -> tuple[Sequence[LoggedOperation], Moments]:
+    """Return what the neighbour did in one plan, and what the watch did meanwhile."""
+    with LocalEngine() as engine, _watch(directory, store):
+        time.sleep(_SETTLE_S)
+        result = engine.run(probe_plan(seconds, _RATE_PER_S), workspace, "neighbour", seconds + _LIMIT_S)
+        # The watch hears of operations a little later.
+        time.sleep(_SETTLE_S)
+    if result.ended != "ok":
+        raise SystemExit(f"the neighbour ended as {result.ended}: {result.errors}")
+    return result.log, Moments(**json.loads(_notes_of(store).read_text()))
+
+
+def _in_words(ratio: Estimate) -> str:
+    interval = f"{ratio.interval.low:.4f} to {ratio.interval.high:.4f}" if ratio.interval else "no interval"
+    return f"p99 x {ratio.median:.4f} ({interval})"
+
+
+def main() -> None:
+    """Print a line for each exposure, or for each kind of operation."""
+    parser = argparse.ArgumentParser(prog="python -m bench.watch.own_cost", description=__doc__)
+    parser.add_argument("directory", type=Path, metavar="DIR")
+    parser.add_argument("--minutes", type=float, default=35.0)
+    parser.add_argument("--neighbour", type=Path, metavar="DIR", help="another mount of the same; default: DIR")
+    parser.add_argument("--pairs", type=int, help="measure so many pairs of windows instead")
+    chosen = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Workspace.create(chosen.neighbour or chosen.directory, f"own-cost-{time.time_ns():x}") as workspace,
+    ):
+        store = Path(directory) / "store"
+        if chosen.pairs:
+            for name, ratio in _in_pairs(chosen.directory, store, workspace.path, chosen.pairs).items():
+                print(f"{name}: {_in_words(ratio)}, {ratio.runs} pairs: {verdict(ratio)}")
+            return
+        operations, moments = _beside(chosen.directory, store, workspace.path, 60 * chosen.minutes)
+    kinds = by_kind(operations)
+    for name, each in kinds.items():
+        print(f"{name}: {len(each.due_s)} operations, p99 {1000 * np.quantile(each.late_s, SHARE):.1f} ms")
+    for name, share, ratio in costs(kinds, moments):
+        print(f"{name}: {share:.1%} exposed, {_in_words(ratio)}: {verdict(ratio)}")
 
 
 if __name__ == "__main__":

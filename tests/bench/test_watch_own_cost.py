@@ -1,15 +1,17 @@
-"""What a watch costs a neighbour: counted in pairs, and said only where the interval allows it."""
+"""What a watch costs a neighbour: by exposure or in pairs, and said only where the interval allows it."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from itertools import accumulate
+from pathlib import Path
 
 import pytest
-from bench.watch.own_cost import fitting, late_of, measure, verdict
+from bench.watch import own_cost
+from bench.watch.own_cost import Moments, by_kind, costs, measure, verdict
 
 from strakes.launch.messages import LoggedOperation
+from strakes.targets.workspace import Workspace
 
 
 def operations(count: int, factor: float, generator: random.Random) -> Sequence[LoggedOperation]:
@@ -43,10 +45,41 @@ def test_few_pairs_decide_nothing() -> None:
 
 def test_latency_counts_from_when_an_operation_was_due() -> None:
     late = LoggedOperation("file-read", 0, 0, 10.0, 12.0, 12.5, "")
-    assert late_of([late]) == {"file-read": 2.5, "all": 2.5}
+    assert {kind: each.late_s.tolist() for kind, each in by_kind([late]).items()} == {"all": [2.5], "file-read": [2.5]}
 
 
-@pytest.mark.parametrize(("took_s", "pairs"), [([40.0] * 20, 15), ([40.0, 100.0, *[40.0] * 20], 12), ([700.0], 1)])
-def test_as_many_pairs_are_measured_as_fit_into_the_time(took_s: Sequence[float], pairs: int) -> None:
-    clock = accumulate(took_s, initial=5.0)
-    assert sum(1 for _ in fitting(600.0, lambda: next(clock))) == pairs
+def test_what_is_due_near_an_operation_of_the_probe_is_told_from_what_is_not() -> None:
+    generator = random.Random(5)
+    moments = Moments([number / 3 for number in range(3 * 60 * 12)], [60.0 * number for number in range(12)], [1e4])
+    due_s = [number / 49.618 for number in range(int(49.618 * 60 * 12))]
+    took_s = [(1.2 if (due + 0.05) % (1 / 3) < 0.1 else 1.0) * generator.random() for due in due_s]
+    neighbour = [
+        LoggedOperation("write-fsync", 0, number, due, due, due + took, "")
+        for number, (due, took) in enumerate(zip(due_s, took_s, strict=True))
+    ]
+    found = {name: (share, ratio) for name, share, ratio in costs(by_kind(neighbour), moments)}
+    share, ratio = found["probe, within 50 ms"]
+    assert 0.30 < share < 0.33
+    assert ratio.median == pytest.approx(1.17, abs=0.02)
+    assert verdict(ratio) == "missed"
+    # What is done between plans is exposed, too; no reading of counters was made meanwhile.
+    assert found["probe, within 20 ms"][0] == pytest.approx(0.12 + 0.88 * 1.02 / 60, abs=0.005)
+    assert found["reading of counters"] == (0.0, found["reading of counters"][1])
+    placebo = found["nothing (placebo)"][1]
+    assert placebo.interval is not None
+    assert placebo.interval.contains(1.0)
+
+
+@pytest.mark.long
+def test_a_real_watch_notes_when_its_probe_and_its_readings_are_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_cost, "_SETTLE_S", 3.0)
+    (tmp_path / "watched").mkdir()
+    with Workspace.create(tmp_path / "watched", "own-cost-test") as workspace:
+        done, moments = own_cost._beside(tmp_path / "watched", tmp_path / "store", workspace.path, 4.0)
+    assert len(done) == 3 * int(4 * own_cost._RATE_PER_S)
+    within = sorted(due_s for due_s in moments.probe if done[0].due_s < due_s < done[0].due_s + 4)
+    assert 11 <= len(within) <= 13
+    assert len(moments.plans) == 3
+    assert len(moments.readings) == 1

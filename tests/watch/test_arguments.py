@@ -32,6 +32,18 @@ def test_a_watch_that_could_not_work_is_refused(
     assert done.returncode == 2 and said in done.stderr
 
 
+def test_a_directory_that_is_given_twice_is_refused_whatever_it_is_called(
+    tmp_path: Path, strakes: StrakesRunner
+) -> None:
+    (tmp_path / "fs").mkdir()
+    (tmp_path / "link").symlink_to("fs")
+    for again, said in (("fs/", "is given twice"), ("link", "is the same as")):
+        words = (str(tmp_path / "fs"), f"{tmp_path}/{again}", "--store", str(tmp_path / "store"))
+        done = strakes("watch", *words)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+        assert not (tmp_path / "store").exists()
+
+
 def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> None:
     done = strakes("watch")
     assert done.returncode == 2 and "Usage: strakes watch" in done.stderr and "\n  report " in done.stderr
@@ -59,8 +71,15 @@ def test_what_is_read_is_not_overwritten(tmp_path: Path, strakes: StrakesRunner)
         (("report", "--since", "1 week"), "30d, 12h or 90min"),
         (("compare", "--before", "2026-11-26", "--after", "x"), "--after: 'x' is no date"),
         (("compare", "--before", "2026-11-26", "--after", "2026-11-25"), "is later than"),
+        (("compare", "--before", "2026-11-24", "--after", "2026-11-25", "--over", "12h"), "3 days are needed on each"),
     ],
 )
 def test_a_time_that_is_none_is_named(strakes: StrakesRunner, words: tuple[str, ...], said: str) -> None:
     done = strakes("watch", *words)
     assert done.returncode == 2 and said in done.stderr
+
+
+def test_columns_of_a_recording_are_refused(tmp_path: Path, strakes: StrakesRunner) -> None:
+    (tmp_path / "server.txt").write_text("### 1700000000\n")
+    done = strakes("watch", "replay", str(tmp_path / "server.txt"), "--equals")
+    assert done.returncode == 2 and "a recording has no columns" in done.stderr

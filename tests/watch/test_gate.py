@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 
@@ -42,7 +43,40 @@ def test_a_difference_that_is_smaller_than_a_bucket_is_told_with_a_width() -> No
 
 def test_a_day_too_short_decides_nothing() -> None:
     (gate,) = compare(rows(10, 1.0, 1), rows(10, 2.0, 2)[:60])
-    assert gate.verdict == "INCONCLUSIVE" and "24 hours" in gate.needs
+    assert gate.verdict == "INCONCLUSIVE" and "3 days of at least 12 hours" in gate.needs
+
+
+def test_hours_that_only_one_side_has_are_no_difference() -> None:
+    busy, longer = (
+        [row for row in rows(10, 1.0, seed) if 8 <= row.time_s % 86400 / 3600 < until]
+        for seed, until in ((1, 22), (2, 24))
+    )
+    (gate,) = compare(busy, longer)
+    assert gate.verdict == "SAME" and gate.hours_after == 140
+    (gate,) = compare(rows(10, 1.0, 1), [row for row in rows(10, 1.0, 2) if row.time_s % 86400 < 6 * 3600])
+    assert gate.verdict == "INCONCLUSIVE" and math.isnan(gate.ratio)
+
+
+def test_a_short_time_says_that_a_weekend_may_look_like_a_change() -> None:
+    (gate,) = compare(rows(4, 1.0, 1), rows(4, 1.3, 2))
+    assert gate.verdict == "SLOWER" and "a weekend may look like a change" in str(gate)
+
+
+def test_what_did_not_change_is_seldom_told_as_a_change() -> None:
+    generator = np.random.default_rng(5)
+    told = 0
+    for _ in range(100):
+        sides = []
+        for start in (0, 7 * 24):
+            noise, values = 0.0, []
+            for hour in range(start, start + 7 * 24):
+                noise = 0.8 * noise + 0.06 * generator.standard_normal()
+                took_s = 0.01 * math.exp(noise + 0.4 * (8 <= hour % 24 < 18))
+                values.append(RingRow(START_S + 3600.0 * hour, 3600.0, {"/fs probe create": Histogram.of([took_s])}))
+            sides.append(values)
+        told += compare(sides[0], sides[1])[0].verdict in ("SLOWER", "FASTER")
+    # 10 % are accepted; neighbouring hours resemble each other very much here.
+    assert told <= 20
 
 
 def test_the_error_budget_counts_minutes() -> None:

@@ -184,3 +184,17 @@ def test_what_is_never_below_zero_falls_by_no_more_than_all_of_it() -> None:
     (event,) = changes_of(WatchedSeries("rate", days(360), values), 0.1, worse_up=False)
     assert event.low is not None and event.high is not None and event.size is not None
     assert 0 <= event.low <= event.size <= event.high and event.evidence["after"] == 0
+
+
+def test_what_follows_a_past_of_equal_values_is_told_once_it_shows_its_level() -> None:
+    held = 0
+    for seed in range(60):
+        values = 1000 * np.exp(0.1 * np.random.default_rng(seed).standard_normal(40))
+        series = WatchedSeries("", days(140), np.concatenate([np.zeros(100), values]))
+        change = changes_of(series, 0.1, worse_up=True)[0]
+        assert change.began_s == series.times[100]
+        assert change.low is not None and change.high is not None
+        held += change.low <= 1000 <= change.high
+    assert held >= 50
+    once = np.where(np.arange(300) == 100, 1000.0, 0.0)
+    assert not changes_of(WatchedSeries("", days(300), once), 0.1, worse_up=True)

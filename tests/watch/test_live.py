@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from dataclasses import replace
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -40,7 +41,7 @@ def test_a_server_that_is_gone_for_an_hour_is_told_once_and_when_it_is_back(tmp_
         clock.now_s += 10
     assert [event.text for event in told] == [
         "script: cannot be read: the server does not answer",
-        "script: is read again; it could not be read for 1 h: the server does not answer",
+        "script: is read again; it could not be read for about 1 h: the server does not answer",
     ]
     (gap,) = Ring(tmp_path).events()
     assert (gap.began_s, gap.ended_s) == (1100.0, 4700.0)
@@ -121,7 +122,7 @@ def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
 ) -> None:
     told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1300)))
     first, alarm, *over = told
-    assert (alarm.kind, alarm.told_s, alarm.alarm) == ("fail-over", 1220, True)
+    assert (alarm.kind, alarm.told_s, alarm.alarm) == ("no-answer", 1220, True)
     assert alarm.text == f"{tmp_path}/v does not answer, for at least 2 min"
     assert [event.key for event in over] == [first.key, alarm.key]
     assert [event.size for event in over] == pytest.approx([200, 200], abs=1)
@@ -130,6 +131,35 @@ def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
     again = LiveWatch([], [], Ring(tmp_path / "store"), AlertSender([]), probe=False, clock=lambda: 1401.0)
     again.step()
     assert not again.metrics.now.alarms and ring.events()[:2] == over
+
+
+def test_a_hang_that_is_over_does_not_pause_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Crawls(Scheduled):
+        """Each operation takes 6 s for a while; the watch hears of all of them when that is over, or meanwhile."""
+
+        told_until_s = 0.0
+
+        def take(self) -> list[LoggedOperation]:
+            if 1100 <= self.clock.now_s < self.told_until_s:
+                return []
+            done = super().take()
+            crawl_s = iter(range(1100, 1300, 6))
+            return [
+                replace(each, begun_s=float(at := next(crawl_s)), ended_s=at + 6.0)
+                if 1100 <= each.due_s < 1130
+                else each
+                for each in done
+            ]
+
+    for told_until_s, texts in ((1300.0, 0), (1129.0, 1)):
+        (place := tmp_path / f"{told_until_s:g}").mkdir()
+
+        class Late(Crawls):
+            pass
+
+        Late.told_until_s = told_until_s
+        told, _ = probed(place, monkeypatch, Late)
+        assert sum("pauses for" in event.text for event in told) == texts, told
 
 
 def test_minutes_in_which_nothing_was_answered_are_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,9 @@ import pytest
 
 from conftest import StrakesRunner
 from strakes.errors import BadInputError
-from strakes.watch.replay import Columns, read_series, replay
+from strakes.watch.equals import shares_of_equals
+from strakes.watch.replay import Columns, Replay, read_series, replay
+from strakes.watch.values import WatchedSeries, WatchEvent
 
 DAY_S = 86400.0
 
@@ -49,6 +51,23 @@ def test_a_change_with_a_cause_raises_no_alarm(tmp_path: Path) -> None:
     write_year(tmp_path / "year.csv", cause=True)
     found = replay(tmp_path / "year.csv", COLUMNS)
     assert "failed-over data targets" in [event.cause for event in found.events] and found.alarms == 0
+
+
+def test_a_cause_is_read_as_its_column_is_written(tmp_path: Path) -> None:
+    write_year(tmp_path / "plain.csv")
+    with (tmp_path / "plain.csv").open() as plain, (tmp_path / "year.csv").open("w", newline="") as file:
+        rows = [[*row[:3], "load" if at == 0 else f"{900 + at:,}.5 op/s"] for at, row in enumerate(csv.reader(plain))]
+        csv.writer(file).writerows(rows)
+    columns = Columns("start", "rate", ("app",), ("load",))
+    series, _ = read_series(tmp_path / "year.csv", columns)
+    assert np.array_equal(series[0].causes["load"], 901.5 + 2 * np.arange(300))
+    assert [event.cause for event in replay(tmp_path / "year.csv", columns, 0.1).events if event.subject == "two"] == [
+        "load"
+    ]
+    for loads, fault in ((("1 kB", "1 MB"), "the values of 'load' have different units"), (("a", "b"), "no row has a")):
+        (tmp_path / "year.csv").write_text(f"start,rate,load\n2026-01-01,1,{loads[0]}\n2026-01-02,2,{loads[1]}\n")
+        with pytest.raises(BadInputError, match=fault):
+            read_series(tmp_path / "year.csv", Columns("start", "rate", causes=("load",)))
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -135,6 +154,25 @@ def test_equals_that_are_zero_are_not_said_to_lack_common_times(tmp_path: Path) 
     assert "zero or negative" in caught.value.why
 
 
+@pytest.mark.parametrize("targets", [3, 4, 8])
+@pytest.mark.parametrize("ratio", [0.5, 0.8])
+def test_a_slow_target_makes_neither_its_own_fall_smaller_nor_the_others_faster(targets: int, ratio: float) -> None:
+    days = np.arange(600.0)
+    changed = []
+    for seed in range(10):
+        generator = np.random.default_rng(seed)
+        load = np.cumsum(0.1 * generator.standard_normal(600))
+        series = []
+        for target in range(targets):
+            noise = 0.2 * generator.standard_normal() + 0.1 * generator.standard_normal(600)
+            fall = np.where((target == 1) & (days >= 300), ratio, 1.0)
+            series.append(WatchedSeries(f"OST{target}", days * DAY_S, 100 * np.exp(load + noise) * fall))
+        shares = shares_of_equals(series)
+        changed.append([np.median(share.values[300:]) / np.median(share.values[:300]) for share in shares])
+    expected = [ratio if target == 1 else 1.0 for target in range(targets)]
+    assert np.mean(changed, axis=0) == pytest.approx(expected, rel=0.04)
+
+
 def write_drop(path: Path, days: int, back_on: int = 300) -> None:
     """Eight equals, one of which is at half of its rate for some days from day 200 on, and from day ``back_on`` on."""
     generator = np.random.default_rng(11)
@@ -155,6 +193,11 @@ def test_a_drop_that_is_soon_over_is_no_slow_target(tmp_path: Path) -> None:
     assert drop.ended_s is not None and 202 <= (drop.ended_s - 1.5e9) / DAY_S <= 205
 
 
+def test_a_drop_that_nothing_confirms_yet_is_no_change_with_a_cause() -> None:
+    event = WatchEvent("level", "OST3", 0.0, 1.0, "", cause="not confirmed yet")
+    assert "0 changes with a cause, 0 gains" in Replay((event,), 8, (), 0, 2.0).summary
+
+
 def test_a_drop_that_lasts_is_a_slow_target_told_once_it_is_confirmed(tmp_path: Path) -> None:
     write_drop(tmp_path / "targets.csv", days=60)
     result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
@@ -169,7 +212,26 @@ def test_a_drop_that_is_over_for_a_few_days_only_is_one_event(tmp_path: Path) ->
     result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
     (slow,) = (event for event in result.events if event.subject == "OST0003")
     assert slow.kind == "slow-target" and slow.ended_s is None and result.alarms == 1
+    assert "against the others, from 1.0" in slow.text and slow.text.endswith(" times their mean")
     assert 198 <= (slow.began_s - 1.5e9) / DAY_S <= 202
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_target_whose_rows_end_early_is_named(tmp_path: Path, gone: bool) -> None:
+    generator = np.random.default_rng(2)
+    with (tmp_path / "targets.csv").open("w") as file:
+        file.write("time,target,rate\n")
+        for day in range(200):
+            for target in range(3):
+                # All lack values now and then, and some days are not in the file.
+                if day % 20 < 17 and generator.random() > 0.2 and not (gone and target == 1 and day >= 120):
+                    rate = 100 * np.exp(0.05 * generator.standard_normal())
+                    file.write(f"{1.5e9 + day * DAY_S},OST{target},{rate}\n")
+    events = replay(tmp_path / "targets.csv", TARGETS, equals=True).events
+    gaps = [event for event in events if event.kind == "gap"]
+    assert [event.subject for event in gaps] == (["OST1"] if gone else [])
+    for event in gaps:
+        assert 112 <= (event.began_s - 1.5e9) / DAY_S <= 125 and not event.alarm and "until 2018-01" in event.text
 
 
 def day_rows(time: str = "%Y-%m-%d", value: str = "{:.2f}") -> list[tuple[str, str]]:
@@ -197,6 +259,10 @@ def comma(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
         ([(f"{1.7e9 + day * DAY_S:.0f}000", value) for day, (_, value) in enumerate(day_rows())], ",", "utf-8"),
         (day_rows(value=" {:.3e} "), "|", "utf-8"),
         (day_rows("%Y%m%d"), ",", "utf-8"),
+        (day_rows("%d/%m/%y %H:%M"), ",", "utf-8"),
+        (day_rows("%m/%d/%y"), ",", "utf-8"),
+        (day_rows("%Y/%m/%d %H:%M:%S UTC"), ",", "utf-8"),
+        (day_rows("%Y-%m-%d %H:%M UTC"), ",", "utf-8"),
         ([(time, value.replace(",", "'")) for time, value in day_rows(value="{:,.2f}")], ",", "utf-8"),
         ([(time, value.replace(",", "\u202f")) for time, value in day_rows(value="{:,.2f}")], ";", "utf-8"),
     ],
@@ -213,6 +279,18 @@ def test_files_of_spreadsheets_are_read(
     assert np.median(series.values[80:]) == pytest.approx(0.6 * 1234, rel=0.02)
 
 
+def test_rows_that_are_given_twice_count_once_and_two_values_of_one_time_stay(
+    tmp_path: Path, strakes: StrakesRunner
+) -> None:
+    rows = [",".join(row) for row in day_rows()]
+    further = f"{day_rows()[7][0]},9"
+    (tmp_path / "year.csv").write_text("\n".join(["time,rate", *rows, *rows[::2], further, ""]))
+    (series,), passed_over = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert len(series.values) == 101 and passed_over == 0
+    done = strakes("watch", "replay", str(tmp_path / "year.csv"), "--time", "time", "--value", "rate")
+    assert "50 rows skipped: the same as another row" in done.stdout and "no time" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
@@ -220,11 +298,12 @@ def test_files_of_spreadsheets_are_read(
         ("time\trate\n2026-01-01\t1,234\n2026-01-02\t2,345\n", "numbers of 'rate' are ambiguous"),
         ("time;rate\n2026-01-01;1,5\n2026-01-02;2.5\n", "numbers of 'rate' are ambiguous"),
         ("time,rate\n2026-01-01,1 GiB/s\n2026-01-02,900 MiB/s\n", "different units"),
+        ("time,rate\n23/01/24,1\n23/02/25,2\n", "which of the numbers is the year"),
         ("time,rate\n1700000000,1\n1700000000000,2\n", "different units"),
         ("time,rate\n44927.125,1\n44928.125,2\n", "times of 'time' are no Unix times"),
         ("time,rate\n20261301,1\n20261302,2\n", "times of 'time' are no Unix times"),
         (
-            "time,rate\n" + "".join(f"2026-01-{day:02},{day}\n2026-02-{day:02},({day})\n" for day in range(1, 9)),
+            "time,rate\n" + "".join(f"2026-01-{day:02},{day}\n2026-02-{day:02},<{day}>\n" for day in range(1, 9)),
             "rows of 'rate' cannot be read",
         ),
         ("time,rate\n2026-01-01,1\n2026-01-01,2\n", "all rows have the same time"),
@@ -236,6 +315,12 @@ def test_what_can_be_read_in_two_ways_is_refused(tmp_path: Path, content: str, f
     (tmp_path / "year.csv").write_text(content)
     with pytest.raises(BadInputError, match=fault):
         read_series(tmp_path / "year.csv", Columns("time", "rate"))
+
+
+def test_numbers_in_parentheses_are_negative(tmp_path: Path) -> None:
+    (tmp_path / "year.csv").write_text("time,rate\n2026-01-01,(1.5 GiB)\n2026-01-02, 2.5 GiB\n2026-01-03,-3 GiB\n")
+    (series,), _ = read_series(tmp_path / "year.csv", Columns("time", "rate"))
+    assert series.values.tolist() == [-1.5, 2.5, -3.0]
 
 
 def test_a_row_that_cannot_be_read_is_shown(tmp_path: Path) -> None:
@@ -253,6 +338,24 @@ def test_words_for_no_value_and_a_few_rows_that_cannot_be_read_are_skipped(tmp_p
     assert passed_over == 67 and len(series.values) == 33
 
 
+def test_a_short_file_is_told_in_days_and_what_is_too_short_is_named(tmp_path: Path, strakes: StrakesRunner) -> None:
+    rows = [f"{time},{value}" for time, value in day_rows()[:15]]
+    (tmp_path / "year.csv").write_text("\n".join(["time,rate", *rows, ""]))
+    done = strakes("watch", "replay", str(tmp_path / "year.csv"), "--time", "time", "--value", "rate")
+    assert "too short, with fewer than 60 values: rate" in done.stdout
+    assert "1 series over 14 d: 0 alarms without a cause, 0 changes with a cause, 0 gains" in done.stdout
+    assert "changes little" not in done.stdout
+
+
+def test_that_more_alarms_than_few_values_can_make_are_accepted_is_said(tmp_path: Path) -> None:
+    rows = [f"{time},{value}" for time, value in day_rows()[:50]]
+    (tmp_path / "year.csv").write_text("\n".join(["time,rate", *rows, ""]))
+    for alarms, notes in ((0.6, 1), (1.0, 1), (2.0, 2)):
+        assert len(replay(tmp_path / "year.csv", Columns("time", "rate"), alarms).notes) == notes
+    note = replay(tmp_path / "year.csv", Columns("time", "rate"), 100).notes[1]
+    assert note == "--alarms-a-month above 0.7 changes little: there are too few values a month"
+
+
 def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) -> None:
     rows = [(f"{time} 12:00", value) for time, value in day_rows()]
     for name, offset in (("local", ""), ("utc", "Z")):
@@ -260,5 +363,5 @@ def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) 
             csv.writer(file).writerows([("time", "rate"), *((time + offset, value) for time, value in rows)])
         words = ("--time", "time", "--value", "rate", "--worse", "up")
         done = strakes("watch", "replay", str(tmp_path / name), *words)
-        assert "0 changes with a cause, 1 gain" in done.stdout
+        assert "0 changes with a cause, 1 gain" in done.stdout and "skipped" not in done.stdout
         assert ("without an offset were taken as UTC" in done.stdout) == (name == "local")

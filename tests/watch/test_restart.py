@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from live_parts import Clock, Creates, Scripted
 from strakes.accept.service_level import parse_service_level
 from strakes.targets.clean import others_at_work
 from strakes.watch.alerts import AlertSender, Way
+from strakes.watch.earlier import Earlier
 from strakes.watch.live import LiveWatch
 from strakes.watch.page import render_watch_page
 from strakes.watch.reading import CounterReading
@@ -107,6 +109,19 @@ def test_an_alarm_goes_on_when_the_watch_begins_again(tmp_path: Path) -> None:
     ends = {event.subject: event for event in Ring(tmp_path).events()}
     assert (ends["t"].began_s, ends["t"].ended_s) == (1000.0, 1300.0)
     assert ends["u"].text.endswith("(the watch ended before it was over)") and ends["u"].ended_s == 1060.0
+
+
+@pytest.mark.parametrize(("began_s", "same"), [(2020.0, True), (2300.0, False)])
+def test_an_outage_after_a_restart_is_another_one_than_that_before_it(began_s: float, same: bool) -> None:
+    held = WatchEvent("fail-over", "/scratch", 1000.0, 1120.0, "/scratch does not answer, for at least 2 min")
+    earlier = Earlier([held], 1500.0, 2000.0)
+    event = replace(held, began_s=began_s, told_s=began_s + 120)
+    known = earlier.known(event)
+    assert known.began_s == (1000.0 if same else began_s)
+    over = replace(event, ended_s=began_s + 200, told_s=began_s + 210)
+    assert earlier.known(over).began_s == known.began_s
+    (*ends,) = earlier.over(3000.0)
+    assert [end.began_s for end in ends] == ([] if same else [1000.0])
 
 
 def test_a_page_does_not_say_that_something_lasts_when_the_watch_no_longer_runs(tmp_path: Path) -> None:

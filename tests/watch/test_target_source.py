@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from strakes.targets.calls import sizes_of
 from strakes.targets.description import SERVER, DataTargetState, Interruption, Observation
 from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
+from strakes.targets.quota import Quota
 from strakes.targets.target import Target, TargetFacts
 from strakes.watch.alerts import AlertSender
 from strakes.watch.live import LiveWatch
@@ -46,6 +49,34 @@ class Served(Target):
 
     def client_requests(self) -> dict[str, float]:
         return self.requests
+
+
+def test_fullness_is_what_df_says_to_an_ordinary_user(tmp_path: Path) -> None:
+    told = TargetSource("/fs", Served(tmp_path)).read(1000.0).full
+    words = ["df", "--output=pcent,ipcent", str(tmp_path)]
+    space, files = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[-2:]
+    # df rounds up.
+    assert 0 <= int(space[:-1]) - 100 * told[str(tmp_path)] < 1.01
+    if files != "-":
+        assert 0 <= int(files[:-1]) - 100 * told.get(f"{tmp_path} (files)", 0.0) < 1.01
+
+
+def test_what_is_reserved_for_root_and_quotas_are_not_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quota = Quota("user 7", 95, 100, 3, 0)
+    # 90 of 100 blocks are used, 5 are kept for root; 40 of 50 inodes are used.
+    told = "4096 4096 100 10 5 50 10 10 0 255"
+    monkeypatch.setattr("strakes.targets.calls._call", lambda *_: told)
+    sizes = sizes_of("/fs")
+    monkeypatch.setattr(Served, "_sizes", lambda _: sizes.within([quota]))
+    target = Served(tmp_path)
+    assert target.fullness() == {
+        str(tmp_path): pytest.approx(90 / 95),
+        f"{tmp_path} (files)": 0.8,
+        f"{tmp_path} (quota of user 7)": 0.95,
+    }
+    source = TargetSource("/fs", target)
+    asked = [second for second in range(1000, 1300, 30) if source.read(float(second)).full]
+    assert asked == [1000, 1120, 1240]
 
 
 def test_a_client_that_becomes_heavy_is_named(tmp_path: Path) -> None:
@@ -239,7 +270,7 @@ def test_what_cannot_be_watched_is_said_once(tmp_path: Path) -> None:
     assert [event.text.split(":")[2].strip() for event in told] == ["slow targets", "fail-overs", "who causes the load"]
     assert len(Ring(tmp_path / "store").events()) == 3
     assert "cannot do that on served" in told[0].text and not any(event.alarm for event in told)
-    (full,) = live.metrics.now.full.values()
+    full = live.metrics.now.full[str(tmp_path)]
     assert 0 < full < 1 and live.metrics.now.own["memory bytes"] > 1e6
 
 

@@ -42,7 +42,7 @@ _alarms_option = click.option(
     type=NumberRange(0.001, 1000),
     default=1.0,
     show_default=True,
-    help="Accept this many false alarms a month, all series together.",
+    help="Accept this many false alarms a month, all series together. Above one for 45 values, more change little.",
 )
 
 
@@ -187,7 +187,15 @@ def run_command(
     if servers is not None:
         _check_reaching(servers)
     targets = [_target(directory, servers) for directory in directories]
-    sources = [source for target in targets for source in sources_of(target, servers, probed=not no_probe)]
+    _require_different(directories, targets)
+    # Directories of one file system have the same counters.
+    first_of = {(target.mount.major, target.mount.minor): target for target in reversed(targets)}
+    sources = [
+        source
+        for target in targets
+        if first_of[target.mount.major, target.mount.minor] is target
+        for source in sources_of(target, servers, probed=not no_probe)
+    ]
     ways = [
         *([to_alertmanager(alertmanager)] if alertmanager else []),
         *([to_mail(mail)] if mail else []),
@@ -227,6 +235,15 @@ def run_command(
         say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.failed}", err=True)
     say(live.own_load_text)
     return 0
+
+
+def _require_different(directories: tuple[Path, ...], targets: list[Target]) -> None:
+    """Refuse a directory that is given twice, whatever it is called."""
+    given: dict[Path, Path] = {}
+    for directory, target in zip(directories, targets, strict=True):
+        if (first := given.setdefault(target.path, directory)) is not directory:
+            what = f"{directory} is given twice" if directory == first else f"{directory} is the same as {first}"
+            raise BadInputError(what, where=str(target.path), remedy="Give each directory once.")
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:
@@ -285,7 +302,8 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     import math
     from dataclasses import asdict
 
-    from strakes.watch.gate import compare
+    from strakes.watch.gate import FEWEST_DAYS, compare
+    from strakes.watch.ring import DAY_S
     from strakes.watch.table import parse_time
 
     times = [parse_time(before), parse_time(after)]
@@ -295,6 +313,9 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
             raise BadInputError(f"{option}: {text!r} is no date", remedy=remedy)
     if times[0] > times[1]:
         raise BadInputError(f"--before {before} is later than --after {after}", remedy=remedy)
+    if over < FEWEST_DAYS * DAY_S:
+        what = f"--over is too short: a day has a rhythm, and {FEWEST_DAYS} days are needed on each side"
+        raise BadInputError(what, remedy="Write, for example: --over 7d")
     ring = _kept(store_directory)
     gates = compare(ring.rows(times[0] - over, times[0]), ring.rows(times[1], times[1] + over))
     if not gates:
@@ -352,7 +373,7 @@ def _store(directory: Path | None) -> Path:
 
 @command.command("replay")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
-@click.option("--time", "time_column", metavar="COL", help="Column with the time: Unix time or ISO 8601.")
+@click.option("--time", "time_column", metavar="COL", help="Column with the time: Unix time, ISO 8601, or a date.")
 @click.option("--value", "value_column", metavar="COL", help="Column with the figure to watch.")
 @click.option(
     "--by", metavar="COL", multiple=True, help="Make a series for each value of this column; may be repeated."
@@ -389,13 +410,16 @@ def replay_command(
     """
     from strakes.watch.recorded import Contents, is_recording, readings
     from strakes.watch.replay import Columns, replay
-    from strakes.watch.watch import GAIN, Watch
+    from strakes.watch.watch import Watch
     from strakes.watch.watch_text import line, to_document
 
     lacking: tuple[str, ...] = ()
-    notes: list[str] = []
+    notes: tuple[str, ...] = ()
     _spare(json, *files)
     if all(map(is_recording, files)):
+        if time_column or value_column or by or cause or equals:
+            what = "--time, --value, --by, --cause and --equals are for CSV files; a recording has no columns"
+            raise BadInputError(what, where=str(files[0]), remedy="Leave them out.")
         watch, contents, events = Watch(alarms_a_month), Contents(), []
         for reading in readings(files):
             contents.add(reading)
@@ -424,17 +448,9 @@ def replay_command(
             "months": result.months,
             "learning": result.learning,
             "passed_over": result.passed_over,
+            "repeated": result.repeated,
         }
-        rate = result.alarms / result.months if result.months else 0.0
-        gains = sum(event.cause == GAIN for event in events)
-        explained = sum(bool(event.cause) for event in events) - gains
-        summary = (
-            f"{result.series} series over {result.months:.1f} months: {counted(result.alarms, 'alarm')} without a "
-            f"cause ({rate:.2f} a month), {counted(explained, 'change')} with a cause, {counted(gains, 'gain')}"
-        )
-        notes = [f"{len(result.learning)} series too short, {counted(result.passed_over, 'row')} skipped"]
-        if result.without_offset:
-            notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
+        notes, summary = result.notes, result.summary
     if write_document(json, dumps(document, indent=1)):
         for event in events:
             say(line(event))

@@ -74,7 +74,10 @@ class RefusedError(OSError):
 
 @dataclass(frozen=True)
 class Sizes:
-    """What statvfs(3) says, and no more than quotas leave; inodes are 0 where the file system counts none."""
+    """What statvfs(3) says, and no more than quotas leave; inodes are 0 where the file system counts none.
+
+    ``full`` and ``full_inodes``: used shares of what an ordinary user may use, as df(1) tells, without quotas.
+    """
 
     block_bytes: int
     total_bytes: int
@@ -82,6 +85,8 @@ class Sizes:
     total_inodes: int
     free_inodes: int
     quotas: tuple[Quota, ...] = ()
+    full: float = 0.0
+    full_inodes: float = 0.0
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
         """Return what these leave of it; those that limit nothing are left out."""
@@ -131,11 +136,28 @@ def sizes_of(path: str, ask: Runner = run) -> Sizes:
     0
     """
     told, *lines = _call(ask, "sizes", path).splitlines()
-    block, unit, blocks, _, available, files, _, free_files, *_ = map(int, told.split())
+    block, unit, blocks, free, available, files, all_free_files, free_files, *_ = map(int, told.split())
     # CephFS counts no inodes and says -1, which C reads as the largest number there is.
     counted = 0 <= free_files < 1 << 63
-    room = Sizes(block, blocks * unit, available * unit, files if counted else 0, free_files if counted else 0)
+    room = Sizes(
+        block,
+        blocks * unit,
+        available * unit,
+        files if counted else 0,
+        free_files if counted else 0,
+        full=_used(blocks - free, available),
+        full_inodes=_used(files - all_free_files, free_files) if counted else 0.0,
+    )
     return room.within(read_quotas(lines))
+
+
+def _used(used: int, available: int) -> float:
+    """Return the share that is used of what may be; what is reserved for root is neither.
+
+    >>> _used(90, 5), _used(0, 0)
+    (0.9473684210526315, 0.0)
+    """
+    return used / (used + available) if used > 0 else 0.0
 
 
 def tree_quotas(directories: Sequence[str], ask: Runner = run) -> tuple[Quota, ...]:

@@ -221,6 +221,20 @@ class Target(ABC):
                 "direct I/O could not be tested", where=str(workspace), why=why, remedy=remedy
             ) from error
 
+    def fullness(self) -> dict[str, float]:
+        """Return which shares of space and of files are used, and of each quota.
+
+        Raises MeasurementError when the file system does not answer.
+        """
+        sizes = self._sizes()
+        shares = {str(self.path): sizes.full, f"{self.path} (files)": sizes.full_inodes}
+        for quota in sizes.quotas:
+            if quota.limit_bytes:
+                shares[f"{self.path} (quota of {quota.whose})"] = quota.used_bytes / quota.limit_bytes
+            if quota.limit_files:
+                shares[f"{self.path} (files, quota of {quota.whose})"] = quota.used_files / quota.limit_files
+        return {name: share for name, share in shares.items() if share > 0}
+
     def _sizes(self) -> calls.Sizes:
         """Return what statvfs and quotas tell. Raises MeasurementError when the file system does not answer."""
         try:

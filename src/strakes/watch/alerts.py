@@ -7,7 +7,6 @@ import math
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -27,6 +26,8 @@ _REPEAT_S = 60.0
 _LASTS_S = 300.0
 # Whoever fails is asked again after so long, then after twice as long each time.
 _RETRY_S, _SELDOM_S = 1.0, 300.0
+# What is refused for so long, while others are taken, is given up.
+_GIVE_UP_S = 86400.0
 # Alertmanager tells nobody of what is over: what is told for the first time when it is over lasts for so long there.
 NEWS_S = 300.0
 
@@ -139,20 +140,118 @@ def _mail(event: WatchEvent, recipient: str) -> EmailMessage:
     return message
 
 
+@dataclass(eq=False)
+class _Waiting:
+    """What is still to be told, how often that has failed since when, and from when on it is tried again."""
+
+    event: WatchEvent
+    failures: int = 0
+    since_s: float = 0.0
+    due_s: float = -math.inf
+
+
+@dataclass
+class _Pace:
+    """How often in a row it failed, and from when on the next one is tried."""
+
+    failures: int = 0
+    due_s: float = -math.inf
+
+    def slow_down(self, now_s: float) -> None:
+        self.failures += 1
+        self.due_s = now_s + _wait_s(self.failures)
+
+
 @dataclass
 class _Queue:
-    """What one way is still to be told; its thread takes one after the other."""
+    """What one way is still to be told; its thread takes one after the other.
+
+    What was refused waits by itself and holds up nothing else. Where everything fails, ever less is tried.
+    """
 
     way: Way
-    waiting: deque[WatchEvent] = field(default_factory=deque)
+    waiting: list[_Waiting] = field(default_factory=list)
     again: list[WatchEvent] = field(default_factory=list)
     busy: bool = False
     dropped: int = 0
     delivered: int = 0
-    # While it fails: why, how often, and what was told of it.
+    delivered_s: float = -math.inf
+    # While anything fails: why, of which event, and what was told of it.
     why: str = ""
-    failures: int = 0
+    failed: WatchEvent | None = None
     gap: WatchEvent | None = None
+    # Of what was never tried, and of the rest.
+    first: _Pace = field(default_factory=_Pace)
+    later: _Pace = field(default_factory=_Pace)
+
+    def add(self, events: Sequence[WatchEvent], lasting: Sequence[WatchEvent] | None) -> None:
+        """Take in what is new, and what is to be told again where that is due."""
+        keys = {event.key for event in events}
+        if self.way.repeats:
+            # It only wants to know until when something lasts.
+            self.waiting = [waiting for waiting in self.waiting if waiting.event.key not in keys]
+        self.waiting += map(_Waiting, events)
+        self._drop_beyond_most()
+        if self.way.repeats:
+            keys = {waiting.event.key for waiting in self.waiting}
+            again = self.again if lasting is None else lasting
+            self.again = [event for event in again if event.key not in keys]
+
+    def next(self, now_s: float) -> _Waiting | float:
+        """Return what is to be told now, first what was never tried; else from when on something is."""
+        ready = list[_Waiting]()
+        due_s = math.inf
+        keys = set[tuple[str, str, float]]()
+        for waiting in self.waiting:
+            # Nothing ends before its beginning was told.
+            if waiting.event.key not in keys:
+                keys.add(waiting.event.key)
+                its_s = max(waiting.due_s, self.later.due_s) if waiting.failures else self.first.due_s
+                due_s = min(due_s, its_s)
+                if its_s <= now_s:
+                    ready.append(waiting)
+        if ready:
+            return min(ready, key=lambda waiting: waiting.failures > 0)
+        if self.again and self.later.due_s <= now_s:
+            return _Waiting(self.again.pop(0))
+        return min(due_s, self.later.due_s) if self.again else due_s
+
+    def done(self, told: _Waiting, why: str, now_s: float) -> None:
+        """Keep what became of it."""
+        kept = told in self.waiting
+        if not why:
+            self.delivered, self.delivered_s = self.delivered + 1, now_s
+            self.first, self.later = _Pace(), _Pace()
+            if kept:
+                self.waiting.remove(told)
+            return
+        self.why, self.failed = why, told.event
+        self.later.slow_down(now_s)
+        if kept and not told.failures:
+            self.first.slow_down(now_s)
+        told.since_s = told.since_s if told.failures else now_s
+        told.failures += 1
+        told.due_s = now_s + _wait_s(told.failures)
+        if kept and now_s - told.since_s > _GIVE_UP_S and self.delivered_s > told.since_s:
+            self.waiting.remove(told)
+            self.dropped += 1
+        elif not kept and all(waiting.event.key != told.event.key for waiting in self.waiting):
+            self.waiting.append(told)
+            self._drop_beyond_most()
+
+    @property
+    def failing(self) -> bool:
+        """Tell whether anything could not be told so far."""
+        return any(waiting.failures for waiting in self.waiting)
+
+    def _drop_beyond_most(self) -> None:
+        more = max(0, len(self.waiting) - _MOST_WAITING)
+        del self.waiting[:more]
+        self.dropped += more
+
+
+def _wait_s(failures: int) -> float:
+    return min(_RETRY_S * 2.0 ** min(failures - 1, 20), _SELDOM_S)
 
 
 class AlertSender:
@@ -175,7 +274,7 @@ class AlertSender:
     def failed(self) -> str:
         """Return why one could not be told; empty where none fails now."""
         with self._changed:
-            return next((queue.why for queue in self._queues if queue.why), "")
+            return next((queue.why for queue in self._queues if queue.failing), "")
 
     @property
     def counts(self) -> dict[tuple[str, str], int]:
@@ -197,32 +296,30 @@ class AlertSender:
         repeat = not 0 <= now_s - self._repeated_s < _REPEAT_S
         if repeat:
             self._repeated_s = now_s
-        over = {event.key for event in new}
+        if not new and not repeat:
+            return
         with self._changed:
             for queue in self._queues:
-                queue.waiting.extend(new)
-                while len(queue.waiting) > _MOST_WAITING:
-                    queue.waiting.popleft()
-                    queue.dropped += 1
-                if repeat and queue.way.repeats:
-                    queue.again = list(lasting)
-                queue.again = [event for event in queue.again if event.key not in over]
+                queue.add(new, lasting if repeat else None)
             self._changed.notify_all()
 
     def troubles(self, now_s: float) -> list[WatchEvent]:
-        """Return, once each, which way cannot be used, and that it can be used again."""
+        """Return, once each, which way fails, and that all is told by it again."""
         events = []
         with self._changed:
             for queue in self._queues:
-                name = queue.way.name
-                if queue.why and queue.gap is None:
-                    text = f"alarms cannot be delivered by {name}: {queue.why}; they are tried again"
+                name, failed = queue.way.name, queue.failed
+                if queue.failing and queue.gap is None and failed is not None:
+                    text = (
+                        f"an alarm ({failed.kind}, {failed.subject}) cannot be delivered by {name}: {queue.why}; it is "
+                        "tried again"
+                    )
                     queue.gap = WatchEvent("gap", f"alarms by {name}", now_s, now_s, text)
                     events.append(queue.gap)
-                elif queue.gap is not None and not queue.why:
+                elif queue.gap is not None and not queue.failing:
                     long = format_duration(max(0.0, now_s - queue.gap.began_s))
-                    lost = f"; {counted(queue.dropped, 'alarm')} of it were too many to keep" if queue.dropped else ""
-                    text = f"alarms are delivered by {name} again; they could not be for {long}{lost}"
+                    lost = f"; {counted(queue.dropped, 'alarm')} dropped so far" if queue.dropped else ""
+                    text = f"alarms are delivered by {name} again; not all could be for about {long}{lost}"
                     ended_s = max(now_s, queue.gap.began_s)
                     events.append(replace(queue.gap, told_s=now_s, ended_s=ended_s, text=text))
                     queue.gap = None
@@ -239,23 +336,14 @@ class AlertSender:
     def _work(self, queue: _Queue) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: queue.waiting or queue.again)
-                new = bool(queue.waiting)
-                event = queue.waiting[0] if new else queue.again.pop(0)
+                while not isinstance(chosen := queue.next(time.monotonic()), _Waiting):
+                    self._changed.wait(None if chosen == math.inf else max(0.0, chosen - time.monotonic()))
                 queue.busy = True
-            why = _why_not(queue.way, event)
+            why = _why_not(queue.way, chosen.event)
             with self._changed:
-                queue.busy, queue.why = False, why
-                queue.failures = queue.failures + 1 if why else 0
-                queue.delivered += not why
-                if new and not why and queue.waiting and queue.waiting[0] is event:
-                    queue.waiting.popleft()
-                if why:
-                    # What lasts is told again in a minute anyway.
-                    queue.again.clear()
+                queue.busy = False
+                queue.done(chosen, why, time.monotonic())
                 self._changed.notify_all()
-            if why:
-                time.sleep(min(_RETRY_S * 2 ** min(queue.failures - 1, 20), _SELDOM_S))
 
 
 def _why_not(way: Way, event: WatchEvent) -> str:

@@ -27,13 +27,15 @@ WINDOWS = (4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64)
 LONGEST = WINDOWS[-1]
 _PATHS = 400
 _HORIZON = 2 * LONGEST
+# Of horizons, no more may have an alarm.
+_MOST_SHARE = 0.5
 _WARM_UP = 30
 # A series that resembles itself more is a random walk: it has no level.
 _MOST_OWED = 0.97
 _NORMAL = NormalDist()
 # What is further off than that many spreads weighs no more.
 _FAR = 4.0
-_LEAST_SPREAD = 1e-9
+LEAST_SPREAD = 1e-9
 _TABLE = np.array([_NORMAL.inv_cdf((index + 0.5) / 1024) for index in range(1024)])
 
 
@@ -69,7 +71,7 @@ class Calibration:
 
     def _share(self, alarms_a_month: float) -> float:
         """Of horizons that may have an alarm."""
-        return min(0.5, -math.expm1(-alarms_a_month * _HORIZON / max(self.values_a_month, 1e-9)))
+        return min(_MOST_SHARE, -math.expm1(-alarms_a_month * _HORIZON / max(self.values_a_month, 1e-9)))
 
 
 def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,), seed: int = 0) -> Calibration:
@@ -86,6 +88,11 @@ def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)
     places, scales = _gumbel(largest, 1)
     place, scale = _gumbel(((largest - places[:, None]) / scales[:, None]).max(axis=(0, 2)), 0)
     return Calibration(spreads, places, scales, float(place), float(scale), values_a_month)
+
+
+def most_alarms(values_a_month: float) -> float:
+    """Return how many alarms a month a threshold may be asked for; more are not given."""
+    return -math.log1p(-_MOST_SHARE) * values_a_month / _HORIZON
 
 
 def noise_paths(past: Numbers, begins: Sequence[int], generator: np.random.Generator) -> Numbers:
@@ -149,7 +156,7 @@ def scores(past: Numbers, values: Numbers) -> Numbers:
 def spreads_of(values: Numbers) -> Numbers:
     """Return the spread of each row: of normal values, their standard deviation."""
     off = np.abs(values - np.median(values, axis=-1, keepdims=True))
-    return np.maximum(1.4826 * np.median(off, axis=-1), _LEAST_SPREAD)
+    return np.maximum(1.4826 * np.median(off, axis=-1), LEAST_SPREAD)
 
 
 def window_sums(of: Numbers) -> Numbers:

@@ -9,6 +9,8 @@ from strakes.watch.values import WatchEvent
 
 # A watch that begins again needs so long to see again what lasts.
 _LOOK_S = 900.0
+# What does not answer now either is seen again sooner; a later outage is another one.
+_OUTAGE_S = 60.0
 # After a longer pause an alarm is a new one.
 PAUSE_S = 3600.0
 
@@ -18,13 +20,14 @@ class Earlier:
 
     def __init__(self, events: Iterable[WatchEvent], kept_until_s: float, now_s: float) -> None:
         self._held = {(event.kind, event.subject, event.unit): event for event in events}
-        self._kept_until_s, self._until_s = kept_until_s, now_s + _LOOK_S
+        self._kept_until_s, self._began_at_s, self._until_s = kept_until_s, now_s, now_s + _LOOK_S
         # Key that this watch gives -> beginning that the earlier one has seen.
         self._began_s: dict[tuple[str, str, float], float] = {}
 
     def known(self, event: WatchEvent) -> WatchEvent:
         """Return an event with the beginning that the earlier watch has seen, if it was told already."""
-        held = self._held.pop((event.kind, event.subject, event.unit), None)
+        another = event.kind in ("fail-over", "no-answer") and event.began_s > self._began_at_s + _OUTAGE_S
+        held = None if another else self._held.pop((event.kind, event.subject, event.unit), None)
         if held is not None and event.alarm:
             self._began_s[event.key] = held.began_s
         began_s = self._began_s.get(event.key)

@@ -1,19 +1,22 @@
-"""Before and after a date: did an upgrade cost anything? Hours are compared with the same hours of the week."""
+"""Before and after a date: did an upgrade cost anything? Days are compared, less what their hours usually are."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from strakes.watch.calibration import resampled_medians
 from strakes.watch.ring import RingRow
+from strakes.watch.values import Numbers
 
 _HOUR_S = 3600.0
-FEWEST_HOURS = 24
+# Days with so many hours that the other side has, too.
+FEWEST_DAYS, _FEWEST_HOURS = 3, 12
+_DAY, _WEEK = 24, 7
+_TRIMMED = 0.2
 MARGIN = 0.05
 Verdict = Literal["SLOWER", "FASTER", "SAME", "INCONCLUSIVE"]
 
@@ -44,7 +47,7 @@ class Gate:
 
 
 def compare(before: Iterable[RingRow], after: Iterable[RingRow], margin: float = MARGIN) -> list[Gate]:
-    """Return a verdict for each figure that both have: medians of hours, less what that hour of the day usually is."""
+    """Return a verdict for each figure that both have: of days, less what their hours usually are."""
     earlier, later = _hours(before), _hours(after)
     return [_gate(name, earlier.get(name, {}), later.get(name, {}), margin) for name in sorted({*earlier, *later})]
 
@@ -59,20 +62,18 @@ def _hours(rows: Iterable[RingRow]) -> dict[str, dict[int, float]]:
 
 
 def _gate(name: str, before: dict[int, float], after: dict[int, float], margin: float) -> Gate:
-    if min(len(before), len(after)) < FEWEST_HOURS:
-        needs = f"{FEWEST_HOURS} hours on each side are needed; there are {len(before)} before and {len(after)} after"
-        return Gate(name, "INCONCLUSIVE", math.nan, math.nan, math.nan, len(before), len(after), needs)
-    level = float(np.median(list(before.values())))
-    rhythm = {
-        hour: float(np.median([value for at, value in before.items() if at % 24 == hour])) - level
-        for hour in {at % 24 for at in before}
-    }
-    first, second = (
-        np.array([value - rhythm.get(at % 24, 0.0) for at, value in side.items()]) for side in (before, after)
-    )
-    differences = resampled_medians(second, 1) - resampled_medians(first, 2)
-    ratio = math.exp(float(np.median(second) - np.median(first)))
-    low, high = (math.exp(float(bound)) for bound in np.percentile(differences, [5, 95]))
+    # An hour of the day that only one side has is part of no difference.
+    of_day = {at % _DAY for at in before} & {at % _DAY for at in after}
+    sides = [_days({at: value for at, value in side.items() if at % _DAY in of_day}) for side in (before, after)]
+    hours = [sum(map(len, side)) for side in sides]
+    shortest = min(map(len, sides))
+    if shortest < FEWEST_DAYS:
+        needs = (
+            f"{FEWEST_DAYS} days of at least {_FEWEST_HOURS} hours are needed on each side, the same hours of the day; "
+            f"there are {len(sides[0])} before and {len(sides[1])} after"
+        )
+        return Gate(name, "INCONCLUSIVE", math.nan, math.nan, math.nan, hours[0], hours[1], needs)
+    ratio, low, high = (math.exp(bound) for bound in _difference(*_without_rhythm(sides)))
     if low >= 1 - margin and high <= 1 + margin:
         verdict: Verdict = "SAME"
     elif low > 1:
@@ -81,5 +82,59 @@ def _gate(name: str, before: dict[int, float], after: dict[int, float], margin: 
         verdict = "FASTER"
     else:
         verdict = "INCONCLUSIVE"
-    needs = "more hours after the change" if verdict == "INCONCLUSIVE" else ""
-    return Gate(name, verdict, ratio, low, high, len(before), len(after), needs)
+    needs = "more days after the change are needed" if verdict == "INCONCLUSIVE" else ""
+    if shortest < _WEEK and verdict in ("SLOWER", "FASTER"):
+        needs = "with less than a week on each side a weekend may look like a change"
+    return Gate(name, verdict, ratio, low, high, hours[0], hours[1], needs)
+
+
+def _days(hours: Mapping[int, float]) -> list[dict[int, float]]:
+    """Return hour of the day -> value, of days that have enough of them."""
+    days: dict[int, dict[int, float]] = {}
+    for at, value in hours.items():
+        days.setdefault(at // _DAY, {})[at % _DAY] = value
+    return [day for day in days.values() if len(day) >= _FEWEST_HOURS]
+
+
+def _without_rhythm(sides: Sequence[Sequence[Mapping[int, float]]]) -> list[Numbers]:
+    """Return a value for each day of both sides, less what its hours usually are."""
+    at_hours = []
+    for side in sides:
+        at_hour = {hour: [day[hour] for day in side if hour in day] for hour in set().union(*side)}
+        # Each hour counts as much as any other, also where days are cut off.
+        level = float(np.mean([np.median(values) for values in at_hour.values()]))
+        at_hours.append({hour: [value - level for value in values] for hour, values in at_hour.items()})
+    rhythm = {
+        hour: float(np.median([value for at_hour in at_hours for value in at_hour.get(hour, [])]))
+        for hour in set().union(*at_hours)
+    }
+    return [np.array([np.median([value - rhythm[at] for at, value in day.items()]) for day in side]) for side in sides]
+
+
+def _difference(before: Numbers, after: Numbers) -> tuple[float, float, float]:
+    """Return after - before and its 90 % interval: trimmed means of days, which resemble each other less than hours.
+
+    Yuen, K. K. (1974): The two-sample trimmed t for unequal population variances. Biometrika 61, 165-170.
+
+    >>> values = np.array([0.1, 0.2, 0.3, 0.4, 9.0])
+    >>> [round(bound, 2) for bound in _difference(values, values + 1)]
+    [1.0, 0.75, 1.25]
+    """
+    from scipy.stats import t as student
+
+    means, errors2, freedoms = [], [], []
+    for values in (before, after):
+        count, cut = len(values), int(_TRIMMED * len(values))
+        ordered = np.sort(values)
+        kept = count - 2 * cut
+        spread2 = np.var(np.clip(ordered, ordered[cut], ordered[-1 - cut]), ddof=1)
+        means.append(float(ordered[cut : count - cut].mean()))
+        errors2.append(float((count - 1) * spread2 / (kept * (kept - 1))))
+        freedoms.append(kept - 1)
+    error2 = sum(errors2)
+    difference = means[1] - means[0]
+    if not error2:
+        return difference, difference, difference
+    freedom = error2**2 / sum(each**2 / free for each, free in zip(errors2, freedoms, strict=True))
+    reach = float(student.ppf(0.95, freedom)) * math.sqrt(error2)
+    return difference, difference - reach, difference + reach

@@ -16,7 +16,17 @@ from typing import Literal
 
 import numpy as np
 
-from strakes.watch.calibration import LONGEST, WINDOWS, Calibration, calibrate, resampled_medians, scores, spreads_of
+from strakes.watch.calibration import (
+    LEAST_SPREAD,
+    LONGEST,
+    WINDOWS,
+    Calibration,
+    calibrate,
+    most_alarms,
+    resampled_medians,
+    scores,
+    spreads_of,
+)
 from strakes.watch.change_size import Seen, interval_of_change, seen
 from strakes.watch.regimes import SHORTEST_REGIME, aligned, regime_begins
 from strakes.watch.rhythm import Rhythm
@@ -39,6 +49,8 @@ _PASSED = 0.12
 _WANDERS = 0.4
 # Where a change began, no value weighs more than so many spreads.
 _TAME = 4.0
+# Between the least and the most of so many values is their median with 94 %.
+_FEWEST_OF_ANY = 5
 _WEEK_S = 7 * 86400.0
 _YEAR_S = 365.25 * 86400.0
 
@@ -164,6 +176,12 @@ class LevelDetector:
         spread = float(spreads_of(past))
         length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
         since = likely_beginning(past, recent, before, spread, window, length)
+        alike = spread <= LEAST_SPREAD
+        if alike:
+            # What is not as it always was may be anything: its first values do not tell its level.
+            since = max(since, int(np.flatnonzero(np.abs(recent - before) <= spread).max(initial=-1)) + 1)
+            if len(recent) - since < _FEWEST_OF_ANY:
+                return None
         after = float(np.median(recent[since:]))
         # Without their rhythm, values that never are below zero can be.
         floor = 0.0 if self._scale == "plain" and self._lowest >= 0 else -math.inf
@@ -177,7 +195,10 @@ class LevelDetector:
         low, high = np.percentile(differences, [5, 95])
         if low < 0 < high:
             return None
-        least, most = self._sizes(past, seen(recent[since:], before), bound, length)
+        if alike:
+            least, most = float(recent[since:].min()) - before, float(recent[since:].max()) - before
+        else:
+            least, most = self._sizes(past, seen(recent[since:], before), bound, length)
         times = [time for time, _ in self._recent]
         change = LevelChange(
             times[since],
@@ -241,8 +262,9 @@ class LevelDetector:
             self._begins_s = sorted({*known, *times[begins[1:]].tolist()})
             begins = [0, *np.searchsorted(times, self._begins_s).tolist()]
             span = float(times[-1] - times[0])
-            if not self._rhythm_begun:
-                # A rhythm is learned once changes of level are known: it would take one for a part of itself.
+            if not self._rhythm_begun and spreads_of(past) > LEAST_SPREAD:
+                # A rhythm is learned once changes of level are known: it would take one for a part of itself. What is
+                # always the same has none, and what is once different would be taken for it.
                 self._rhythm_begun = True
                 for time, rest in self._past:
                     self._rhythm.learn(time, rest - self._level())
@@ -343,6 +365,11 @@ def likely_beginning(past: Numbers, recent: Numbers, before: float, spread: floa
     gains = gains[first : count - 1] / (2 * length)
     likely = np.cumsum(np.exp(gains - gains.max()))
     return first + int(np.searchsorted(likely, likely[-1] / 2))
+
+
+def most_alarms_a_month(values_a_month: float) -> float:
+    """Return from how many on a series is hardly told more often because more may be told by chance."""
+    return most_alarms(values_a_month) / _PASSED
 
 
 class LearnedTooLittle(Exception):

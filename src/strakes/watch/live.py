@@ -220,7 +220,7 @@ class LiveWatch:
         elif gap and not said:
             del self._unread[source.name]
             long = format_duration(max(0.0, now_s - gap.began_s))
-            text = f"{source.name}: is read again; it could not be read for {long}: {before}"
+            text = f"{source.name}: is read again; it could not be read for about {long}: {before}"
             events.append(replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text))
         self._full |= dict(list(reading.full.items())[:500])
         self._counters |= {(source.name, name): value for name, value in list(reading.counters.items())[:400]}
@@ -259,6 +259,10 @@ class LiveWatch:
             # Those that were due while one waited did not take long themselves.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
             probed.control = probed.control.after(Felt(operation.phase, slow))
+            (probed.slow.add if slow else probed.slow.discard)(operation.phase)
+        if probed.control.stopped and operations and not probed.slow:
+            # It was slow, and is no longer: there is nobody to give way to.
+            probed.control = Control()
         if stalls:
             self._watch.add_stalls(stalls)
         explained = any(
@@ -300,7 +304,7 @@ class LiveWatch:
         if gap is None:
             return []
         long = format_duration(max(0.0, now_s - gap.began_s))
-        text = f"the probe of {probed.directory} works again; it could not for {long}: {gap.evidence['why']}"
+        text = f"the probe of {probed.directory} works again; it could not for about {long}: {gap.evidence['why']}"
         return [replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text)]
 
     def _failed(self, probed: Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
@@ -363,7 +367,9 @@ class LiveWatch:
             lost = counted(self._ring.lost, "line")
             long = format_duration(max(0.0, now_s - self._full_store.began_s))
             why = self._ring.why
-            text = f"the store can be written again; for {long} it could not, {lost} could not be kept so far: {why}"
+            text = (
+                f"the store can be written again; for about {long} it could not, {lost} could not be kept so far: {why}"
+            )
             events = [replace(self._full_store, told_s=now_s, ended_s=max(now_s, self._full_store.began_s), text=text)]
             self._full_store = None
         for name, histogram in figures.items():
@@ -422,7 +428,7 @@ class LiveWatch:
         alarms = [event for event in self._open.values() if event.alarm] + [news for news, _ in self._news.values()]
         self.metrics.now = Now(
             latencies={
-                (directory, operation, f"{share:g}"): histogram.percentile(share)
+                (directory, operation, f"{100 * share:g}"): histogram.percentile(share)
                 for (directory, operation), histogram in self._recent.items()
                 for share in (0.5, 0.95, 0.99)
             },

@@ -25,7 +25,7 @@ class Now:
     """What is told at the next scrape; replaced as a whole."""
 
     latencies: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
-    """(directory, operation, quantile) -> seconds."""
+    """(directory, operation, percentile) -> seconds."""
     full: Mapping[str, float] = field(default_factory=dict)
     service_s: Mapping[str, float] = field(default_factory=dict)
     """Target -> seconds of work a request."""
@@ -61,7 +61,8 @@ class Metrics:
                 GaugeMetricFamily,
                 "strakes_watch_latency_seconds",
                 "How long operations of the probe took in the last minute.",
-                ("directory", "operation", "quantile"),
+                # A label "quantile" would make it a summary: promtool check metrics.
+                ("directory", "operation", "percentile"),
                 now.latencies,
             ),
             (
@@ -116,7 +117,7 @@ class Metrics:
             ),
             (
                 GaugeMetricFamily,
-                "strakes_watch_counter",
+                "strakes_watch_source_value",
                 "A counter as its source counts it.",
                 ("source", "counter"),
                 now.counters,

@@ -24,5 +24,10 @@ class Mounted:
             return f"nothing is mounted on {self._mount_point} any more"
         return ""
 
+    @property
+    def remote(self) -> bool:
+        """Tell whether servers are behind it."""
+        return self._now().remote
+
     def _now(self) -> Mount:
         return find_mount(read_mounts(), self._directory)

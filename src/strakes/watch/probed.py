@@ -19,7 +19,7 @@ from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
 from strakes.units import counted, format_duration
 from strakes.watch.mounted import Mounted
 from strakes.watch.unanswered import Unanswered
-from strakes.watch.values import WatchEvent
+from strakes.watch.values import Kind, WatchEvent
 
 # Operations a second of each kind that the probe does.
 RATE_PER_S = 1.0
@@ -41,6 +41,8 @@ class Probed:
     # Told while it cannot work.
     gap: WatchEvent | None = None
     control: Control = field(default_factory=Control)
+    # Kinds whose last operation was slow.
+    slow: set[str] = field(default_factory=set)
     # When the last operation of each kind was due.
     due_s: dict[str, float] = field(default_factory=dict)
     started_s: float = -math.inf
@@ -54,7 +56,9 @@ class Probed:
     def __post_init__(self) -> None:
         """Remember where its file system is mounted."""
         self.mounted = Mounted(self.directory)
-        self.unanswered = Unanswered(str(self.directory), 1 / RATE_PER_S, OPERATIONS)
+        # A local file system has no servers that others could take over from.
+        alarm: Kind = "fail-over" if self.mounted.remote else "no-answer"
+        self.unanswered = Unanswered(str(self.directory), 1 / RATE_PER_S, OPERATIONS, alarm)
 
 
 def gap_of(probed: Probed, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:

@@ -11,16 +11,28 @@ from pathlib import Path
 import numpy as np
 
 from strakes.errors import BadInputError
-from strakes.watch.causes import cause_of, known_cause
-from strakes.watch.equals import FEWEST_EQUALS, shares_of_equals
-from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
-from strakes.watch.table import Table, open_table, plain_number, says_nothing
+from strakes.units import counted, format_duration
+from strakes.watch.causes import cause_of
+from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
+from strakes.watch.level import (
+    LEARN,
+    LearnedTooLittle,
+    LevelChange,
+    LevelDetector,
+    LevelEnd,
+    LevelReturns,
+    LevelStays,
+    most_alarms_a_month,
+)
+from strakes.watch.table import Table, open_table, says_nothing
+from strakes.watch.together import names
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
-from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, level_event
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, GAIN, level_event
 
 # No counter holds more; powers and sums of such values stay finite.
 _MOST_VALUE = 2.0**64
 _LAST_S = 253402300799.0
+_MONTH_S = 30.4375 * 86400.0
 # Changes to the worse of one file that began within three days are one alarm.
 ONE_ALARM_S = 3 * 86400.0
 # So many rows of a column may be no numbers, such as a word on a day without a measurement, or this share of them.
@@ -40,13 +52,19 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replay:
-    """``learning``: series that are too short to say anything. ``passed_over``: rows without a time or a value."""
+    """``learning``: series that are too short to say anything. ``passed_over``: rows without a time or a value.
+
+    ``repeated``: rows that say what another row says, and do not count.
+    """
 
     events: tuple[WatchEvent, ...]
     series: int
     learning: tuple[str, ...]
     passed_over: int
     months: float
+    repeated: int = 0
+    more_than: float | None = None
+    """From so many accepted alarms a month on, more change little; None: they were not asked for."""
     without_offset: bool = False
     """Times are of no known zone."""
 
@@ -56,23 +74,54 @@ class Replay:
         began = sorted(event.began_s for event in self.events if event.alarm)
         return sum(1 for before, now in zip([-math.inf, *began], began, strict=False) if now - before > ONE_ALARM_S)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what was not looked at or taken for granted, a line each."""
+        notes = []
+        if self.learning:
+            notes.append(f"too short, with fewer than {LEARN} values: {names(self.learning)}")
+        if self.passed_over:
+            notes.append(f"{counted(self.passed_over, 'row')} skipped: no time or no value")
+        if self.repeated:
+            notes.append(f"{counted(self.repeated, 'row')} skipped: the same as another row")
+        if self.more_than is not None:
+            notes.append(
+                f"--alarms-a-month above {self.more_than:.2g} changes little: there are too few values a month"
+            )
+        if self.without_offset:
+            notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
+        return tuple(notes)
+
+    @property
+    def summary(self) -> str:
+        """Return in a line what was found."""
+        gains = sum(event.cause == GAIN for event in self.events)
+        explained = sum(event.cause not in ("", GAIN, _UNCONFIRMED) for event in self.events)
+        long, a_month = format_duration(self.months * _MONTH_S), ""
+        if self.months >= 1:
+            long, a_month = f"{self.months:.1f} months", f" ({self.alarms / self.months:.2f} a month)"
+        return (
+            f"{self.series} series over {long}: {counted(self.alarms, 'alarm')} without a cause{a_month}, "
+            f"{counted(explained, 'change')} with a cause, {counted(gains, 'gain')}"
+        )
+
 
 def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
     """Return the series of a CSV file and how many rows were passed over. Raises BadInputError."""
-    return _series_of(_table(path, columns), columns)
+    return _series_of(_table(path, columns), columns)[:2]
 
 
 def _table(path: Path, columns: Columns) -> Table:
-    return open_table(path, columns.time, columns.value, (*columns.by, *columns.causes))
+    return open_table(path, columns.time, columns.value, columns.by, columns.causes)
 
 
-def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int]:
-    """Take the rows one by one: of each only what is asked for is kept."""
+def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int, int]:
+    """Return the series, and how many rows were passed over and how many repeat others.
+
+    Rows are taken one by one: of each only what is asked for is kept.
+    """
     header, path = table.header, table.path
-    explaining = [
-        name for name in dict.fromkeys((*columns.causes, *filter(known_cause, header))) if name != columns.value
-    ]
-    places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *explaining)}
+    places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *table.causes)}
     groups: dict[str, list[tuple[float, float, list[float]]]] = {}
     passed_over, number = 0, 0
     unread: Counter[str] = Counter()
@@ -90,7 +139,7 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
                     unread[column] += 1
                     examples.setdefault(column, f"{row[places[column]]!r} in row {number}")
             continue
-        explained = [plain_number(row[places[column]]) for column in explaining]
+        explained = [numbers.number(row[places[column]]) for column, numbers in table.causes.items()]
         if abs(time_s) > _LAST_S or any(abs(amount) > _MOST_VALUE for amount in (value, *explained)):
             why = "a time is beyond the year 9999, or a value beyond 2^64"
             raise BadInputError("the file has a number that is too large", where=f"{path}:{number + 1}", why=why)
@@ -108,7 +157,9 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
     moments = {time_s for rows in groups.values() for time_s, *_ in rows}
     if len(moments) == 1:
         raise BadInputError("all rows have the same time", where=str(path), why=table.example)
-    return [_series(name, kept, explaining) for name, kept in sorted(groups.items())], passed_over
+    series = [_series(name, kept, tuple(table.causes)) for name, kept in sorted(groups.items())]
+    repeated = sum(map(len, groups.values())) - sum(len(each.values) for each in series)
+    return series, passed_over, repeated
 
 
 def replay(
@@ -124,14 +175,16 @@ def replay(
     ``equals``: the series are those of equals, and each is watched as its share of what all do at the same time.
     """
     table = _table(path, columns)
-    series, passed_over = _series_of(table, columns)
+    series, passed_over, repeated = _series_of(table, columns)
+    events: list[WatchEvent] = []
     if equals:
+        events += ended_early(series)
         counts = Counter(time_s for member in series for time_s in member.times.tolist())
         together = max(counts.values()) >= FEWEST_EQUALS
         series = [share for share in shares_of_equals(series) if len(share.times)]
         if not series:
             if together:
-                why = f"where {FEWEST_EQUALS} or more series have values, their median is zero or negative"
+                why = f"where {FEWEST_EQUALS} or more series have values, half of them or more are zero or negative"
                 remedy = "Give --value a column whose values are above zero, such as rates or times."
             else:
                 why = f"no time has values of {FEWEST_EQUALS} or more series"
@@ -142,9 +195,10 @@ def replay(
             raise BadInputError(
                 "the series cannot be compared with each other", where=str(path), why=why, remedy=remedy
             )
-    events: list[WatchEvent] = []
     learning = []
-    allowed = (FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE) * alarms_a_month / len(series)
+    for_chance = FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE
+    allowed = for_chance * alarms_a_month / len(series)
+    many = most_alarms_a_month(max(map(_values_a_month, series))) * len(series) / for_chance
     for each in series:
         try:
             events += changes_of(each, allowed, worse_up=worse_up, also=columns.causes, confirm=equals)
@@ -153,7 +207,20 @@ def replay(
     span = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
     events.sort(key=lambda event: event.told_s)
     local = table.times.without_offset
-    return Replay(tuple(events), len(series), tuple(learning), passed_over, span / (30.4375 * 86400), local)
+    return Replay(
+        tuple(events),
+        len(series),
+        tuple(learning),
+        passed_over,
+        span / _MONTH_S,
+        repeated,
+        many if alarms_a_month > max(many, ALARMS_A_MONTH) else None,
+        local,
+    )
+
+
+def _values_a_month(series: WatchedSeries) -> float:
+    return len(series.times) * _MONTH_S / max(float(series.times[-1] - series.times[0]), 1.0)
 
 
 def changes_of(
@@ -179,7 +246,7 @@ def changes_of(
             # A cause explains what became worse, whichever way that is.
             ratio = 1 / told.ratio if worse_up and told.ratio > 0 else told.ratio
             cause = cause_of(series, ShiftedLevel(since, told_at, ratio, told.low, told.high, told.sure), also)
-            events.append(level_event(series.name, told, worse_up=worse_up, cause=cause))
+            events.append(level_event(series.name, told, worse_up=worse_up, cause=cause, of_equals=confirm))
             if confirm and events[-1].alarm:
                 events[-1] = replace(events[-1], cause=_UNCONFIRMED)
         elif isinstance(told, LevelStays) and events[-1].cause == _UNCONFIRMED:
@@ -199,7 +266,10 @@ def changes_of(
 
 def _series(name: str, rows: list[tuple[float, float, list[float]]], explaining: Sequence[str]) -> WatchedSeries:
     rows.sort(key=lambda row: row[0])
+    times, values = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    # One that was exported twice is one measurement.
+    kept = np.sort(np.unique(np.stack([times, values]), axis=1, return_index=True)[1])
     causes: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {
-        column: np.array([row[2][place] for row in rows]) for place, column in enumerate(explaining)
+        column: np.array([rows[row][2][place] for row in kept.tolist()]) for place, column in enumerate(explaining)
     }
-    return WatchedSeries(name, np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), causes)
+    return WatchedSeries(name, times[kept], values[kept], causes)

@@ -31,6 +31,7 @@ _PROC = Path("/proc")
 # asked for each so many readings, and in each of so many after another server has begun.
 _WAITS_EACH = 4
 _JOBS = ".job_stats"
+_FULL_EACH_S = 120.0
 # Asking, with the programs that it starts, takes no more than this share of a processor, the mean of about so many
 # readings: else it is done less often, but at least each _SELDOM_S.
 _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
@@ -119,6 +120,7 @@ class TargetSource:
     _servers: dict[str, float | None] = field(default_factory=dict)
     _changed_s: float = -math.inf
     _waits_s: float = -math.inf
+    _full_s: float = -math.inf
 
     def __post_init__(self) -> None:
         """Remember where its file system is mounted."""
@@ -148,9 +150,10 @@ class TargetSource:
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             clients = self.target.client_requests()
-            facts = self.target.facts()
-            if facts.total_bytes:
-                full[str(self.target.path)] = 1 - facts.free_bytes / facts.total_bytes
+            # Asking takes a process; where the probe works, nobody else needs to see whether there is an answer.
+            if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
+                full |= self.target.fullness()
+                self._full_s = time_s
         except UnansweredError as error:
             # Which call it was that waits is no matter.
             missing = (error.what,)

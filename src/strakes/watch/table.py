@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from strakes.errors import BadInputError, nearest_word
+from strakes.watch.causes import known_cause
 from strakes.watch.recorded import open_lines, unix_seconds
 
 # A value a minute of four series for a year.
@@ -30,9 +31,12 @@ _NOT_A_NUMBER = frozenset(("", "na", "nan", "nat", "null", "none", "nil", "n", "
 _COMPACT = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 # 1980: smaller numbers are no Unix times but days, as spreadsheets count them, or something else.
 _EARLIEST_S = 315532800.0
-_OFFSET = re.compile(r"(?:[zZ]|[-+]\d{2}(?::?\d{2})?)\s*$")
+_OFFSET = re.compile(r"(?:[zZ]|[-+]\d{2}(?::?\d{2})?)$")
+_UTC = re.compile(r"(?<=[\d ])\s*(?:UTC|GMT)$")
+_YEAR_FIRST = re.compile(r"(\d{4})([./])(\d{2})\2(\d{2})(?!\d)")
 _DATE = re.compile(
-    r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:,?[ T]+(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?)?"
+    r"(\d{1,2})([./])(\d{1,2})\2(\d{4}|\d{2})"
+    r"(?:,?[ T]+(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?)?"
 )
 
 
@@ -47,6 +51,11 @@ class Numbers:
     _groups_only: str = ""
     _unit: str | None = None
     other_unit: tuple[str, str] | None = None
+
+    @property
+    def has_numbers(self) -> bool:
+        """Tell whether any cell had a number."""
+        return self._unit is not None
 
     def learn(self, cell: str) -> None:
         """Take in a cell."""
@@ -105,6 +114,8 @@ class Times:
     _first: str = ""
     _day_first: str = ""
     _month_first: str = ""
+    _firsts: set[str] = field(default_factory=set)
+    _years: set[str] = field(default_factory=set)
 
     def learn(self, cell: str) -> None:
         """Take in a cell."""
@@ -113,9 +124,12 @@ class Times:
             self._largest, self._smallest = max(self._largest, number), min(self._smallest, number)
             self._compact &= _COMPACT.fullmatch(cell.strip()) is not None
             return
-        self.without_offset |= ":" in cell and _OFFSET.search(cell) is None
-        if match := _DATE.fullmatch(cell.strip()):
+        text = _without_zone(cell)
+        self.without_offset |= ":" in text and not _OFFSET.search(text) and not _UTC.search(cell.strip())
+        if match := _DATE.fullmatch(text):
             self._first = self._first or cell
+            self._firsts.add(match[1])
+            self._years.add(match[4])
             if int(match[1]) > 12:
                 self._day_first = self._day_first or cell
             # Dates with points have the day first wherever they are written.
@@ -135,6 +149,11 @@ class Times:
                 why=why,
                 remedy=remedy,
             )
+        # Of numbers of two digits that are first and last, years are fewer than days.
+        short = any(len(year) == 2 for year in self._years)
+        if short and self._day_first and len(self._years) >= len(self._firsts):
+            what = f"it is not clear which of the numbers is the year in {column!r}"
+            raise BadInputError(what, where=where, why=self._first, remedy=remedy)
         if self._compact:
             return
         if unix_seconds(self._smallest) < _EARLIEST_S:
@@ -155,8 +174,9 @@ class Times:
         """Return Unix time; NaN where the cell has none."""
         if self._compact and _COMPACT.fullmatch(cell.strip()):
             return _iso_seconds(cell)
-        match = _DATE.fullmatch(cell.strip())
-        return parse_time(cell) if match is None else self._of_date(match)
+        text = _without_zone(cell)
+        match = _DATE.fullmatch(text)
+        return parse_time(text) if match is None else self._of_date(match)
 
     def _of_date(self, match: re.Match[str]) -> float:
         day, month = (match[1], match[3]) if self._day_first else (match[3], match[1])
@@ -164,7 +184,9 @@ class Times:
         if match[8]:
             hour = hour % 12 + 12 * (match[8] in "pP")
         try:
-            date = datetime(int(match[4]), int(month), int(day), hour, int(match[6] or 0), tzinfo=UTC)
+            # Two digits are a year from 1969 to 2068, as in POSIX.
+            year = int(match[4]) if len(match[4]) > 2 else 1969 + (int(match[4]) - 69) % 100
+            date = datetime(year, int(month), int(day), hour, int(match[6] or 0), tzinfo=UTC)
         except ValueError:
             return math.nan
         return (date + timedelta(seconds=float((match[7] or "0").replace(",", ".")))).timestamp()
@@ -179,6 +201,7 @@ class Table:
     separator: str
     times: Times
     value: Numbers
+    causes: Mapping[str, Numbers]
     example: str
     """The first row, as it was read."""
 
@@ -187,14 +210,17 @@ class Table:
         yield from _rows(self.path, self.separator, len(self.header))
 
 
-def open_table(path: Path, time: str, value: str, others: Sequence[str] = ()) -> Table:
-    """Find out how a CSV file is written. Raises BadInputError."""
+def open_table(path: Path, time: str, value: str, by: Sequence[str] = (), causes: Sequence[str] = ()) -> Table:
+    """Find out how a CSV file is written. Raises BadInputError.
+
+    ``causes``: columns that may explain a change, besides those that are known to.
+    """
     with open_lines(path) as lines:
         first = next(lines, "").strip("\r\n")
     if not first.strip():
         raise BadInputError("the file is empty", where=str(path))
     headers = {separator: _split(first, separator) for separator in _SEPARATORS}
-    asked = (time, value, *others)
+    asked = (time, value, *by, *causes)
     # The separator is the one that gives the columns that are asked for.
     separator = max(headers, key=lambda each: (sum(column in headers[each] for column in asked), len(headers[each])))
     header = headers[separator]
@@ -204,16 +230,22 @@ def open_table(path: Path, time: str, value: str, others: Sequence[str] = ()) ->
             remedy = f"Did you mean {near}?" if near else f"The columns are: {', '.join(header[:20])}"
             raise BadInputError(f"there is no column {column!r}", where=str(path), remedy=remedy)
     times, numbers = Times(), Numbers(separator)
+    explaining = {name: Numbers(separator) for name in (*causes, *filter(known_cause, header)) if name != value}
+    learning = [(header.index(name), each) for name, each in ((value, numbers), *explaining.items())]
     places = header.index(time), header.index(value)
     example = ""
     for _, row in _rows(path, separator, len(header)):
         if row is not None:
             times.learn(row[places[0]])
-            numbers.learn(row[places[1]])
+            for place, each in learning:
+                each.learn(row[place])
             example = example or f"the first row has {time} = {row[places[0]]!r} and {value} = {row[places[1]]!r}"
     times.decide(time, str(path))
-    numbers.decide(value, str(path))
-    return Table(path, tuple(header), separator, times, numbers, example)
+    for name, each in ((value, numbers), *explaining.items()):
+        each.decide(name, str(path))
+        if name in causes and not each.has_numbers:
+            raise BadInputError(f"no row has a number in {name!r}", where=str(path), remedy="Leave out --cause.")
+    return Table(path, tuple(header), separator, times, numbers, explaining, example)
 
 
 def parse_time(text: str) -> float:
@@ -233,6 +265,15 @@ def says_nothing(cell: str) -> bool:
     [True, True, True, True, False, False]
     """
     return re.sub(r"[\W_]", "", cell).casefold() in _NOT_A_NUMBER
+
+
+def _without_zone(cell: str) -> str:
+    """Return a time without the name of UTC, and with a date that has the year first as ISO 8601 has it.
+
+    >>> _without_zone("2026/12/31 23:59 UTC"), _without_zone("31.12.2026")
+    ('2026-12-31 23:59', '31.12.2026')
+    """
+    return _YEAR_FIRST.sub(r"\1-\3-\4", _UTC.sub("", cell.strip()), count=1)
 
 
 def _iso_seconds(text: str) -> float:
@@ -279,6 +320,9 @@ def _split(line: str, separator: str) -> list[str]:
 
 def _without_unit(cell: str) -> tuple[str, str]:
     text = re.sub("[\u00a0\u2009\u202f]", " ", cell.strip())
+    # Accountants write negative numbers so.
+    if text[:1] == "(" and text[-1:] == ")":
+        text = f"-{text[1:-1].strip()}"
     match = _UNIT.match(text)
     number, unit = (match[1].strip(), match[2]) if match else (text, "")
     return (re.sub("[ '\u2019]", "", number) if _APART.fullmatch(number) else number), unit

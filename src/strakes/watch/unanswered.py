@@ -18,8 +18,8 @@ _ANY = ""
 class Unanswered:
     """Of one directory, in which an operation of each kind is due each ``each_s``."""
 
-    def __init__(self, directory: str, each_s: float, names: dict[str, str]) -> None:
-        self._directory, self._each_s, self._names = directory, each_s, names
+    def __init__(self, directory: str, each_s: float, names: dict[str, str], alarm: Kind) -> None:
+        self._directory, self._each_s, self._names, self._alarm = directory, each_s, names, alarm
         # When the next operation of each kind is due that was not answered yet.
         self._next_s: dict[str, float] = {}
         self._since: dict[str, float] = {}
@@ -69,7 +69,7 @@ class Unanswered:
             return self._tell("gap", f"no answer to {which} on {self._directory} for {long}", began_s, now_s)
         if len(self._told) == 1 and now_s - began_s >= _ALARM_S and not explained:
             text = f"{self._directory} does not answer, for at least {long}"
-            return self._tell("fail-over", text, began_s, now_s)
+            return self._tell(self._alarm, text, began_s, now_s)
         return []
 
     def _tell(self, kind: Kind, text: str, began_s: float, now_s: float) -> list[WatchEvent]:

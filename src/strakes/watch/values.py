@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 # What an event is about.
-Kind = Literal["level", "slow-target", "brief-drop", "saturation", "fail-over", "heavy", "service-level", "gap"]
+Kind = Literal[
+    "level", "slow-target", "brief-drop", "saturation", "fail-over", "no-answer", "heavy", "service-level", "gap"
+]
 
 
 @dataclass(frozen=True)

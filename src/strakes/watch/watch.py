@@ -188,11 +188,22 @@ class Watch:
         return [self._changed[name]] if isinstance(told, LevelReturns) else []
 
 
-def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = "") -> WatchEvent:
-    """Return the event of a change of level. One to the better has the cause "a gain", which is no alarm."""
+def level_event(
+    name: str, told: LevelChange, *, worse_up: bool, cause: str = "", of_equals: bool = False
+) -> WatchEvent:
+    """Return the event of a change of level. One to the better has the cause "a gain", which is no alarm.
+
+    ``of_equals``: the level is a share of what the others do.
+    """
     better = (told.ratio < 1) == worse_up
     sizes = [_change(size, relative=told.relative) for size in (told.ratio, told.low, told.high)]
-    text = f"{name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]}), from {told.before:.4g} to {told.after:.4g}"
+    if of_equals:
+        text = (
+            f"{name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]}) against the others, "
+            f"from {told.before:.2f} to {told.after:.2f} times their mean"
+        )
+    else:
+        text = f"{name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]}), from {told.before:.4g} to {told.after:.4g}"
     offset = 0.0 if told.relative else 1.0
     return WatchEvent(
         "level",
@@ -215,7 +226,9 @@ def _change(ratio: float, *, relative: bool) -> str:
 
     >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-39.0, relative=False)
     ('-40%', '0%', '-40')
+    >>> _change(1.0, relative=False)
+    '0'
     """
     if not relative:
-        return f"{ratio - 1:+.4g}"
+        return f"{ratio - 1:+.4g}" if ratio != 1 else "0"
     return f"{ratio - 1:+.0%}" if abs(ratio - 1) >= 0.005 else "0%"

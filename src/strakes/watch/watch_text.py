@@ -15,8 +15,8 @@ from strakes.watch.values import WatchEvent
 def line(event: WatchEvent) -> str:
     """Return one event as a line."""
     parts = [_when(event.began_s), f"{event.kind:<11}", for_terminal(event.text)]
-    if event.ended_s is not None and event.kind not in ("fail-over", "gap"):
-        parts.append(f"; over after {format_duration(max(0.0, event.ended_s - event.began_s))}")
+    if event.ended_s is not None and event.kind not in ("fail-over", "no-answer", "gap"):
+        parts.append(f"; lasted about {format_duration(max(0.0, event.ended_s - event.began_s))}")
     if event.cause:
         parts.append(f"; cause: {for_terminal(event.cause)}")
     if event.sure is not None:
@@ -37,8 +37,8 @@ def _when(time_s: float) -> str:
 def _sure(sure: float) -> str:
     """Never more than is known.
 
-    >>> _sure(0.99964), _sure(0.9)
-    ('99.9 %', '90 %')
+    >>> _sure(0.99964), _sure(1.0), _sure(0.9)
+    ('99.9 %', '99.9 %', '90 %')
     """
-    cut = int(sure * 1000) / 10
+    cut = min(int(sure * 1000), 999) / 10
     return f"{cut:g} %"

@@ -60,6 +60,12 @@ def test_the_first_bad_minute_fails_nothing_and_what_is_used_up_is_said_in_times
     )
 
 
+@pytest.mark.parametrize(("seconds", "counted"), [(30.0, 0.5), (60.7, 1), (607.0, 10)])
+def test_what_a_watch_took_longer_for_a_minute_makes_it_no_more_than_one(seconds: float, counted: float) -> None:
+    kept = judge(LEVEL, [Row(0.0, {"/fs probe create": Latency(0.05)}, seconds)])
+    assert (kept.minutes, kept.bad) == (counted, counted)
+
+
 def test_a_minute_of_two_directories_is_one_minute() -> None:
     row = Row(0.0, {"/a probe create": Latency(0.05), "/b probe create": Latency(0.001)})
     kept = judge(LEVEL, [row])

@@ -1,4 +1,4 @@
-"""What any target can be asked: heavy clients from rates, fail-overs by the probe's own wait, and what is lacking."""
+"""What any target can be asked: heavy clients from their requests, fail-overs by the probe's own wait, and what is lacking."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Served(Target):
     def __init__(self, path: Path) -> None:
         super().__init__(path, Mount(1, 0, 0, 1, "/", str(path), (), "served", "s", ()))
         self.observation: Observation = {}
-        self.rates: dict[str, float] = {}
+        self.requests: dict[str, float] = {}
         self.states: dict[str, DataTargetState] = {}
 
     @classmethod
@@ -47,8 +47,8 @@ class Served(Target):
     def data_target_states(self) -> dict[str, DataTargetState]:
         return self.states
 
-    def client_rates(self) -> dict[str, float]:
-        return self.rates
+    def client_requests(self) -> dict[str, float]:
+        return self.requests
 
 
 def test_fullness_is_what_df_says_to_an_ordinary_user(tmp_path: Path) -> None:
@@ -83,9 +83,8 @@ def test_a_client_that_becomes_heavy_is_named(tmp_path: Path) -> None:
     target, watch, events = Served(tmp_path), Watch(), list[WatchEvent]()
     source = TargetSource("/fs", target)
     for second in range(1000, 1600, 30):
-        target.rates = {f"client.{number}": 5.0 for number in range(8)}
-        if 1300 <= second < 1450:
-            target.rates["client.9 on node"] = 400.0
+        target.requests = {f"client.{number}": 5.0 * second for number in range(8)}
+        target.requests["client.9 on node"] = 400.0 * min(max(second - 1300, 0), 150)
         events += watch.add(source.read(float(second)))
     begins, ends = (event for event in events if event.kind == "heavy")
     assert begins.text.startswith("client.9 on node causes 91% of the load: 400 requests a second")
@@ -281,7 +280,7 @@ def test_a_target_that_tells_everything_lacks_nothing_and_shows_the_work_a_reque
     for second, waited_s in ((1000, 10.0), (1030, 11.0)):
         counted = {"data.waited_s": waited_s, "data.waited_requests": waited_s * 100, "data.write_requests": 7.0}
         target.observation = {"osd.0": counted, "osd.1": counted, "rank 0": {SERVER: 4.0}}
-        target.rates = {"client.1": 2.0}
+        target.requests = {"client.1": 2.0}
         reading = source.read(float(second))
         watch.add(reading)
     assert source.lacking(reading) == () and watch.service_s == {

@@ -131,8 +131,8 @@ def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
     for row in rows:
         beyond = _beyond(level, row)
         if beyond is not None:
-            minutes += row.seconds / 60
-            bad += row.seconds / 60 * beyond
+            minutes += _minutes(row)
+            bad += _minutes(row) * beyond
     return Kept(level, minutes, bad)
 
 
@@ -141,7 +141,7 @@ def used_up_too_fast(level: ServiceLevel, rows: Sequence[Minute], now_s: float) 
     bad = [row for row in rows if now_s - row.time_s <= _BURN_RATES[-1][0] and _beyond(level, row)]
 
     def rate(window_s: float) -> tuple[float, float]:
-        bad_s = sum(row.seconds for row in bad if now_s - row.time_s <= window_s)
+        bad_s = 60 * sum(_minutes(row) for row in bad if now_s - row.time_s <= window_s)
         share = (1 - level.of_minutes) * window_s
         return bad_s, bad_s / share if share else math.inf if bad_s else 0.0
 
@@ -152,6 +152,12 @@ def used_up_too_fast(level: ServiceLevel, rows: Sequence[Minute], now_s: float) 
             often = f"{found:.3g} times as often as it may be" if found < math.inf else "where it never may be"
             return f"{level.text}: the error budget is used up too fast, {seen}, {often}"
     return ""
+
+
+def _minutes(row: Minute) -> float:
+    """Return how many it holds: what a watch took longer for a minute makes it no more than one."""
+    minutes = row.seconds / 60
+    return min(minutes, max(1.0, round(minutes)))
 
 
 def _beyond(level: ServiceLevel, row: Minute) -> bool | None:

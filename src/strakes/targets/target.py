@@ -156,8 +156,8 @@ class Target(ABC):
         """
         return {}
 
-    def client_rates(self) -> Mapping[str, float]:
-        """Return the requests a second of each client, as servers tell; empty where they do not."""
+    def client_requests(self) -> Mapping[str, float]:
+        """Return how many requests each client has sent since it was first asked for; empty where nobody tells."""
         return {}
 
     def trouble(self) -> tuple[str, ...]:

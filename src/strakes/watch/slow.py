@@ -48,7 +48,7 @@ class SlowTargets:
         self._group = group
         self._windows = Windows()
         self._deviations: dict[str, deque[float]] = {}
-        self._slow_for: dict[str, list[tuple[float, float, float]]] = {}
+        self._slow_for: dict[str, list[_SlowWindow]] = {}
         self._quiet_for: dict[str, int] = {}
         self.told: dict[str, WatchEvent] = {}
         """Targets that are slow now."""
@@ -88,22 +88,25 @@ class SlowTargets:
             past.append(deviation)
             return None
         run = self._slow_for.get(name, [])
-        if not run or window.began_s - run[-1][0] > _APART_S:
+        if not run or window.began_s - run[-1].window.began_s > _APART_S:
             run = self._slow_for[name] = []
-        run.append((window.began_s, took, others))
+        run.append(_SlowWindow(window, took, others, window.work[name].busy_s / window.seconds))
         wanted = _WINDOWS if len(past) >= _USUAL_FROM else _WITHOUT_PAST
         # If its target is slow by its own counters, too, that is to come first.
         wanted += len(named.targets) > 1
         return self._tell(name, run, window, named) if len(run) >= wanted else None
 
-    def _tell(self, name: str, run: list[tuple[float, float, float]], window: Window, named: Named) -> WatchEvent:
-        ratios = sorted(took / others for _, took, others in run)
+    def _tell(self, name: str, run: list[_SlowWindow], window: Window, named: Named) -> WatchEvent:
+        ratios = sorted(slow.took_s / slow.others_s for slow in run)
         quiet = sum(map(len, self._deviations.values())) // _WINDOWS
-        took, others = (median(column) for column in list(zip(*run, strict=True))[1:])
+        took, others = median(slow.took_s for slow in run), median(slow.others_s for slow in run)
+        # In its first window it may have become slow late: then it was kept less busy than in those that follow.
+        first = run[0]
+        share = min(1.0, first.busy / median(slow.busy for slow in run[1:]))
         self.told[name] = WatchEvent(
             "slow-target",
             named.subject,
-            run[0][0],
+            first.window.ended_s - share * first.window.seconds,
             window.ended_s,
             f"{named.subject} is slow: {format_seconds(took)} of work per request, its peers {format_seconds(others)}",
             size=median(ratios),
@@ -129,6 +132,16 @@ class SlowTargets:
             return None
         event = self.told.pop(name)
         return replace(event, ended_s=window.began_s - (window.ended_s - window.began_s))
+
+
+@dataclass(frozen=True)
+class _SlowWindow:
+    """Seconds of a request, those of its equals, and how busy requests kept it: seconds of work a second."""
+
+    window: Window
+    took_s: float
+    others_s: float
+    busy: float
 
 
 @dataclass(frozen=True)

@@ -117,8 +117,6 @@ class TargetSource:
     _mounted: Mounted = field(init=False)
     _cost_s: float = 0.0
     _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
-    _asked_s: float | None = None
-    _requests: dict[str, float] = field(default_factory=dict)
     _servers: dict[str, float | None] = field(default_factory=dict)
     _changed_s: float = -math.inf
     _waits_s: float = -math.inf
@@ -142,6 +140,7 @@ class TargetSource:
         missing: tuple[str, ...] = ()
         observation: Observation = {}
         waits: tuple[Interruption, ...] = ()
+        clients: Mapping[str, float] = {}
         full = {}
         states: Mapping[str, DataTargetState] = {}
         try:
@@ -150,7 +149,7 @@ class TargetSource:
             full = {name: state.used for name, state in states.items() if state.used is not None}
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
-            self._add_requests(time_s, self.target.client_rates())
+            clients = self.target.client_requests()
             # Asking takes a process; where the probe works, nobody else needs to see whether there is an answer.
             if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
                 full |= self.target.fullness()
@@ -165,7 +164,7 @@ class TargetSource:
         serving = dict(reading.serving or {}) | {name: 0.0 for name, state in states.items() if state.serving}
         return replace(
             reading,
-            clients=dict(self._requests),
+            clients=clients,
             full=full,
             serving=serving if states else reading.serving,
             spared=frozenset(states),
@@ -207,15 +206,6 @@ class TargetSource:
             return False
         self._waits_s = time_s
         return True
-
-    def _add_requests(self, time_s: float, rates: Mapping[str, float]) -> None:
-        """Add up what clients have asked for since the last time: servers tell rates alone."""
-        passed_s = time_s - self._asked_s if self._asked_s is not None else 0.0
-        self._asked_s = time_s
-        if not 0 <= passed_s <= 10 * self.every_s:
-            passed_s = 0.0
-        # A client that has left is forgotten.
-        self._requests = {client: self._requests.get(client, 0.0) + rate * passed_s for client, rate in rates.items()}
 
     def _since(self, target: str, number: float, time_s: float) -> float:
         """Return since when this server serves, as far as the numbers of servers tell."""

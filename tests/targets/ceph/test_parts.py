@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.targets.ceph import cluster
 from strakes.targets.ceph.access import access_of
-from strakes.targets.ceph.counters import ask_socket, client_rates, data_counters, metadata_counters
+from strakes.targets.ceph.counters import ask_socket, data_counters, metadata_counters
 from strakes.targets.ceph.layouts import (
     BY_CHILD,
     DISTRIBUTED,
@@ -259,18 +259,6 @@ def test_a_store_is_timed_by_its_own_device_and_not_by_its_partners() -> None:
     # A store in memory has no device.
     counted = data_counters({"osd": requests})
     assert (counted["data.waited_requests"], counted["data.waited_s"]) == (5, 50.0)
-
-
-def test_requests_of_clients_are_read_from_sessions() -> None:
-    sessions = [
-        {"id": 4114, "request_load_avg": 600, "client_metadata": {"hostname": "node1"}},
-        {"id": 4115, "request_load_avg": 0},
-        {"id": 4116},
-    ]
-    rates = client_rates(sessions)
-    assert set(rates) == {"client.4114 on node1", "client.4115"}
-    assert rates["client.4114 on node1"] == pytest.approx(6.93, abs=0.01)
-    assert client_rates(MeasurementError("no answer")) == {}
 
 
 @pytest.mark.parametrize("name", ["bluestore_buffer_miss_bytes", "buffer_miss_bytes"])

@@ -6,7 +6,6 @@ By the sockets of daemons on this machine, else by ``ceph tell``.
 from __future__ import annotations
 
 import json
-import math
 import socket
 import struct
 from collections.abc import Mapping
@@ -38,8 +37,6 @@ _DATA = {
 _STORED = ("commit_lat", "read_lat")
 # Bytes that BlueStore had to read from its device, in older and newer releases.
 _FROM_DEVICE = ("bluestore_buffer_miss_bytes", "buffer_miss_bytes")
-# mds_request_load_average_decay_rate, as Ceph comes.
-_HALF_S = 60.0
 
 
 def ask_socket(path: str, prefix: str) -> Any:
@@ -121,21 +118,6 @@ def used_share(dump: Mapping[str, Any]) -> float | None:
     own = dump.get("osd", {})
     total, used = own.get("stat_bytes", 0), own.get("stat_bytes_used")
     return float(used / total) if total and used is not None else None
-
-
-def client_rates(sessions: object) -> dict[str, float]:
-    """Return the requests a second of each client of a metadata server, as ``session ls`` tells.
-
-    The server counts requests that lose half their weight in 60 s, so the figure is a mean over about a minute and a
-    half.
-    """
-    rates = {}
-    for session in sessions if isinstance(sessions, list) else []:
-        load = session.get("request_load_avg")
-        if isinstance(load, int | float) and load >= 0:
-            host = session.get("client_metadata", {}).get("hostname", "")
-            rates[f"client.{session['id']}" + (f" on {host}" if host else "")] = load * math.log(2) / _HALF_S
-    return rates
 
 
 def _latency(counters: Mapping[str, Any], name: str) -> tuple[float, float]:

@@ -21,9 +21,10 @@ from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
 from strakes.targets.ceph import cluster, layouts
 from strakes.targets.ceph.access import Access, access_of
-from strakes.targets.ceph.counters import client_rates, data_counters, metadata_counters, used_share
+from strakes.targets.ceph.counters import data_counters, metadata_counters, used_share
 from strakes.targets.ceph.daemons import MOST_ELSEWHERE, Daemons, no_answer
 from strakes.targets.ceph.log import Eviction, evictions_in, interruptions_in
+from strakes.targets.ceph.requests import ClientRequests, loads_of_clients
 from strakes.targets.ceph.tool import ceph
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import (
@@ -61,6 +62,7 @@ class CephTarget(Target):
         super().__init__(path, mount, servers=servers, runner=runner)
         self._map: tuple[float, cluster.Json] | None = None
         self._number = ""
+        self._requests = ClientRequests()
         self._holders: dict[str, str] = {}
         # What each object store answered last; None where nobody could be asked.
         self._stores: dict[str, Any] | None = None
@@ -245,18 +247,17 @@ class CephTarget(Target):
                     processes[name] = server_process(pid, 1.0)
         return processes
 
-    def client_rates(self) -> Mapping[str, float]:
-        """Return requests to metadata servers, summed over ranks; a rank that does not answer adds nothing."""
+    def client_requests(self) -> Mapping[str, float]:
+        """Return requests to metadata servers, summed over ranks; of a rank that does not answer they come later."""
         try:
             self._require_same_cluster()
             daemons = {daemon: daemon for daemon, _ in self._daemons_of_ranks().values()}
         except StrakesError:
             return {}  # limits() says why
-        rates: dict[str, float] = {}
-        for answer in self._daemons.ask_all(daemons, "session ls").values():
-            for client, rate in client_rates(answer).items():
-                rates[client] = rates.get(client, 0.0) + rate
-        return rates
+        answers = self._daemons.ask_all(daemons, "session ls")
+        return self._requests.add(
+            time.monotonic(), {daemon: loads_of_clients(answer) for daemon, answer in answers.items()}
+        )
 
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return when ranks were without a server, and whom the next one evicted, as the cluster's log remembers it.

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict, dataclass, field
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
@@ -49,7 +50,7 @@ from strakes.watch.watch import Watch
 _RANKS = 10
 _RATE_PER_S = 4.0 + (5**0.5 - 1) / 2
 _ALLOWED = 1.01
-# The watch begins, and its workspace is made, before a window; its first reading is no part of what runs for years.
+# The watch begins before a window; its first reading is no part of what runs for years.
 _SETTLE_S = 10.0
 _STOP_S = 60.0
 _WINDOW_S = 60.0
@@ -135,13 +136,15 @@ def verdict(ratio: Estimate) -> Verdict:
     return "met" if ratio.interval.high < _ALLOWED else "missed"
 
 
-def _watch_and_note(directory: Path, store: Path) -> None:
+def _watch_and_note(directory: Path, store: Path, probing: Event) -> None:
     """Watch until terminated, as the command does; note beside the store when something was done."""
     moments = Moments()
     take, add = Probe.take, Watch.add
 
     def take_and_note(probe: Probe) -> list[LoggedOperation]:
         operations = take(probe)
+        if operations:
+            probing.set()
         moments.probe.extend(operation.due_s for operation in operations)
         moments.plans.extend(operation.due_s for operation in operations if operation.number == 0)
         return operations
@@ -166,9 +169,13 @@ def _notes_of(store: Path) -> Path:
 
 @contextmanager
 def _watch(directory: Path, store: Path) -> Iterator[None]:
-    process = multiprocessing.get_context("spawn").Process(target=_watch_and_note, args=(directory, store))
+    context = multiprocessing.get_context("spawn")
+    probing = context.Event()
+    process = context.Process(target=_watch_and_note, args=(directory, store, probing))
     process.start()
     try:
+        if not probing.wait(_LIMIT_S):
+            raise SystemExit("the watch does not begin to probe")
         yield
         if not process.is_alive():
             raise SystemExit(f"the watch ended by itself with status {process.exitcode}")

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict, dataclass, field
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
@@ -28,24 +29,28 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.watch.exposed import CONFIDENCE, SHARE, Operations, effect, exposed
+from bench.watch.exposed import CONFIDENCE, SHARE, Operations, effect, exposed, in_time
 from strakes.cli.watch import command
 from strakes.launch.local import LocalEngine
 from strakes.launch.messages import LoggedOperation
-from strakes.neighbour.probe import KINDS, Probe, probe_plan
+from strakes.neighbour.probe import KINDS, Probe
+from strakes.plan import MixedPhase, Part, Plan, ProbePhase
 from strakes.statistics.contrast import paired_ratio
 from strakes.statistics.interval import Estimate
 from strakes.targets.workspace import Workspace
+from strakes.units import KIB
 from strakes.watch.probed import RATE_PER_S
 from strakes.watch.reading import CounterReading
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
-# The neighbour's operations a second, of each of three kinds. Never in step with the probe: of all rates the golden
-# ratio's spreads what is done each second most evenly.
-_RATE_PER_S = 49.0 + (5**0.5 - 1) / 2
+# The neighbour has so many ranks for each of three kinds of operations, so that those that take long keep no other one
+# waiting. Their operations a second are never in step with the probe: of all rates one with the golden ratio's fraction
+# spreads most evenly what is done each second.
+_RANKS = 10
+_RATE_PER_S = 4.0 + (5**0.5 - 1) / 2
 _ALLOWED = 1.01
-# The watch begins, and its workspace is made, before a window; its first reading is no part of what runs for years.
+# The watch begins before a window; its first reading is no part of what runs for years.
 _SETTLE_S = 10.0
 _STOP_S = 60.0
 _WINDOW_S = 60.0
@@ -84,8 +89,8 @@ def by_kind(operations: Sequence[LoggedOperation]) -> Mapping[str, Operations]:
     found = {}
     for kind in kinds:
         of_kind = [operation for operation in operations if kind in ("all", operation.phase)]
-        due_s = np.array([operation.due_s for operation in of_kind])
-        found[kind] = Operations(due_s, np.array([operation.ended_s for operation in of_kind]) - due_s)
+        due_s, begun_s, ended_s = np.array([(each.due_s, each.begun_s, each.ended_s) for each in of_kind]).T
+        found[kind] = Operations(due_s, begun_s - due_s, ended_s - due_s)
     return found
 
 
@@ -101,7 +106,10 @@ class Moments:
 def costs(kinds: Mapping[str, Operations], moments: Moments) -> Iterator[tuple[str, float, Estimate]]:
     """Yield what each exposure does: its name, the share of operations that are exposed, and the effect."""
     first_s, last_s = min(moments.probe), max(moments.probe)
-    beside = {kind: each.of((each.due_s > first_s) & (each.due_s < last_s)) for kind, each in kinds.items()}
+    beside = {
+        kind: each.of((each.due_s > first_s) & (each.due_s < last_s) & in_time(each.due_s, kinds["all"]))
+        for kind, each in kinds.items()
+    }
 
     def to_probe(due_s: NDArray[np.float64], near_s: float) -> NDArray[np.bool_]:
         return exposed(due_s, moments.probe, near_s, near_s) | exposed(due_s, moments.plans, _MAKES_S, near_s)
@@ -128,13 +136,15 @@ def verdict(ratio: Estimate) -> Verdict:
     return "met" if ratio.interval.high < _ALLOWED else "missed"
 
 
-def _watch_and_note(directory: Path, store: Path) -> None:
+def _watch_and_note(directory: Path, store: Path, probing: Event) -> None:
     """Watch until terminated, as the command does; note beside the store when something was done."""
     moments = Moments()
     take, add = Probe.take, Watch.add
 
     def take_and_note(probe: Probe) -> list[LoggedOperation]:
         operations = take(probe)
+        if operations:
+            probing.set()
         moments.probe.extend(operation.due_s for operation in operations)
         moments.plans.extend(operation.due_s for operation in operations if operation.number == 0)
         return operations
@@ -159,9 +169,13 @@ def _notes_of(store: Path) -> Path:
 
 @contextmanager
 def _watch(directory: Path, store: Path) -> Iterator[None]:
-    process = multiprocessing.get_context("spawn").Process(target=_watch_and_note, args=(directory, store))
+    context = multiprocessing.get_context("spawn")
+    probing = context.Event()
+    process = context.Process(target=_watch_and_note, args=(directory, store, probing))
     process.start()
     try:
+        if not probing.wait(_LIMIT_S):
+            raise SystemExit("the watch does not begin to probe")
         yield
         if not process.is_alive():
             raise SystemExit(f"the watch ended by itself with status {process.exitcode}")
@@ -170,17 +184,31 @@ def _watch(directory: Path, store: Path) -> Iterator[None]:
         process.join(_STOP_S)
 
 
-def _in_pairs(directory: Path, store: Path, workspace: Path, pairs: int) -> Mapping[str, Estimate]:
-    with Probe(workspace, rate_per_s=_RATE_PER_S) as neighbour:
+def _neighbour(engine: LocalEngine, workspace: Path, seconds: float) -> Sequence[LoggedOperation]:
+    """Return what a neighbour did for so long."""
+    parts = tuple(
+        Part(
+            _RANKS,
+            ProbePhase(kind, kind, _RATE_PER_S, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True),
+        )
+        for kind in KINDS
+    )
+    plan = Plan(_RANKS * len(KINDS), (MixedPhase("neighbour", parts),), 1)
+    result = engine.run(plan, workspace, "neighbour", seconds + _LIMIT_S)
+    if result.ended != "ok":
+        raise SystemExit(f"the neighbour ended as {result.ended}: {result.errors}")
+    return result.log
 
-        def collect() -> list[LoggedOperation]:
+
+def _in_pairs(directory: Path, store: Path, workspace: Path, pairs: int) -> Mapping[str, Estimate]:
+    with LocalEngine() as engine:
+
+        def collect() -> Sequence[LoggedOperation]:
             # The window without a watch waits as long before it begins.
             time.sleep(_SETTLE_S)
-            neighbour.take()
-            time.sleep(_WINDOW_S)
-            return neighbour.take()
+            return _neighbour(engine, workspace, _WINDOW_S)
 
-        def window(watched: bool) -> list[LoggedOperation]:
+        def window(watched: bool) -> Sequence[LoggedOperation]:
             if not watched:
                 return collect()
             with _watch(directory, store):
@@ -193,12 +221,10 @@ def _beside(directory: Path, store: Path, workspace: Path, seconds: float) -> tu
     """Return what the neighbour did in one plan, and what the watch did meanwhile."""
     with LocalEngine() as engine, _watch(directory, store):
         time.sleep(_SETTLE_S)
-        result = engine.run(probe_plan(seconds, _RATE_PER_S), workspace, "neighbour", seconds + _LIMIT_S)
+        operations = _neighbour(engine, workspace, seconds)
         # The watch hears of operations a little later.
         time.sleep(_SETTLE_S)
-    if result.ended != "ok":
-        raise SystemExit(f"the neighbour ended as {result.ended}: {result.errors}")
-    return result.log, Moments(**json.loads(_notes_of(store).read_text()))
+    return operations, Moments(**json.loads(_notes_of(store).read_text()))
 
 
 def _in_words(ratio: Estimate) -> str:
@@ -228,7 +254,7 @@ def main() -> None:
     for name, each in kinds.items():
         print(f"{name}: {len(each.due_s)} operations, p99 {1000 * np.quantile(each.late_s, SHARE):.1f} ms")
     for name, share, ratio in costs(kinds, moments):
-        print(f"{name}: {share:.1%} exposed, {_in_words(ratio)}: {verdict(ratio)}")
+        print(f"{name}: {share:.1%} exposed, {_in_words(ratio)}, {ratio.runs} minutes: {verdict(ratio)}")
 
 
 if __name__ == "__main__":

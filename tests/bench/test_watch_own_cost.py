@@ -78,7 +78,7 @@ def test_a_real_watch_notes_when_its_probe_and_its_readings_are_due(
     (tmp_path / "watched").mkdir()
     with Workspace.create(tmp_path / "watched", "own-cost-test") as workspace:
         done, moments = own_cost._beside(tmp_path / "watched", tmp_path / "store", workspace.path, 4.0)
-    assert len(done) == 3 * int(4 * own_cost._RATE_PER_S)
+    assert len(done) == 3 * own_cost._RANKS * int(4 * own_cost._RATE_PER_S)
     within = sorted(due_s for due_s in moments.probe if done[0].due_s < due_s < done[0].due_s + 4)
     assert 11 <= len(within) <= 13
     assert len(moments.plans) == 3

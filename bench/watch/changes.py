@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from strakes.watch import level
 from strakes.watch.calibration import Calibration, calibrate
-from strakes.watch.level import LevelChange, LevelDetector, LevelStays
+from strakes.watch.causes import cause_of
+from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 # States of a detector are kept so many values apart.
@@ -17,10 +18,11 @@ _APART = 8
 
 @dataclass
 class _State:
-    """A detector, and the change that it told last, until it is confirmed."""
+    """A detector, and the change that it told last, until it is confirmed; ``over``: it ended before."""
 
     detector: LevelDetector
     open_change: ShiftedLevel | None = None
+    over: bool = False
 
 
 class Finder:
@@ -68,14 +70,23 @@ def _changes(
             states.append(copy.deepcopy(state))
         told = state.detector.add(float(series.times[index]), float(series.values[index]))
         if isinstance(told, LevelChange):
+            falls = state.open_change is not None and max(state.open_change.ratio, told.ratio) < 1
+            if confirm and falls and not state.over and state.open_change is not None:
+                yield replace(state.open_change, told=index)
+            state.over = False
             state.open_change = ShiftedLevel(
                 places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure
             )
             if not confirm:
                 yield state.open_change
-        elif isinstance(told, LevelStays) and confirm and state.open_change is not None:
-            yield replace(state.open_change, told=places[told.confirmed_s])
+        elif isinstance(told, LevelStays) and state.open_change is not None:
+            stays = replace(state.open_change, told=places[told.confirmed_s])
+            # What explained it may be over by now.
+            if confirm or (cause_of(series, state.open_change) and not cause_of(series, stays)):
+                yield stays
             state.open_change = None
+        elif isinstance(told, LevelEnd | LevelReturns):
+            state.over = isinstance(told, LevelEnd)
 
 
 def remember_calibrations() -> None:

@@ -7,6 +7,8 @@ right (post-blackening, Davison and Hinkley, Bootstrap Methods (1997) 8.2.3;
 Marriott and Pope, Biometrika 41 (1954) 390).
 On each path the level is judged as it is on the series, within a baseline that is as long as the real one. So neither a
 distribution nor independence is assumed, and the error of the baseline itself counts.
+Levels of real figures also wander by themselves, and no past is long enough to show how far: each path does so, too. It
+makes small changes that show in many values harder to tell, and hardly touches large ones.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ _PATHS = 400
 _HORIZON = 2 * LONGEST
 # Of horizons, no more may have an alarm.
 _MOST_SHARE = 0.5
+# So many spreads a level wanders (random walk) in as many values as the longest window has.
+_WANDER = 0.3
 _WARM_UP = 30
 # A series that resembles itself more is a random walk: it has no level.
 _MOST_OWED = 0.97
@@ -60,6 +64,12 @@ class Calibration:
         far = np.abs(sums) / self.spreads[:, reach]
         return np.asarray((far - self.places[:, reach]) / self.scales[:, reach])
 
+    def standing_of_few(self, sums: Numbers, window: int, values: int) -> float:
+        """Return how far sums over one window stand out within a level that so few ``values`` tell."""
+        place = WINDOWS.index(window)
+        far = sums / self.spreads[:, place] / math.sqrt(1 + window / values)
+        return float(((far - self.places[:, place]) / self.scales[:, place]).max())
+
     def threshold(self, alarms_a_month: float) -> float:
         """Return what is passed by chance so often."""
         return self.place - self.scale * math.log(-math.log1p(-self._share(alarms_a_month)))
@@ -79,8 +89,12 @@ def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)
 
     ``begins``: where its regimes begin, whose levels have been made that of the last one.
     """
-    paths = noise_paths(past, begins, np.random.default_rng(seed))
-    sums = window_sums(scores(paths[:, : len(past)], paths[:, len(past) :]))
+    generator = np.random.default_rng(seed)
+    paths = noise_paths(past, begins, generator)
+    before, later = paths[:, : len(past)], paths[:, len(past) :]
+    step = _WANDER / math.sqrt(LONGEST) * spreads_of(past)
+    later = later + step * np.cumsum(generator.standard_normal(later.shape), axis=1)
+    sums = window_sums(scores(before, later))
     # A short past with little resemblance by chance may not make a window seem calmer than independent values are.
     spreads = np.maximum(sums[:, :, LONGEST:].std(axis=(1, 2)), np.sqrt(WINDOWS) * 0.95)
     # Large changes stand out in spreads and small ones in ranks, so each has the law of its own largest sums.
@@ -116,12 +130,15 @@ def _paths(past: Numbers, length: int, regimes: int, generator: np.random.Genera
     owed = _resemblance(centred, regimes)
     rest = centred[1:] - owed * centred[:-1]
     rest = rest - rest.mean()
+    # How much a value owes is an estimate; each path has one that could be true.
+    spread = math.sqrt((1 - owed**2) / len(past))
+    owes = np.clip(owed + spread * generator.standard_normal(_PATHS), 0.0, _MOST_OWED)
     # The first values are forgotten.
     drawn = rest[_indices(len(rest), length + _WARM_UP, block_length(rest), generator)]
     paths: Numbers = np.empty(drawn.shape)
     value = np.zeros(len(drawn))
     for column in range(drawn.shape[1]):
-        value = owed * value + drawn[:, column]
+        value = owes * value + drawn[:, column]
         paths[:, column] = value
     return np.asarray(paths[:, _WARM_UP:])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from strakes.watch import level
 from strakes.watch.calibration import Calibration, calibrate
-from strakes.watch.causes import cause_of
+from strakes.watch.causes import cause_of, is_over
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
@@ -18,11 +18,13 @@ _APART = 8
 
 @dataclass
 class _State:
-    """A detector, and the change that it told last, until it is confirmed; ``over``: it ended before."""
+    """A detector and the change that it told last: whether it was confirmed, is over, and has a cause."""
 
     detector: LevelDetector
-    open_change: ShiftedLevel | None = None
+    told: ShiftedLevel | None = None
+    stays: bool = False
     over: bool = False
+    explained: bool = False
 
 
 class Finder:
@@ -70,23 +72,28 @@ def _changes(
             states.append(copy.deepcopy(state))
         told = state.detector.add(float(series.times[index]), float(series.values[index]))
         if isinstance(told, LevelChange):
-            falls = state.open_change is not None and max(state.open_change.ratio, told.ratio) < 1
-            if confirm and falls and not state.over and state.open_change is not None:
-                yield replace(state.open_change, told=index)
-            state.over = False
-            state.open_change = ShiftedLevel(
+            falls = state.told is not None and max(state.told.ratio, told.ratio) < 1
+            if confirm and falls and state.told is not None and not (state.stays or state.over):
+                yield replace(state.told, told=index)
+            state.told = ShiftedLevel(
                 places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure
             )
+            state.stays = state.over = False
+            state.explained = bool(cause_of(series, state.told))
             if not confirm:
-                yield state.open_change
-        elif isinstance(told, LevelStays) and state.open_change is not None:
-            stays = replace(state.open_change, told=places[told.confirmed_s])
-            # What explained it may be over by now.
-            if confirm or (cause_of(series, state.open_change) and not cause_of(series, stays)):
-                yield stays
-            state.open_change = None
+                yield state.told
+        elif isinstance(told, LevelStays) and state.told is not None:
+            if confirm and not state.stays:
+                yield replace(state.told, told=index)
+            state.stays = True
         elif isinstance(told, LevelEnd | LevelReturns):
             state.over = isinstance(told, LevelEnd)
+            state.explained = False
+        if state.explained and state.stays and state.told is not None and not confirm:
+            now = replace(state.told, told=index)
+            if is_over(series, now):
+                yield now
+                state.explained = False
 
 
 def remember_calibrations() -> None:

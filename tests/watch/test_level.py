@@ -198,3 +198,40 @@ def test_what_follows_a_past_of_equal_values_is_told_once_it_shows_its_level() -
     assert held >= 50
     once = np.where(np.arange(300) == 100, 1000.0, 0.0)
     assert not changes_of(WatchedSeries("", days(300), once), 0.1, worse_up=True)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_a_further_fall_is_told_while_the_first_is_not_confirmed_yet(correlation: float) -> None:
+    generator = np.random.default_rng(13)
+    told = 0
+    for _ in range(10):
+        values = correlated(generator, 230, correlation, 0.05)
+        values[180:] *= 0.8
+        values[192:] *= 0.5
+        falls = [change for change in find_changes(WatchedSeries("", days(230), values), 0.03) if change.told >= 180]
+        told += [round((change.since - 186) / 6) for change in falls] == [-1, 1]
+    assert told >= 8
+
+
+def test_a_single_fall_is_seldom_told_as_two() -> None:
+    generator = np.random.default_rng(14)
+    twice = 0
+    for _ in range(20):
+        values = correlated(generator, 240, 0.5)
+        values[180:] *= 0.6
+        changes = find_changes(WatchedSeries("", days(240), values), 0.1)
+        twice += sum(change.told >= 180 and change.ratio < 1 for change in changes) > 1
+    assert twice <= 3
+
+
+def test_small_changes_that_need_many_values_must_stand_out_further_than_noise_alone_would_let_them() -> None:
+    generator = np.random.default_rng(15)
+    small, large = 0, 0
+    for _ in range(10):
+        wandering = np.cumsum(0.0375 * generator.standard_normal(400))
+        values = correlated(generator, 400, 0.0) * np.exp(0.15 * wandering)
+        changes = find_changes(WatchedSeries("", days(400), values), 0.03)
+        small += len(changes)
+        values[300:] *= 0.5
+        large += any(change.told >= 300 for change in find_changes(WatchedSeries("", days(400), values), 0.03))
+    assert small <= 3 and large == 10

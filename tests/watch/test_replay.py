@@ -14,7 +14,7 @@ import pytest
 from conftest import StrakesRunner
 from strakes.errors import BadInputError
 from strakes.watch.equals import shares_of_equals
-from strakes.watch.replay import Columns, Replay, read_series, replay
+from strakes.watch.replay import Columns, Replay, changes_of, read_series, replay
 from strakes.watch.values import WatchedSeries, WatchEvent
 
 DAY_S = 86400.0
@@ -51,6 +51,22 @@ def test_a_change_with_a_cause_raises_no_alarm(tmp_path: Path) -> None:
     write_year(tmp_path / "year.csv", cause=True)
     found = replay(tmp_path / "year.csv", COLUMNS)
     assert "failed-over data targets" in [event.cause for event in found.events] and found.alarms == 0
+
+
+@pytest.mark.parametrize(("lasts", "alarms"), [(6, 1), (100, 0)])
+def test_an_explanation_that_is_over_while_the_change_stays_explains_nothing(lasts: int, alarms: int) -> None:
+    days = np.arange(300)
+    values = 100 * np.exp(0.05 * np.random.default_rng(3).standard_normal(300)) * np.where(days >= 200, 0.8, 1.0)
+    failed = np.where((days >= 200) & (days < 200 + lasts), 3.0, 0.0)
+    series = WatchedSeries(
+        "rate",
+        np.asarray(1.5e9 + DAY_S * days, dtype=np.float64),
+        np.asarray(values, dtype=np.float64),
+        {"fshealth_ost_overloaded_ost_count": failed},
+    )
+    (event,) = changes_of(series, 0.05, worse_up=False)
+    assert event.alarm == bool(alarms) and event.size == pytest.approx(0.8, abs=0.06)
+    assert event.told_s > 1.5e9 + 200 * DAY_S
 
 
 def test_a_cause_is_read_as_its_column_is_written(tmp_path: Path) -> None:
@@ -205,6 +221,15 @@ def test_a_drop_that_lasts_is_a_slow_target_told_once_it_is_confirmed(tmp_path: 
     assert slow.kind == "slow-target" and slow.alarm and result.alarms == 1
     assert 198 <= (slow.began_s - 1.5e9) / DAY_S <= 202 and 203 <= (slow.told_s - 1.5e9) / DAY_S <= 212
     assert slow.ended_s is not None or len(result.events) > 1
+
+
+def test_a_further_fall_confirms_the_first() -> None:
+    times = np.asarray(1.5e9 + DAY_S * np.arange(260), dtype=np.float64)
+    values = np.asarray(np.exp(0.05 * np.random.default_rng(4).standard_normal(260)), dtype=np.float64)
+    values[200:] *= 0.9
+    values[212:] *= 0.6
+    events = changes_of(WatchedSeries("OST1", times, values), 0.05, worse_up=False, confirm=True)
+    assert [event.kind for event in events] == ["slow-target", "slow-target"]
 
 
 def test_a_drop_that_is_over_for_a_few_days_only_is_one_event(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ _HORIZON = 2 * LONGEST
 # Of horizons, no more may have an alarm.
 _MOST_SHARE = 0.5
 # So many spreads a level wanders (random walk) in as many values as the longest window has.
-_WANDER = 0.3
+_WANDER = 0.4
 _WARM_UP = 30
 # A series that resembles itself more is a random walk: it has no level.
 _MOST_OWED = 0.97

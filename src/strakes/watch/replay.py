@@ -12,7 +12,7 @@ import numpy as np
 
 from strakes.errors import BadInputError
 from strakes.units import counted, format_duration
-from strakes.watch.causes import cause_of
+from strakes.watch.causes import cause_of, is_over
 from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
 from strakes.watch.level import (
     LEARN,
@@ -27,7 +27,7 @@ from strakes.watch.level import (
 from strakes.watch.table import Table, open_table, says_nothing
 from strakes.watch.together import names
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
-from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, GAIN, level_event
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, GAIN, level_event
 
 # No counter holds more; powers and sums of such values stay finite.
 _MOST_VALUE = 2.0**64
@@ -196,9 +196,8 @@ def replay(
                 "the series cannot be compared with each other", where=str(path), why=why, remedy=remedy
             )
     learning = []
-    for_chance = FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE
-    allowed = for_chance * alarms_a_month / len(series)
-    many = most_alarms_a_month(max(map(_values_a_month, series))) * len(series) / for_chance
+    allowed = FOR_CHANCE * alarms_a_month / len(series)
+    many = most_alarms_a_month(max(map(_values_a_month, series))) * len(series) / FOR_CHANCE
     for each in series:
         try:
             events += changes_of(each, allowed, worse_up=worse_up, also=columns.causes, confirm=equals)
@@ -241,6 +240,7 @@ def changes_of(
     detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain")
     events: list[WatchEvent] = []
     explained: ShiftedLevel | None = None
+    stays = False
     for told_at, (time_s, value) in enumerate(zip(series.times.tolist(), series.values.tolist(), strict=True)):
         told = detector.add(time_s, value)
         if isinstance(told, LevelChange):
@@ -249,7 +249,7 @@ def changes_of(
             ratio = 1 / told.ratio if worse_up and told.ratio > 0 else told.ratio
             change = ShiftedLevel(since, told_at, ratio, told.low, told.high, told.sure)
             cause = cause_of(series, change, also)
-            explained = change if cause else None
+            explained, stays = (change if cause else None), False
             if events and events[-1].cause == _UNCONFIRMED and ratio < 1:
                 events[-1] = _confirmed(events[-1], told.told_s)
             events.append(level_event(series.name, told, worse_up=worse_up, cause=cause, of_equals=confirm))
@@ -257,10 +257,10 @@ def changes_of(
                 events[-1] = replace(events[-1], cause=_UNCONFIRMED)
         elif isinstance(told, LevelStays) and events[-1].cause == _UNCONFIRMED:
             events[-1] = _confirmed(events[-1], told.confirmed_s)
-        elif isinstance(told, LevelStays) and explained is not None:
-            cause = cause_of(series, replace(explained, told=told_at), also)
-            events[-1] = replace(events[-1], cause=cause, told_s=events[-1].told_s if cause else told.confirmed_s)
+        elif isinstance(told, LevelStays):
+            stays = True
         elif isinstance(told, LevelEnd) and events:
+            explained = None
             brief = events[-1].cause == _UNCONFIRMED
             kind = "brief-drop" if brief else events[-1].kind
             events[-1] = replace(events[-1], kind=kind, ended_s=told.ended_s, cause="" if brief else events[-1].cause)
@@ -268,6 +268,9 @@ def changes_of(
             brief = events[-1].kind == "brief-drop"
             back = replace(events[-1], kind="level", cause=_UNCONFIRMED) if brief else events[-1]
             events[-1] = replace(back, ended_s=None)
+        if explained is not None and stays and is_over(series, replace(explained, told=told_at), also):
+            events[-1] = replace(events[-1], cause="", told_s=time_s)
+            explained = None
     if detector.learning:
         raise LearnedTooLittle
     return events

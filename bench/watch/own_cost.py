@@ -1,8 +1,8 @@
 """What `strakes watch` costs a neighbour: ``python -m bench.watch.own_cost DIR``.
 
 A neighbour does operations at a steady rate (open loop) in a directory of its own, beside a watch of DIR. Those that
-are due close to an operation of the probe are compared with the others (``exposed.py``), which takes half an hour to
-tell 1 % of the 99th percentile. Whatever else the machine does meanwhile hits both alike.
+are due close to an operation of the probe are compared with the others (``exposed.py``), which takes half an hour or
+more to tell 1 % of the 99th percentile. Whatever else the machine does meanwhile hits both alike.
 
 Effects that last longer than that, such as on caches, are only seen by ``--pairs N``: windows of a minute beside a
 watch and without, in random order. The result is the ratio of the 99th percentiles of each pair

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from strakes.watch import level
-from strakes.watch.calibration import Calibration, calibrate
+from strakes.watch.calibration import WANDER, WANDER_OF_EQUALS, Calibration, calibrate
 from strakes.watch.causes import cause_of, is_over
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
@@ -35,6 +35,7 @@ class Finder:
 
     def __init__(self, alarms_a_month: float, *, confirm: bool = False) -> None:
         self._alarms_a_month = alarms_a_month
+        self._wander = WANDER_OF_EQUALS if confirm else WANDER
         self._confirm = confirm
         self._first: dict[str, tuple[WatchedSeries, list[_State], list[ShiftedLevel]]] = {}
 
@@ -43,7 +44,7 @@ class Finder:
         if series.name not in self._first:
             states: list[_State] = []
             self._first[series.name] = series, states, []
-            begun = _State(LevelDetector(self._alarms_a_month))
+            begun = _State(LevelDetector(self._alarms_a_month, wander=self._wander))
             self._first[series.name][2].extend(_changes(series, begun, 0, states, confirm=self._confirm))
         first, states, changes = self._first[series.name]
         count = min(len(first.times), len(series.times))
@@ -59,7 +60,8 @@ def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool 
 
     ``confirm``: those that later values confirm, as told then.
     """
-    return list(_changes(series, _State(LevelDetector(alarms_a_month)), confirm=confirm))
+    detector = LevelDetector(alarms_a_month, wander=WANDER_OF_EQUALS if confirm else WANDER)
+    return list(_changes(series, _State(detector), confirm=confirm))
 
 
 def _changes(
@@ -101,12 +103,12 @@ def remember_calibrations() -> None:
 
     What was remembered before is forgotten.
     """
-    known: dict[tuple[bytes, float, tuple[int, ...]], Calibration] = {}
+    known: dict[tuple[bytes, float, tuple[int, ...], float], Calibration] = {}
 
-    def remembered(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)) -> Calibration:
-        key = (past.tobytes(), values_a_month, tuple(begins))
+    def remembered(past: Numbers, values_a_month: float, begins: Sequence[int], wander: float) -> Calibration:
+        key = (past.tobytes(), values_a_month, tuple(begins), wander)
         if key not in known:
-            known[key] = calibrate(past, values_a_month, begins)
+            known[key] = calibrate(past, values_a_month, begins, wander)
         return known[key]
 
     level.calibrate = remembered  # type: ignore[attr-defined,assignment]

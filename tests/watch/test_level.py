@@ -114,20 +114,20 @@ def test_three_values_at_the_old_level_are_no_end_of_a_change() -> None:
 
 
 def test_a_change_that_is_back_soon_after_its_end_is_the_same_one() -> None:
-    news = fallen(**{f"v{index}": 1 / 0.6 for index in range(128, 134)})
+    news = fallen(**{f"v{index}": 1 / 0.6 for index in range(128, 137)})
     assert [type(one) for one in news if isinstance(one, LevelChange | LevelEnd | LevelReturns)] == [
         LevelChange,
         LevelEnd,
         LevelReturns,
     ]
     returned = next(one for one in news if isinstance(one, LevelReturns))
-    assert abs(returned.began_s - days(220)[134]) <= 2 * DAY_S
+    assert abs(returned.began_s - days(220)[137]) <= 2 * DAY_S
 
 
 def test_a_figure_that_is_bad_again_soon_is_the_same_event_reported_again() -> None:
     values = correlated(np.random.default_rng(8), 220, 0.0, 0.05)
     values[120:128] /= 0.6
-    values[134:] /= 0.6
+    values[137:] /= 0.6
     watch, events = Watch(30.0), []
     for number, value in enumerate(values.tolist()):
         events += watch.add(CounterReading("made up", 1.5e9 + LEVEL_S * number, figures={"p99": value}))
@@ -137,9 +137,9 @@ def test_a_figure_that_is_bad_again_soon_is_the_same_event_reported_again() -> N
 
 
 def test_one_that_goes_further_or_comes_later_is_another() -> None:
-    back = {f"v{index}": 1 / 0.6 for index in range(128, 134)}
-    deeper = fallen(**back, **{f"v{index}": 0.7 for index in range(134, 220)})
-    later = fallen(**back, **{f"v{index}": 1 / 0.6 for index in range(134, 150)})
+    back = {f"v{index}": 1 / 0.6 for index in range(128, 137)}
+    deeper = fallen(**back, **{f"v{index}": 0.7 for index in range(137, 220)})
+    later = fallen(**back, **{f"v{index}": 1 / 0.6 for index in range(137, 150)})
     for news in (deeper, later):
         assert [type(one) for one in news].count(LevelChange) == 2
 

@@ -378,7 +378,7 @@ def test_that_more_alarms_than_few_values_can_make_are_accepted_is_said(tmp_path
     for alarms, notes in ((0.6, 1), (1.0, 1), (2.0, 2)):
         assert len(replay(tmp_path / "year.csv", Columns("time", "rate"), alarms).notes) == notes
     note = replay(tmp_path / "year.csv", Columns("time", "rate"), 100).notes[1]
-    assert note == "--alarms-a-month above 0.7 changes little: there are too few values a month"
+    assert note == "--alarms-a-month above 0.14 changes little: there are too few values a month"
 
 
 def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) -> None:

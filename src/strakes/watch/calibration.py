@@ -32,7 +32,11 @@ _HORIZON = 2 * LONGEST
 # Of horizons, no more may have an alarm.
 _MOST_SHARE = 0.5
 # So many spreads a level wanders (random walk) in as many values as the longest window has.
-_WANDER = 0.4
+WANDER = 0.4
+# Shares of equals wander less: what moves all of them is no part of their shares.
+WANDER_OF_EQUALS = 0.2
+# So many of the longest windows tell how much neighbours resemble each other.
+_LONG = 3
 _WARM_UP = 30
 # A series that resembles itself more is a random walk: it has no level.
 _MOST_OWED = 0.97
@@ -48,7 +52,8 @@ class Calibration:
     """What chance does to sums of scores: a row for each way of scoring, a column for each window.
 
     ``places`` and ``scales``: of the Gumbel laws of the largest sums over a horizon, in ``spreads``.
-    ``place`` and ``scale``: of the law of the largest of all, once they are on one scale.
+    ``place`` and ``scale``: of the law of the largest of all, once they are on one scale. ``length``: so many values
+    say as much as an independent one.
     """
 
     spreads: Numbers
@@ -57,6 +62,7 @@ class Calibration:
     place: float
     scale: float
     values_a_month: float
+    length: float
 
     def standings(self, sums: Numbers) -> Numbers:
         """Return how far sums over the first windows stand out, all on one scale."""
@@ -84,7 +90,9 @@ class Calibration:
         return min(_MOST_SHARE, -math.expm1(-alarms_a_month * _HORIZON / max(self.values_a_month, 1e-9)))
 
 
-def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,), seed: int = 0) -> Calibration:
+def calibrate(
+    past: Numbers, values_a_month: float, begins: Sequence[int] = (0,), wander: float = WANDER, seed: int = 0
+) -> Calibration:
     """Return what chance does to a series whose past, without a change, is ``past``.
 
     ``begins``: where its regimes begin, whose levels have been made that of the last one.
@@ -92,7 +100,9 @@ def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)
     generator = np.random.default_rng(seed)
     paths = noise_paths(past, begins, generator)
     before, later = paths[:, : len(past)], paths[:, len(past) :]
-    step = _WANDER / math.sqrt(LONGEST) * spreads_of(past)
+    some = window_sums(scores(before[::4], later[::4])[0])[:, LONGEST:, -_LONG:]
+    length = max(1.0, float(np.mean(some.var(axis=(0, 1)) / WINDOWS[-_LONG:])))
+    step = wander / math.sqrt(LONGEST) * spreads_of(past)
     later = later + step * np.cumsum(generator.standard_normal(later.shape), axis=1)
     sums = window_sums(scores(before, later))
     # A short past with little resemblance by chance may not make a window seem calmer than independent values are.
@@ -101,7 +111,7 @@ def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)
     largest = np.abs(sums).max(axis=2) / spreads[:, None]
     places, scales = _gumbel(largest, 1)
     place, scale = _gumbel(((largest - places[:, None]) / scales[:, None]).max(axis=(0, 2)), 0)
-    return Calibration(spreads, places, scales, float(place), float(scale), values_a_month)
+    return Calibration(spreads, places, scales, float(place), float(scale), values_a_month, length)
 
 
 def most_alarms(values_a_month: float) -> float:

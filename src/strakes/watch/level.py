@@ -20,6 +20,7 @@ import numpy as np
 from strakes.watch.calibration import (
     LEAST_SPREAD,
     LONGEST,
+    WANDER,
     WINDOWS,
     Calibration,
     calibrate,
@@ -100,10 +101,20 @@ LevelNews = LevelChange | LevelReturns | LevelStays | LevelEnd
 
 
 class LevelDetector:
-    """``alarms_a_month``: of this series. ``least``: the smallest change worth telling, as a share."""
+    """``alarms_a_month``: of this series. ``least``: the smallest change worth telling, as a share.
 
-    def __init__(self, alarms_a_month: float, least: float = _LEAST, scale: Literal["log", "plain"] = "log") -> None:
+    ``wander``: how far its level goes by itself, in spreads.
+    """
+
+    def __init__(
+        self,
+        alarms_a_month: float,
+        least: float = _LEAST,
+        scale: Literal["log", "plain"] = "log",
+        wander: float = WANDER,
+    ) -> None:
         self.alarms_a_month = alarms_a_month
+        self._wander = wander
         self._least = least
         self._scale = scale
         self._rhythm = Rhythm()
@@ -185,7 +196,7 @@ class LevelDetector:
     ) -> LevelChange | LevelReturns | None:
         before = float(np.median(past))
         spread = float(spreads_of(past))
-        length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
+        length = self._calibrated().length
         since = likely_beginning(past, recent, before, spread, window, length)
         alike = spread <= LEAST_SPREAD
         if alike:
@@ -222,7 +233,7 @@ class LevelDetector:
             self._as_value(has),
             relative,
         )
-        self._changed = _Changed(before, after, spread, length, list(self._recent)[since:])
+        self._changed = _Changed(before, after, spread, self._wandering(), list(self._recent)[since:])
         for entry in list(self._recent)[:since]:
             self._past.append(entry)
         self._recent.clear()
@@ -261,7 +272,8 @@ class LevelDetector:
         """Return a further change in the direction of the one that was told, against the values since that one."""
         calibration = self._calibration
         assert calibration is not None
-        rests = np.array([rest for _, rest in changed.values])
+        # Some of the values that it was told by may be of before it.
+        rests = np.array([rest for _, rest in changed.values[changed.told_by :]])
         past = np.array([rest for _, rest in self._past])
         past -= np.median(past)
         most, window = -math.inf, 0
@@ -269,7 +281,8 @@ class LevelDetector:
             since = len(rests) - length
             if since < _FEWEST_OF_LEVEL:
                 break
-            found = scores(past[None] + np.median(rests[:since]), rests[None, since:])[:, 0].sum(axis=1)
+            level = changed.furthest(float(np.median(rests[:since])))
+            found = scores(past[None] + level, rests[None, since:])[:, 0].sum(axis=1)
             standing = calibration.standing_of_few(changed.direction * found, length, since)
             most, window = max((most, window), (standing, length))
         bound = self._bound(calibration, changed.values[-1][0])
@@ -306,13 +319,13 @@ class LevelDetector:
                 for time, rest in self._past:
                     self._rhythm.learn(time, rest - self._level())
             a_month = _MONTH_S * (count - 1) / span if span > 0 else float(count)
-            self._calibration = calibrate(past, a_month, begins)
+            self._calibration = calibrate(past, a_month, begins, self._wander)
             self._calibrated_at, self._new = count, 0
         return self._calibration
 
-    def _calibration_spreads(self) -> Numbers:
-        assert self._calibration is not None
-        return np.asarray(self._calibration.spreads[0])
+    def _wandering(self) -> float:
+        """Return how many values say as much of a level that wanders as an independent one says of one that stays."""
+        return max(1.0, float(np.mean((self._calibrated().spreads[0] ** 2 / np.array(WINDOWS))[-3:])))
 
     def _as_ratio(self, difference: float, whole: float) -> float:
         return math.exp(difference) if self._scale == "log" else 1 + difference / whole
@@ -344,6 +357,7 @@ class _Changed:
         self, before: float, after: float, spread: float, length: float, values: list[tuple[float, float]]
     ) -> None:
         self.values = values
+        self.told_by = len(values)
         self.over_since = 0.0
         self.over_for = 0
         self._before, self._after, self._spread, self._length = before, after, spread, length
@@ -358,6 +372,10 @@ class _Changed:
     def direction(self) -> float:
         """1 where the level rose, -1 where it fell."""
         return math.copysign(1.0, self._after - self._before)
+
+    def furthest(self, level: float) -> float:
+        """Return a level, or the one that was told where that is further away: a further change goes beyond it."""
+        return self._after + self.direction * max(self.direction * (level - self._after), 0.0)
 
     def add(self, time_s: float, rest: float) -> bool:
         """Sum up the evidence that the old level is back (Page); no value weighs more than two spreads.

@@ -12,6 +12,7 @@ import numpy as np
 
 from strakes.errors import BadInputError
 from strakes.units import counted, format_duration
+from strakes.watch.calibration import WANDER, WANDER_OF_EQUALS
 from strakes.watch.causes import cause_of, is_over
 from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
 from strakes.watch.level import (
@@ -237,7 +238,8 @@ def changes_of(
     is over before is a brief drop, and neither raises an alarm until then.
     """
     positive = bool(np.all(series.values > 0))
-    detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain")
+    wander = WANDER_OF_EQUALS if confirm else WANDER
+    detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain", wander=wander)
     events: list[WatchEvent] = []
     explained: ShiftedLevel | None = None
     stays = False

@@ -20,7 +20,7 @@ from bench.watch.sections import write_section
 from bench.watch.yardstick import TARGETS, Detector, as_they_are, plants, read_series, score_targets
 from bench.watch.year import alarms_of
 from strakes.watch.values import WatchedSeries
-from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS
 
 _PARTS = ("tune", "rivals", "strakes", "year", "target-rivals", "target-strakes")
 _TARGET_SEED, _COUNT = 90418, 67
@@ -59,7 +59,7 @@ class Contest:
 
     def _targets(self, name: str) -> None:
         # As `strakes watch replay --equals` does by default: its series share one alarm a month.
-        asked = FOR_CHANCE * ALARMS_A_MONTH / TARGETS
+        asked = FOR_CHANCE_OF_EQUALS * ALARMS_A_MONTH / TARGETS
         all_plants = [
             plant for ratio in _RATIOS for plant in plants(self.series, "target", ratio, _TARGET_SEED, _COUNT)
         ]

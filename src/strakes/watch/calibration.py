@@ -34,7 +34,7 @@ _MOST_SHARE = 0.5
 # So many spreads a level wanders (random walk) in as many values as the longest window has.
 WANDER = 0.4
 # Shares of equals wander less: what moves all of them is no part of their shares.
-WANDER_OF_EQUALS = 0.2
+WANDER_OF_EQUALS = 0.1
 # So many of the longest windows tell how much neighbours resemble each other.
 _LONG = 3
 _WARM_UP = 30

@@ -28,7 +28,7 @@ from strakes.watch.level import (
 from strakes.watch.table import Table, open_table, says_nothing
 from strakes.watch.together import names
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
-from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, GAIN, level_event
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, GAIN, level_event
 
 # No counter holds more; powers and sums of such values stay finite.
 _MOST_VALUE = 2.0**64
@@ -197,8 +197,9 @@ def replay(
                 "the series cannot be compared with each other", where=str(path), why=why, remedy=remedy
             )
     learning = []
-    allowed = FOR_CHANCE * alarms_a_month / len(series)
-    many = most_alarms_a_month(max(map(_values_a_month, series))) * len(series) / FOR_CHANCE
+    for_chance = FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE
+    allowed = for_chance * alarms_a_month / len(series)
+    many = most_alarms_a_month(max(map(_values_a_month, series))) * len(series) / for_chance
     for each in series:
         try:
             events += changes_of(each, allowed, worse_up=worse_up, also=columns.causes, confirm=equals)

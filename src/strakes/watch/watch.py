@@ -19,6 +19,8 @@ from strakes.watch.values import WatchEvent
 ALARMS_A_MONTH = 1.0
 # So many changes of level may chance make for each alarm that is wanted: half of them are gains, which raise no alarm.
 FOR_CHANCE = 2.0
+# Every alarm of one of several equals accuses somebody: a false one costs more.
+FOR_CHANCE_OF_EQUALS = 0.5
 # The cause of a change to the better, which raises no alarm.
 GAIN = "a gain"
 # Levels are looked at in medians of so long: a day's rhythm is learned from them.

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from strakes.watch import level
-from strakes.watch.calibration import Calibration, calibrate
-from strakes.watch.level import LevelChange, LevelDetector, LevelStays
+from strakes.watch.calibration import WANDER, WANDER_OF_EQUALS, Calibration, calibrate
+from strakes.watch.causes import cause_of, is_over
+from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns, LevelStays
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 # States of a detector are kept so many values apart.
@@ -17,10 +18,13 @@ _APART = 8
 
 @dataclass
 class _State:
-    """A detector, and the change that it told last, until it is confirmed."""
+    """A detector and the change that it told last: whether it was confirmed, is over, and has a cause."""
 
     detector: LevelDetector
-    open_change: ShiftedLevel | None = None
+    told: ShiftedLevel | None = None
+    stays: bool = False
+    over: bool = False
+    explained: bool = False
 
 
 class Finder:
@@ -31,6 +35,7 @@ class Finder:
 
     def __init__(self, alarms_a_month: float, *, confirm: bool = False) -> None:
         self._alarms_a_month = alarms_a_month
+        self._wander = WANDER_OF_EQUALS if confirm else WANDER
         self._confirm = confirm
         self._first: dict[str, tuple[WatchedSeries, list[_State], list[ShiftedLevel]]] = {}
 
@@ -39,7 +44,7 @@ class Finder:
         if series.name not in self._first:
             states: list[_State] = []
             self._first[series.name] = series, states, []
-            begun = _State(LevelDetector(self._alarms_a_month))
+            begun = _State(LevelDetector(self._alarms_a_month, wander=self._wander))
             self._first[series.name][2].extend(_changes(series, begun, 0, states, confirm=self._confirm))
         first, states, changes = self._first[series.name]
         count = min(len(first.times), len(series.times))
@@ -55,7 +60,8 @@ def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool 
 
     ``confirm``: those that later values confirm, as told then.
     """
-    return list(_changes(series, _State(LevelDetector(alarms_a_month)), confirm=confirm))
+    detector = LevelDetector(alarms_a_month, wander=WANDER_OF_EQUALS if confirm else WANDER)
+    return list(_changes(series, _State(detector), confirm=confirm))
 
 
 def _changes(
@@ -68,14 +74,28 @@ def _changes(
             states.append(copy.deepcopy(state))
         told = state.detector.add(float(series.times[index]), float(series.values[index]))
         if isinstance(told, LevelChange):
-            state.open_change = ShiftedLevel(
+            falls = state.told is not None and max(state.told.ratio, told.ratio) < 1
+            if confirm and falls and state.told is not None and not (state.stays or state.over):
+                yield replace(state.told, told=index)
+            state.told = ShiftedLevel(
                 places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure
             )
+            state.stays = state.over = False
+            state.explained = bool(cause_of(series, state.told))
             if not confirm:
-                yield state.open_change
-        elif isinstance(told, LevelStays) and confirm and state.open_change is not None:
-            yield replace(state.open_change, told=places[told.confirmed_s])
-            state.open_change = None
+                yield state.told
+        elif isinstance(told, LevelStays) and state.told is not None:
+            if confirm and not state.stays:
+                yield replace(state.told, told=index)
+            state.stays = True
+        elif isinstance(told, LevelEnd | LevelReturns):
+            state.over = isinstance(told, LevelEnd)
+            state.explained = False
+        if state.explained and state.stays and state.told is not None and not confirm:
+            now = replace(state.told, told=index)
+            if is_over(series, now):
+                yield now
+                state.explained = False
 
 
 def remember_calibrations() -> None:
@@ -83,12 +103,12 @@ def remember_calibrations() -> None:
 
     What was remembered before is forgotten.
     """
-    known: dict[tuple[bytes, float, tuple[int, ...]], Calibration] = {}
+    known: dict[tuple[bytes, float, tuple[int, ...], float], Calibration] = {}
 
-    def remembered(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,)) -> Calibration:
-        key = (past.tobytes(), values_a_month, tuple(begins))
+    def remembered(past: Numbers, values_a_month: float, begins: Sequence[int], wander: float) -> Calibration:
+        key = (past.tobytes(), values_a_month, tuple(begins), wander)
         if key not in known:
-            known[key] = calibrate(past, values_a_month, begins)
+            known[key] = calibrate(past, values_a_month, begins, wander)
         return known[key]
 
     level.calibrate = remembered  # type: ignore[attr-defined,assignment]

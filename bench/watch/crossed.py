@@ -8,7 +8,7 @@ bench.watch.yardstick, except where this says otherwise.
   levels inverted (each rate reflected about its series' median on a log scale, so that falls are rises; columns stay as
   they are); both.
 - *Plants*: level -10, -20, -40 % and a week of -40 %, 6 of each in each series as recorded and 2 in each of its other
-  variants, from days between 35 % and 80 % of it, by seed 31847. So 216 of each kind in the year as it was recorded and
+  variants, from days between 35 % and 80 % of it, by seed 26813. So 216 of each kind in the year as it was recorded and
   432 in all. The found share of a series is the mean of those of its variants.
 - *Rivals* are tuned by crossing over: the settings that are judged on one half are those that find most (shares of the
   four kinds, summed) of the other half's plants (2 of each in each variant of each series, seed 4401) among all that
@@ -59,6 +59,23 @@ bench.watch.yardstick, except where this says otherwise.
 - Written after that run: precision was 0.88 again. The rules of before, run on the same plants afterwards, had the same:
   158 false alarms (now 157), 1,103 found (now 1,108), a sum of 258 (now 259). So what the development seeds showed is
   within what seeds differ by; what is left of it is that dates are nearer on made-up small changes.
+- Alarms whose evidence began 32 values or more before they were told were right in half of the cases, all others in 93
+  of 100: levels of real figures wander, and nothing of that was in what chance may do. Since then each of its paths
+  wanders by 0.4 spreads in 64 values, and owes as much to the value before as could be true and not as is estimated;
+  so chance is left 60 % of the alarms (12 % before). A further fall is told while the first is open. What explains a
+  change is looked at again while it stays. On variants of the even half (seeds 7101 and 7102, and then 7103 and 7104,
+  864 plants each) precision went from 0.89 to 0.92: 198 false alarms (274 before) beside 2,221 found plants
+  (2,249), the sum of the four shares from 264 to 263, alarms a month from 0.93 to 0.66. Judged anew for that reason,
+  once, with seed 73519, which is written down before it is used. Tried there and given up: alarms told only once later
+  values confirm them (precision 0.89 to 0.94 at a sum of 243 to 182); windows of at most 24 values (0.88, sum 277);
+  levels that wander by 0.3 spreads (0.91, sum 272), 0.45 (0.925, sum 249, without the further fall told early) and 0.6
+  (0.92, sum 247); wandering that does not count when a change ends (0.89, sum 264); more evidence for an end (0.90, sum
+  257). That choice looked at precision first, so the next seeds will show less.
+- Written after that run: precision was 0.917 (0.89 to 0.94), the sum 270 at 0.72 alarms a month (best rival 254 at 0.99).
+  But unit tests then showed single made-up steps told as two, and dated too early. So, since then, wandering does not
+  count where a change is dated, and a further fall must go below the level that was told, and is held against values
+  that came after the telling. On seeds 7101 and 7102 precision stayed at 0.915 and the sum went from 260 to 255 (before
+  the second of these). Judged anew for that reason, once, with seed 26813, which is written down before it is used.
 """
 
 from __future__ import annotations
@@ -79,7 +96,7 @@ KINDS = (("level", 0.9), ("level", 0.8), ("level", 0.6), ("week", 0.6))
 VARIANTS = ("as recorded", "reversed", "inverted", "reversed and inverted")
 TUNING_SEED, TUNING_PLANTS = 4401, 2
 # Of the series as recorded and of its other variants.
-JUDGING_SEED, JUDGING_PLANTS = 31847, (6, 2, 2, 2)
+JUDGING_SEED, JUDGING_PLANTS = 26813, (6, 2, 2, 2)
 BEST, OURS = "best rival", "strakes"
 _FIRST, _LAST = 0.35, 0.80
 

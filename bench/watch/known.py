@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 
 from bench.watch.yardstick import Detector, TargetChange, TargetDetector
+from strakes.watch.equals import shares_of_equals
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 _LEARN, _LEARN_AGAIN = 60, 30
@@ -119,14 +120,14 @@ def ruptures_kernel(penalty: float, least: int) -> Detector:
 
 
 def of_targets(detector: Detector) -> TargetDetector:
-    """Apply a detector to each target's share of the median of all; only falls are told."""
+    """Apply a detector to each target's share of what the others do; only falls are told."""
 
     def detect(times: Numbers, rows: Numbers) -> Sequence[TargetChange]:
-        shares = rows / np.median(rows, axis=0)
+        shares = shares_of_equals([WatchedSeries(str(target), times, row) for target, row in enumerate(rows)])
         return [
             TargetChange(target, change.since, change.told, change.ratio)
             for target, share in enumerate(shares)
-            for change in detector(WatchedSeries(str(target), times, share))
+            for change in detector(share)
             if change.ratio < 1
         ]
 

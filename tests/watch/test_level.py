@@ -114,20 +114,20 @@ def test_three_values_at_the_old_level_are_no_end_of_a_change() -> None:
 
 
 def test_a_change_that_is_back_soon_after_its_end_is_the_same_one() -> None:
-    news = fallen(**{f"v{index}": 1 / 0.6 for index in range(128, 134)})
+    news = fallen(**{f"v{index}": 1 / 0.6 for index in range(128, 137)})
     assert [type(one) for one in news if isinstance(one, LevelChange | LevelEnd | LevelReturns)] == [
         LevelChange,
         LevelEnd,
         LevelReturns,
     ]
     returned = next(one for one in news if isinstance(one, LevelReturns))
-    assert abs(returned.began_s - days(220)[134]) <= 2 * DAY_S
+    assert abs(returned.began_s - days(220)[137]) <= 2 * DAY_S
 
 
 def test_a_figure_that_is_bad_again_soon_is_the_same_event_reported_again() -> None:
     values = correlated(np.random.default_rng(8), 220, 0.0, 0.05)
     values[120:128] /= 0.6
-    values[134:] /= 0.6
+    values[137:] /= 0.6
     watch, events = Watch(30.0), []
     for number, value in enumerate(values.tolist()):
         events += watch.add(CounterReading("made up", 1.5e9 + LEVEL_S * number, figures={"p99": value}))
@@ -137,9 +137,9 @@ def test_a_figure_that_is_bad_again_soon_is_the_same_event_reported_again() -> N
 
 
 def test_one_that_goes_further_or_comes_later_is_another() -> None:
-    back = {f"v{index}": 1 / 0.6 for index in range(128, 134)}
-    deeper = fallen(**back, **{f"v{index}": 0.7 for index in range(134, 220)})
-    later = fallen(**back, **{f"v{index}": 1 / 0.6 for index in range(134, 150)})
+    back = {f"v{index}": 1 / 0.6 for index in range(128, 137)}
+    deeper = fallen(**back, **{f"v{index}": 0.7 for index in range(137, 220)})
+    later = fallen(**back, **{f"v{index}": 1 / 0.6 for index in range(137, 150)})
     for news in (deeper, later):
         assert [type(one) for one in news].count(LevelChange) == 2
 
@@ -198,3 +198,40 @@ def test_what_follows_a_past_of_equal_values_is_told_once_it_shows_its_level() -
     assert held >= 50
     once = np.where(np.arange(300) == 100, 1000.0, 0.0)
     assert not changes_of(WatchedSeries("", days(300), once), 0.1, worse_up=True)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_a_further_fall_is_told_while_the_first_is_not_confirmed_yet(correlation: float) -> None:
+    generator = np.random.default_rng(13)
+    told = 0
+    for _ in range(10):
+        values = correlated(generator, 230, correlation, 0.05)
+        values[180:] *= 0.8
+        values[192:] *= 0.5
+        falls = [change for change in find_changes(WatchedSeries("", days(230), values), 0.03) if change.told >= 180]
+        told += [round((change.since - 186) / 6) for change in falls] == [-1, 1]
+    assert told >= 6
+
+
+def test_a_single_fall_is_seldom_told_as_two() -> None:
+    generator = np.random.default_rng(14)
+    twice = 0
+    for _ in range(20):
+        values = correlated(generator, 240, 0.5)
+        values[180:] *= 0.6
+        changes = find_changes(WatchedSeries("", days(240), values), 0.1)
+        twice += sum(change.told >= 180 and change.ratio < 1 for change in changes) > 1
+    assert twice <= 3
+
+
+def test_small_changes_that_need_many_values_must_stand_out_further_than_noise_alone_would_let_them() -> None:
+    generator = np.random.default_rng(15)
+    small, large = 0, 0
+    for _ in range(10):
+        wandering = np.cumsum(0.0375 * generator.standard_normal(400))
+        values = correlated(generator, 400, 0.0) * np.exp(0.15 * wandering)
+        changes = find_changes(WatchedSeries("", days(400), values), 0.03)
+        small += len(changes)
+        values[300:] *= 0.5
+        large += any(change.told >= 300 for change in find_changes(WatchedSeries("", days(400), values), 0.03))
+    assert small <= 3 and large == 10

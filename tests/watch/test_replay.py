@@ -14,7 +14,7 @@ import pytest
 from conftest import StrakesRunner
 from strakes.errors import BadInputError
 from strakes.watch.equals import shares_of_equals
-from strakes.watch.replay import Columns, Replay, read_series, replay
+from strakes.watch.replay import Columns, Replay, changes_of, read_series, replay
 from strakes.watch.values import WatchedSeries, WatchEvent
 
 DAY_S = 86400.0
@@ -51,6 +51,22 @@ def test_a_change_with_a_cause_raises_no_alarm(tmp_path: Path) -> None:
     write_year(tmp_path / "year.csv", cause=True)
     found = replay(tmp_path / "year.csv", COLUMNS)
     assert "failed-over data targets" in [event.cause for event in found.events] and found.alarms == 0
+
+
+@pytest.mark.parametrize(("lasts", "alarms"), [(6, 1), (100, 0)])
+def test_an_explanation_that_is_over_while_the_change_stays_explains_nothing(lasts: int, alarms: int) -> None:
+    days = np.arange(300)
+    values = 100 * np.exp(0.05 * np.random.default_rng(3).standard_normal(300)) * np.where(days >= 200, 0.8, 1.0)
+    failed = np.where((days >= 200) & (days < 200 + lasts), 3.0, 0.0)
+    series = WatchedSeries(
+        "rate",
+        np.asarray(1.5e9 + DAY_S * days, dtype=np.float64),
+        np.asarray(values, dtype=np.float64),
+        {"fshealth_ost_overloaded_ost_count": failed},
+    )
+    (event,) = changes_of(series, 0.05, worse_up=False)
+    assert event.alarm == bool(alarms) and event.size == pytest.approx(0.8, abs=0.06)
+    assert event.told_s > 1.5e9 + 200 * DAY_S
 
 
 def test_a_cause_is_read_as_its_column_is_written(tmp_path: Path) -> None:
@@ -207,6 +223,15 @@ def test_a_drop_that_lasts_is_a_slow_target_told_once_it_is_confirmed(tmp_path: 
     assert slow.ended_s is not None or len(result.events) > 1
 
 
+def test_a_further_fall_confirms_the_first() -> None:
+    times = np.asarray(1.5e9 + DAY_S * np.arange(260), dtype=np.float64)
+    values = np.asarray(np.exp(0.05 * np.random.default_rng(4).standard_normal(260)), dtype=np.float64)
+    values[200:] *= 0.9
+    values[212:] *= 0.6
+    events = changes_of(WatchedSeries("OST1", times, values), 0.05, worse_up=False, confirm=True)
+    assert [event.kind for event in events] == ["slow-target", "slow-target"]
+
+
 def test_a_drop_that_is_over_for_a_few_days_only_is_one_event(tmp_path: Path) -> None:
     write_drop(tmp_path / "targets.csv", days=3, back_on=209)
     result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
@@ -353,7 +378,7 @@ def test_that_more_alarms_than_few_values_can_make_are_accepted_is_said(tmp_path
     for alarms, notes in ((0.6, 1), (1.0, 1), (2.0, 2)):
         assert len(replay(tmp_path / "year.csv", Columns("time", "rate"), alarms).notes) == notes
     note = replay(tmp_path / "year.csv", Columns("time", "rate"), 100).notes[1]
-    assert note == "--alarms-a-month above 0.7 changes little: there are too few values a month"
+    assert note == "--alarms-a-month above 0.14 changes little: there are too few values a month"
 
 
 def test_local_times_and_gains_are_said(tmp_path: Path, strakes: StrakesRunner) -> None:

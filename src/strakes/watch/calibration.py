@@ -7,6 +7,8 @@ right (post-blackening, Davison and Hinkley, Bootstrap Methods (1997) 8.2.3;
 Marriott and Pope, Biometrika 41 (1954) 390).
 On each path the level is judged as it is on the series, within a baseline that is as long as the real one. So neither a
 distribution nor independence is assumed, and the error of the baseline itself counts.
+Levels of real figures also wander by themselves, and no past is long enough to show how far: each path does so, too. It
+makes small changes that show in many values harder to tell, and hardly touches large ones.
 """
 
 from __future__ import annotations
@@ -29,6 +31,12 @@ _PATHS = 400
 _HORIZON = 2 * LONGEST
 # Of horizons, no more may have an alarm.
 _MOST_SHARE = 0.5
+# So many spreads a level wanders (random walk) in as many values as the longest window has.
+WANDER = 0.4
+# Shares of equals wander less: what moves all of them is no part of their shares.
+WANDER_OF_EQUALS = 0.1
+# So many of the longest windows tell how much neighbours resemble each other.
+_LONG = 3
 _WARM_UP = 30
 # A series that resembles itself more is a random walk: it has no level.
 _MOST_OWED = 0.97
@@ -44,7 +52,8 @@ class Calibration:
     """What chance does to sums of scores: a row for each way of scoring, a column for each window.
 
     ``places`` and ``scales``: of the Gumbel laws of the largest sums over a horizon, in ``spreads``.
-    ``place`` and ``scale``: of the law of the largest of all, once they are on one scale.
+    ``place`` and ``scale``: of the law of the largest of all, once they are on one scale. ``length``: so many values
+    say as much as an independent one.
     """
 
     spreads: Numbers
@@ -53,12 +62,19 @@ class Calibration:
     place: float
     scale: float
     values_a_month: float
+    length: float
 
     def standings(self, sums: Numbers) -> Numbers:
         """Return how far sums over the first windows stand out, all on one scale."""
         reach = slice(sums.shape[-1])
         far = np.abs(sums) / self.spreads[:, reach]
         return np.asarray((far - self.places[:, reach]) / self.scales[:, reach])
+
+    def standing_of_few(self, sums: Numbers, window: int, values: int) -> float:
+        """Return how far sums over one window stand out within a level that so few ``values`` tell."""
+        place = WINDOWS.index(window)
+        far = sums / self.spreads[:, place] / math.sqrt(1 + window / values)
+        return float(((far - self.places[:, place]) / self.scales[:, place]).max())
 
     def threshold(self, alarms_a_month: float) -> float:
         """Return what is passed by chance so often."""
@@ -74,20 +90,28 @@ class Calibration:
         return min(_MOST_SHARE, -math.expm1(-alarms_a_month * _HORIZON / max(self.values_a_month, 1e-9)))
 
 
-def calibrate(past: Numbers, values_a_month: float, begins: Sequence[int] = (0,), seed: int = 0) -> Calibration:
+def calibrate(
+    past: Numbers, values_a_month: float, begins: Sequence[int] = (0,), wander: float = WANDER, seed: int = 0
+) -> Calibration:
     """Return what chance does to a series whose past, without a change, is ``past``.
 
     ``begins``: where its regimes begin, whose levels have been made that of the last one.
     """
-    paths = noise_paths(past, begins, np.random.default_rng(seed))
-    sums = window_sums(scores(paths[:, : len(past)], paths[:, len(past) :]))
+    generator = np.random.default_rng(seed)
+    paths = noise_paths(past, begins, generator)
+    before, later = paths[:, : len(past)], paths[:, len(past) :]
+    some = window_sums(scores(before[::4], later[::4])[0])[:, LONGEST:, -_LONG:]
+    length = max(1.0, float(np.mean(some.var(axis=(0, 1)) / WINDOWS[-_LONG:])))
+    step = wander / math.sqrt(LONGEST) * spreads_of(past)
+    later = later + step * np.cumsum(generator.standard_normal(later.shape), axis=1)
+    sums = window_sums(scores(before, later))
     # A short past with little resemblance by chance may not make a window seem calmer than independent values are.
     spreads = np.maximum(sums[:, :, LONGEST:].std(axis=(1, 2)), np.sqrt(WINDOWS) * 0.95)
     # Large changes stand out in spreads and small ones in ranks, so each has the law of its own largest sums.
     largest = np.abs(sums).max(axis=2) / spreads[:, None]
     places, scales = _gumbel(largest, 1)
     place, scale = _gumbel(((largest - places[:, None]) / scales[:, None]).max(axis=(0, 2)), 0)
-    return Calibration(spreads, places, scales, float(place), float(scale), values_a_month)
+    return Calibration(spreads, places, scales, float(place), float(scale), values_a_month, length)
 
 
 def most_alarms(values_a_month: float) -> float:
@@ -116,12 +140,15 @@ def _paths(past: Numbers, length: int, regimes: int, generator: np.random.Genera
     owed = _resemblance(centred, regimes)
     rest = centred[1:] - owed * centred[:-1]
     rest = rest - rest.mean()
+    # How much a value owes is an estimate; each path has one that could be true.
+    spread = math.sqrt((1 - owed**2) / len(past))
+    owes = np.clip(owed + spread * generator.standard_normal(_PATHS), 0.0, _MOST_OWED)
     # The first values are forgotten.
     drawn = rest[_indices(len(rest), length + _WARM_UP, block_length(rest), generator)]
     paths: Numbers = np.empty(drawn.shape)
     value = np.zeros(len(drawn))
     for column in range(drawn.shape[1]):
-        value = owed * value + drawn[:, column]
+        value = owes * value + drawn[:, column]
         paths[:, column] = value
     return np.asarray(paths[:, _WARM_UP:])
 

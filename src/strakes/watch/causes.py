@@ -16,6 +16,8 @@ import numpy as np
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 _BEFORE_S = 60 * 86400.0
+# So many values of a change are looked at for what explains it; then it is the usual level.
+LOOKED_AT = 30
 _PERCENTILE = 95
 # Fewer values before or after say nothing of what is usual.
 _FEWEST_BEFORE, _FEWEST_AFTER = 10, 2
@@ -59,6 +61,14 @@ def cause_of(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = 
         if cause is not None and _is_worse(series.times, values, change, cause.least):
             return cause.words
     return ""
+
+
+def is_over(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = ()) -> bool:
+    """Tell whether what explained a change is over while the change stays; ``change.told``: the last value so far.
+
+    When a change is told it has few values, and what is usual for long may have been unusual for these.
+    """
+    return change.told - change.since < LOOKED_AT and not cause_of(series, change, also)
 
 
 def around(times: Numbers, values: Numbers, change: ShiftedLevel) -> tuple[Numbers, Numbers] | None:

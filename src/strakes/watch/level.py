@@ -3,14 +3,15 @@
 The last values are scored within the values before them, by ranks and by spreads, and summed over windows of 4 to 64.
 Each sum has a law of what chance makes of it; the one that stands out most is held against the bound that calibration
 gives for the wanted rate.
-After a change the series is watched for its end; when it stays, its new level is learned. A change that is back soon
-after it was over is the same one.
+After a change the series is watched for its end and for a further change; when it stays, its new level is learned. A
+change that is back soon after it was over is the same one.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,7 @@ import numpy as np
 from strakes.watch.calibration import (
     LEAST_SPREAD,
     LONGEST,
+    WANDER,
     WINDOWS,
     Calibration,
     calibrate,
@@ -42,11 +44,12 @@ _GROWN, _RENEWED = 1.4, 128
 # Evidence (log likelihood ratio, of values that are far apart) that a change is over.
 _OVER = 3.0
 _LEAST = 0.05
-# Chance is left this share of the alarms: a bound is passed 1.3 to 2.4 times as often as it should be by made-up noise,
-# for a baseline of a few dozen values is one of many that there could have been; and real levels move by themselves.
-_PASSED = 0.12
+# Chance is left this share of the alarms: a baseline of a few dozen values is one of many that there could have been.
+_PASSED = 0.6
 # Each change that was told in a year leaves this share of the alarms: a level that wanders goes further to be news.
 _WANDERS = 0.4
+# So many values of a change, or more, tell the level that a further one is held against.
+_FEWEST_OF_LEVEL = 4
 # Where a change began, no value weighs more than so many spreads.
 _TAME = 4.0
 # Between the least and the most of so many values is their median with 94 %.
@@ -98,10 +101,20 @@ LevelNews = LevelChange | LevelReturns | LevelStays | LevelEnd
 
 
 class LevelDetector:
-    """``alarms_a_month``: of this series. ``least``: the smallest change worth telling, as a share."""
+    """``alarms_a_month``: of this series. ``least``: the smallest change worth telling, as a share.
 
-    def __init__(self, alarms_a_month: float, least: float = _LEAST, scale: Literal["log", "plain"] = "log") -> None:
+    ``wander``: how far its level goes by itself, in spreads.
+    """
+
+    def __init__(
+        self,
+        alarms_a_month: float,
+        least: float = _LEAST,
+        scale: Literal["log", "plain"] = "log",
+        wander: float = WANDER,
+    ) -> None:
         self.alarms_a_month = alarms_a_month
+        self._wander = wander
         self._least = least
         self._scale = scale
         self._rhythm = Rhythm()
@@ -151,6 +164,17 @@ class LevelDetector:
     def _level(self) -> float:
         return float(np.median([rest for _, rest in self._past]))
 
+    def _settle(self, values: Sequence[tuple[float, float]], time_s: float) -> None:
+        """Take the level of ``values``, those since a change, for that of the past; what is known of chance holds."""
+        size = float(np.median([rest for _, rest in values])) - self._level()
+        self._past = deque([*((time, rest + size) for time, rest in self._past), *values], maxlen=_LONGEST_PAST)
+        self._told_at.append(time_s)
+        self._begins_s.append(values[0][0])
+
+    def _bound(self, calibration: Calibration, now_s: float) -> float:
+        told = sum(now_s - told_s < _YEAR_S for told_s in self._told_at)
+        return calibration.threshold(_PASSED * self.alarms_a_month * _WANDERS**told)
+
     def _test(self) -> LevelChange | LevelReturns | None:
         calibration = self._calibrated()
         past = np.array([rest for _, rest in self._past])
@@ -161,9 +185,7 @@ class LevelDetector:
         sums = np.cumsum(scores(past[None], recent[None])[:, 0, ::-1], axis=1)[:, np.array(reach) - 1]
         standings = calibration.standings(sums)
         most = float(standings.max())
-        now_s = self._recent[-1][0]
-        told = sum(now_s - told_s < _YEAR_S for told_s in self._told_at)
-        bound = calibration.threshold(_PASSED * self.alarms_a_month * _WANDERS**told)
+        bound = self._bound(calibration, self._recent[-1][0])
         if most < bound:
             return None
         window = reach[int(standings.max(axis=0).argmax())]
@@ -174,7 +196,7 @@ class LevelDetector:
     ) -> LevelChange | LevelReturns | None:
         before = float(np.median(past))
         spread = float(spreads_of(past))
-        length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
+        length = self._calibrated().length
         since = likely_beginning(past, recent, before, spread, window, length)
         alike = spread <= LEAST_SPREAD
         if alike:
@@ -211,7 +233,7 @@ class LevelDetector:
             self._as_value(has),
             relative,
         )
-        self._changed = _Changed(before, after, spread, length, list(self._recent)[since:])
+        self._changed = _Changed(before, after, spread, self._wandering(), list(self._recent)[since:])
         for entry in list(self._recent)[:since]:
             self._past.append(entry)
         self._recent.clear()
@@ -230,7 +252,7 @@ class LevelDetector:
         begins = [0, *sorted({place for place in places if 0 < place < len(past)})]
         return interval_of_change(past, begins, looks, self._calibrated(), bound, look)
 
-    def _after_change(self, time_s: float, rest: float) -> LevelEnd | LevelStays | None:
+    def _after_change(self, time_s: float, rest: float) -> LevelNews | None:
         changed = self._changed
         assert changed is not None
         stayed = changed.stays
@@ -240,14 +262,42 @@ class LevelDetector:
             self._over.values = changed.over_for
             return LevelEnd(changed.over_since)
         if len(changed.values) >= _LEARN_AGAIN:
-            # What was learned of chance holds for the new level, too.
-            size = changed.level() - self._level()
-            earlier = [(time, rest + size) for time, rest in self._past]
-            self._past = deque([*earlier, *changed.values], maxlen=_LONGEST_PAST)
-            self._told_at.append(time_s)
-            self._begins_s.append(changed.values[0][0])
+            self._settle(changed.values, time_s)
             self._calibration, self._changed, self._over = None, None, None
+        elif (further := self._further(changed)) is not None:
+            return further
         return LevelStays(time_s) if changed.stays and not stayed else None
+
+    def _further(self, changed: _Changed) -> LevelChange | None:
+        """Return a further change in the direction of the one that was told, against the values since that one."""
+        calibration = self._calibration
+        assert calibration is not None
+        # Some of the values that it was told by may be of before it.
+        rests = np.array([rest for _, rest in changed.values[changed.told_by :]])
+        past = np.array([rest for _, rest in self._past])
+        past -= np.median(past)
+        most, window = -math.inf, 0
+        for length in WINDOWS:
+            since = len(rests) - length
+            if since < _FEWEST_OF_LEVEL:
+                break
+            level = changed.furthest(float(np.median(rests[:since])))
+            found = scores(past[None] + level, rests[None, since:])[:, 0].sum(axis=1)
+            standing = calibration.standing_of_few(changed.direction * found, length, since)
+            most, window = max((most, window), (standing, length))
+        bound = self._bound(calibration, changed.values[-1][0])
+        if most < bound:
+            return None
+        held = self._past, [*self._begins_s], self._told_at.copy(), self._over
+        self._settle(changed.values[:-window], changed.values[-1][0])
+        self._recent, self._over = deque(changed.values[-window:]), None
+        past = np.array([rest for _, rest in self._past])
+        change = self._told(past, rests[-window:], window, bound, calibration.quiet(most))
+        if isinstance(change, LevelChange):
+            return change
+        self._past, self._begins_s, self._told_at, self._over = held
+        self._recent.clear()
+        return None
 
     def _calibrated(self) -> Calibration:
         count = len(self._past)
@@ -269,13 +319,13 @@ class LevelDetector:
                 for time, rest in self._past:
                     self._rhythm.learn(time, rest - self._level())
             a_month = _MONTH_S * (count - 1) / span if span > 0 else float(count)
-            self._calibration = calibrate(past, a_month, begins)
+            self._calibration = calibrate(past, a_month, begins, self._wander)
             self._calibrated_at, self._new = count, 0
         return self._calibration
 
-    def _calibration_spreads(self) -> Numbers:
-        assert self._calibration is not None
-        return np.asarray(self._calibration.spreads[0])
+    def _wandering(self) -> float:
+        """Return how many values say as much of a level that wanders as an independent one says of one that stays."""
+        return max(1.0, float(np.mean((self._calibrated().spreads[0] ** 2 / np.array(WINDOWS))[-3:])))
 
     def _as_ratio(self, difference: float, whole: float) -> float:
         return math.exp(difference) if self._scale == "log" else 1 + difference / whole
@@ -307,6 +357,7 @@ class _Changed:
         self, before: float, after: float, spread: float, length: float, values: list[tuple[float, float]]
     ) -> None:
         self.values = values
+        self.told_by = len(values)
         self.over_since = 0.0
         self.over_for = 0
         self._before, self._after, self._spread, self._length = before, after, spread, length
@@ -317,9 +368,14 @@ class _Changed:
         """Whether the new level is confirmed (Wald's test of the old level against the new one, from telling on)."""
         return self._lasting > _OVER
 
-    def level(self) -> float:
-        """Return the new level."""
-        return float(np.median([rest for _, rest in self.values]))
+    @property
+    def direction(self) -> float:
+        """1 where the level rose, -1 where it fell."""
+        return math.copysign(1.0, self._after - self._before)
+
+    def furthest(self, level: float) -> float:
+        """Return a level, or the one that was told where that is further away: a further change goes beyond it."""
+        return self._after + self.direction * max(self.direction * (level - self._after), 0.0)
 
     def add(self, time_s: float, rest: float) -> bool:
         """Sum up the evidence that the old level is back (Page); no value weighs more than two spreads.

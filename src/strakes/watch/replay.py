@@ -12,7 +12,8 @@ import numpy as np
 
 from strakes.errors import BadInputError
 from strakes.units import counted, format_duration
-from strakes.watch.causes import cause_of
+from strakes.watch.calibration import WANDER, WANDER_OF_EQUALS
+from strakes.watch.causes import cause_of, is_over
 from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
 from strakes.watch.level import (
     LEARN,
@@ -233,25 +234,36 @@ def changes_of(
 ) -> list[WatchEvent]:
     """Return the changes of one series with their causes and, where over, their ends. Raises LearnedTooLittle.
 
-    ``confirm``: the series is that of one of several equals. It is slow once values after the change confirm it; what
+    What explained a change may be over when later values confirm the change: then it has no cause. ``confirm``: the
+    series is that of one of several equals. It is slow once values after the change confirm it, or a further fall; what
     is over before is a brief drop, and neither raises an alarm until then.
     """
     positive = bool(np.all(series.values > 0))
-    detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain")
+    wander = WANDER_OF_EQUALS if confirm else WANDER
+    detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain", wander=wander)
     events: list[WatchEvent] = []
+    explained: ShiftedLevel | None = None
+    stays = False
     for told_at, (time_s, value) in enumerate(zip(series.times.tolist(), series.values.tolist(), strict=True)):
         told = detector.add(time_s, value)
         if isinstance(told, LevelChange):
             since = int(np.searchsorted(series.times, told.began_s))
             # A cause explains what became worse, whichever way that is.
             ratio = 1 / told.ratio if worse_up and told.ratio > 0 else told.ratio
-            cause = cause_of(series, ShiftedLevel(since, told_at, ratio, told.low, told.high, told.sure), also)
+            change = ShiftedLevel(since, told_at, ratio, told.low, told.high, told.sure)
+            cause = cause_of(series, change, also)
+            explained, stays = (change if cause else None), False
+            if events and events[-1].cause == _UNCONFIRMED and ratio < 1:
+                events[-1] = _confirmed(events[-1], told.told_s)
             events.append(level_event(series.name, told, worse_up=worse_up, cause=cause, of_equals=confirm))
             if confirm and events[-1].alarm:
                 events[-1] = replace(events[-1], cause=_UNCONFIRMED)
         elif isinstance(told, LevelStays) and events[-1].cause == _UNCONFIRMED:
-            events[-1] = replace(events[-1], kind="slow-target", told_s=told.confirmed_s, cause="")
+            events[-1] = _confirmed(events[-1], told.confirmed_s)
+        elif isinstance(told, LevelStays):
+            stays = True
         elif isinstance(told, LevelEnd) and events:
+            explained = None
             brief = events[-1].cause == _UNCONFIRMED
             kind = "brief-drop" if brief else events[-1].kind
             events[-1] = replace(events[-1], kind=kind, ended_s=told.ended_s, cause="" if brief else events[-1].cause)
@@ -259,9 +271,16 @@ def changes_of(
             brief = events[-1].kind == "brief-drop"
             back = replace(events[-1], kind="level", cause=_UNCONFIRMED) if brief else events[-1]
             events[-1] = replace(back, ended_s=None)
+        if explained is not None and stays and is_over(series, replace(explained, told=told_at), also):
+            events[-1] = replace(events[-1], cause="", told_s=time_s)
+            explained = None
     if detector.learning:
         raise LearnedTooLittle
     return events
+
+
+def _confirmed(event: WatchEvent, told_s: float) -> WatchEvent:
+    return replace(event, kind="slow-target", told_s=told_s, cause="")
 
 
 def _series(name: str, rows: list[tuple[float, float, list[float]]], explaining: Sequence[str]) -> WatchedSeries:

@@ -24,7 +24,9 @@ def in_each_window(kinds: dict[str, OfKind], windows: int) -> list[Work]:
     return [
         of_kinds(
             **{
-                name: OfKind(number * kind.requests, number * kind.busy_s, number * kind.squares_s2)
+                name: OfKind(
+                    number * kind.requests, number * kind.busy_s, number * kind.squares_s2, number * kind.moved
+                )
                 for name, kind in kinds.items()
             }
         )
@@ -100,6 +102,14 @@ def test_one_that_an_earlier_watch_told_as_slow_is_told_again() -> None:
     group = SlowTargets("data target")
     group.slow_before = frozenset(("data target a",))
     assert [event.subject for event in events_of(group, *windows)] == ["data target a"]
+
+
+@pytest.mark.parametrize(("times_the_bytes", "slow"), [(8, []), (1, ["metadata target MDT0000"])])
+def test_large_requests_that_take_longer_in_proportion_make_no_slow_target(
+    times_the_bytes: float, slow: list[str]
+) -> None:
+    usual, large = OfKind(100, 0.6, 0.01, 6e7), OfKind(100, 3.6, 0.4, 6e7 * times_the_bytes)
+    assert slow_among({"write": large}, {"write": usual}) == slow
 
 
 def test_one_long_request_among_few_makes_no_slow_target() -> None:

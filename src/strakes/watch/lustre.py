@@ -142,7 +142,12 @@ def _work(stats: Stats) -> Work:
     requests = sum(counter.samples for counter in timed)
     busy = sum((counter.total or 0) for counter in timed) / 1e6
     kinds = {
-        name: OfKind(float(counter.samples), (counter.total or 0) / 1e6, (counter.squares or 0) / 1e12)
+        name: OfKind(
+            float(counter.samples),
+            (counter.total or 0) / 1e6,
+            (counter.squares or 0) / 1e12,
+            float(stats.total(f"{name}_bytes")),
+        )
         for name, counter in stats.counters.items()
         if counter in timed
     }

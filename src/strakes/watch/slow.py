@@ -1,7 +1,8 @@
 """A target that is slow against its equals: seconds of work a request, held against theirs and against its own past.
 
 A target that has more to do is not slow: only the time that each request keeps it busy counts. Nor is one that has
-other things to do: where kinds of requests are told, its equals are held to its own mixture of those that both had.
+other things to do: where kinds of requests are told, its equals are held to its own mixture of those that both had, and
+where bytes are told, larger requests may take longer in proportion.
 Nothing is assumed of how windows depend on each other: the slowest of the last windows has to be beyond the bound, and
 how sure that is follows from how many runs of as many windows, of all equals, were not. Where the spread of requests is
 told, a few that took long by chance are no slow target.
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -173,17 +174,25 @@ class _Compared:
 
 @dataclass
 class _OfAll:
-    """Of one kind: seconds of a request of each member, the shortest first; requests of all."""
+    """Of one kind: seconds and bytes of a request of each member, the least first; requests of all."""
 
     took_s: list[float] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
     requests: float = 0.0
 
-    def others_s(self, took_s: float) -> float:
-        """Return the median of all but one."""
-        at = bisect_left(self.took_s, took_s)
-        count = len(self.took_s) - 1
-        low, high = (self.took_s[each + (each >= at)] for each in ((count - 1) // 2, count // 2))
-        return (low + high) / 2
+    def others_s(self, done: OfKind) -> float:
+        """Return what the others take for a request that is as large as those of one of all."""
+        size = done.moved / done.requests
+        others_size = _median_without(self.sizes, size)
+        larger = max(1.0, size / others_size) if others_size else 1.0
+        return larger * _median_without(self.took_s, done.busy_s / done.requests)
+
+
+def _median_without(ordered: Sequence[float], one: float) -> float:
+    at = bisect_left(ordered, one)
+    count = len(ordered) - 1
+    low, high = (ordered[each + (each >= at)] for each in ((count - 1) // 2, count // 2))
+    return (low + high) / 2
 
 
 def _enough(window: Window, names: Mapping[str, Named] | None) -> dict[str, Work]:
@@ -205,9 +214,11 @@ def _by_kind(members: Iterable[Work]) -> dict[str, _OfAll]:
         for kind, done in _kinds(member).items():
             of_all = all_of.setdefault(kind, _OfAll())
             of_all.took_s.append(done.busy_s / done.requests)
+            of_all.sizes.append(done.moved / done.requests)
             of_all.requests += done.requests
     for of_all in all_of.values():
         of_all.took_s.sort()
+        of_all.sizes.sort()
     return all_of
 
 
@@ -228,7 +239,7 @@ def _compared(one: Work, all_of: Mapping[str, _OfAll]) -> _Compared | None:
             requests += done.requests
             of_others += of_all.requests - done.requests
             took_s += done.busy_s
-            others_s += done.requests * of_all.others_s(done.busy_s / done.requests)
+            others_s += done.requests * of_all.others_s(done)
             variance_s2 += done.variance_s2
     if min(requests, of_others) < _FEWEST_REQUESTS or took_s <= 0 or others_s <= 0:
         return None

@@ -51,6 +51,20 @@ def test_an_everyday_job_is_not_named_and_a_new_one_is() -> None:
     assert events[0].ended_s is None and events[1].ended_s is not None
 
 
+def test_a_burst_of_one_job_while_everybody_does_three_times_as_much_is_not_its_load() -> None:
+    def counts(at: int) -> dict[str, dict[str, float]]:
+        # The first does a quarter of it all, and six times as much in the last of the readings.
+        busy, burst = max(0, at - 30), max(0, at - 36)
+        jobs = {f"job{number}": 1000.0 * at + 2000.0 * busy for number in range(3)}
+        return {"MDT0000": {"first": 1000.0 * at + 2000.0 * busy + 3000.0 * burst, **jobs}}
+
+    assert heavy_jobs(*(("server", counts(at)) for at in range(44))) == []
+    alone = [
+        ("server", {"MDT0000": {"first": 1000.0 * at + 5000.0 * max(0, at - 30), "b": 3000.0 * at}}) for at in range(44)
+    ]
+    assert heavy_jobs(*alone) == ["first"]
+
+
 def heavy_jobs(*readings: tuple[str, dict[str, dict[str, float]]]) -> list[str]:
     heavy = HeavyJobs("operations")
     events = [event for at, (source, counts) in enumerate(readings) for event in heavy.add(source, 10.0 * at, counts)]

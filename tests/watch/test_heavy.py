@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.watch.heavy import COUNTERS, HeavyJobs, SpaceSaving
+from strakes.watch.metrics import Metrics, Now
 from strakes.watch.reading import CounterReading
 from strakes.watch.watch import Watch
 
@@ -37,6 +38,20 @@ def test_ten_thousand_jobs_need_no_more_memory_than_few() -> None:
         heavy.add("server", 20.0 * window, {"MDT0000": counts})
     assert len(heavy.top) == 20 and heavy.top[0][0] == "job77"
     assert len(heavy._counted) <= COUNTERS
+
+
+def test_no_share_is_exported_that_a_job_may_not_have() -> None:
+    heavy, metrics = HeavyJobs("bytes"), Metrics()
+    names = [f"vasp.{number}" for number in range(10_000)]
+    for window in range(20):
+        # One has a tenth of the load, and all others have the same.
+        counts = dict.fromkeys(names, float(window)) | {"large": 1111.0 * window}
+        heavy.add("server", 20.0 * window, {"OST0000": counts})
+    metrics.now = Now(top={"bytes": heavy.top})
+    (family,) = (each for each in metrics.collect() if each.name == "strakes_watch_load_share")
+    shares = {sample.labels["name"]: sample.value for sample in family.samples}
+    assert shares.pop("large") == pytest.approx(0.1, rel=0.02)
+    assert all(0 < share <= 1.01e-4 for share in shares.values())
 
 
 def test_an_everyday_job_is_not_named_and_a_new_one_is() -> None:

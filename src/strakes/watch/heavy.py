@@ -63,8 +63,8 @@ class SpaceSaving:
             heapreplace(self._smallest, (floor + weight, key))
 
     def top(self, count: int = TOP) -> list[tuple[str, float, float]]:
-        """Return key, weight and by how much it may be too large, the heaviest first."""
-        ordered = sorted(self._weights, key=lambda key: -self._weights[key])[:count]
+        """Return key, weight and by how much it may be too large, first those that surely weigh most."""
+        ordered = sorted(self._weights, key=self.surely, reverse=True)[:count]
         return [(key, self._weights[key], self._errors[key]) for key in ordered]
 
     def surely(self, key: str) -> float:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.watch.heavy import COUNTERS, HeavyJobs, SpaceSaving
+from strakes.watch.metrics import Metrics, Now
 from strakes.watch.reading import CounterReading
 from strakes.watch.watch import Watch
 
@@ -39,6 +40,20 @@ def test_ten_thousand_jobs_need_no_more_memory_than_few() -> None:
     assert len(heavy._counted) <= COUNTERS
 
 
+def test_no_share_is_exported_that_a_job_may_not_have() -> None:
+    heavy, metrics = HeavyJobs("bytes"), Metrics()
+    names = [f"vasp.{number}" for number in range(10_000)]
+    for window in range(20):
+        # One has a tenth of the load, and all others have the same.
+        counts = dict.fromkeys(names, float(window)) | {"large": 1111.0 * window}
+        heavy.add("server", 20.0 * window, {"OST0000": counts})
+    metrics.now = Now(top={"bytes": heavy.top})
+    (family,) = (each for each in metrics.collect() if each.name == "strakes_watch_load_share")
+    shares = {sample.labels["name"]: sample.value for sample in family.samples}
+    assert shares.pop("large") == pytest.approx(0.1, rel=0.02)
+    assert all(0 < share <= 1.01e-4 for share in shares.values())
+
+
 def test_an_everyday_job_is_not_named_and_a_new_one_is() -> None:
     heavy = HeavyJobs("operations")
     events = []
@@ -49,6 +64,20 @@ def test_an_everyday_job_is_not_named_and_a_new_one_is() -> None:
         events += heavy.add("server", 20.0 * window, {"MDT0000": counts})
     assert [event.subject for event in events] == ["new", "new"]
     assert events[0].ended_s is None and events[1].ended_s is not None
+
+
+def test_a_burst_of_one_job_while_everybody_does_three_times_as_much_is_not_its_load() -> None:
+    def counts(at: int) -> dict[str, dict[str, float]]:
+        # The first does a quarter of it all, and six times as much in the last of the readings.
+        busy, burst = max(0, at - 30), max(0, at - 36)
+        jobs = {f"job{number}": 1000.0 * at + 2000.0 * busy for number in range(3)}
+        return {"MDT0000": {"first": 1000.0 * at + 2000.0 * busy + 3000.0 * burst, **jobs}}
+
+    assert heavy_jobs(*(("server", counts(at)) for at in range(44))) == []
+    alone = [
+        ("server", {"MDT0000": {"first": 1000.0 * at + 5000.0 * max(0, at - 30), "b": 3000.0 * at}}) for at in range(44)
+    ]
+    assert heavy_jobs(*alone) == ["first"]
 
 
 def heavy_jobs(*readings: tuple[str, dict[str, dict[str, float]]]) -> list[str]:

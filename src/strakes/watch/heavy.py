@@ -63,8 +63,8 @@ class SpaceSaving:
             heapreplace(self._smallest, (floor + weight, key))
 
     def top(self, count: int = TOP) -> list[tuple[str, float, float]]:
-        """Return key, weight and by how much it may be too large, the heaviest first."""
-        ordered = sorted(self._weights, key=lambda key: -self._weights[key])[:count]
+        """Return key, weight and by how much it may be too large, first those that surely weigh most."""
+        ordered = sorted(self._weights, key=self.surely, reverse=True)[:count]
         return [(key, self._weights[key], self._errors[key]) for key in ordered]
 
     def surely(self, key: str) -> float:
@@ -172,6 +172,11 @@ class HeavyJobs:
         unusual = apart.weight if apart.seconds < self._seconds / 2 else 0.0
         return max(0.0, self._counted.surely(job) - unusual) / self._seconds
 
+    def _expected(self, job: str, others: float, usual: float) -> float:
+        """Return how much a job would do if its load had risen as that of all others, which is no less than usual."""
+        own = self._own(job)
+        return own * max(1.0, others / max(usual - own, own, 1e-9))
+
     def _judge(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         total = sum(rates.values())
         usual = median(self._usual) if len(self._usual) >= _USUAL_FROM else math.inf
@@ -191,7 +196,7 @@ class HeavyJobs:
         for job, rate in rates.items():
             if job in self._told or rate < _SHARE * rise:
                 continue
-            if job in self._rises or rate >= _OWN_TIMES * self._own(job):
+            if job in self._rises or rate >= _OWN_TIMES * self._expected(job, total - rate, usual):
                 run = self._rises.setdefault(job, [])
                 run.append((began_s, rate, total))
                 if len(run) >= _WINDOWS:

@@ -142,7 +142,12 @@ def _work(stats: Stats) -> Work:
     requests = sum(counter.samples for counter in timed)
     busy = sum((counter.total or 0) for counter in timed) / 1e6
     kinds = {
-        name: OfKind(float(counter.samples), (counter.total or 0) / 1e6, (counter.squares or 0) / 1e12)
+        name: OfKind(
+            float(counter.samples),
+            (counter.total or 0) / 1e6,
+            (counter.squares or 0) / 1e12,
+            float(stats.total(f"{name}_bytes")),
+        )
         for name, counter in stats.counters.items()
         if counter in timed
     }
@@ -156,13 +161,24 @@ def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
     job = ""
     for line in text.splitlines():
         if match := _JOB.match(line):
-            job = match[1].strip('"')
+            job = _unquoted(match[1])
         elif job and (match := _USED_FROM_JOB.match(line)):
             if match[3] == "bytes":
                 job_bytes[job] = job_bytes.get(job, 0.0) + float(match[4] or 0)
             else:
                 jobs[job] = jobs.get(job, 0.0) + float(match[2])
     return jobs, job_bytes
+
+
+def _unquoted(name: str) -> str:
+    r"""Return the name of a job without quotes around it; what else is escaped, such as \x0A, stays as it is printed.
+
+    >>> print(_unquoted(r'"my job, \"x\""'), _unquoted("cp.0"), _unquoted(r'"a\x0A"'))
+    my job, "x" cp.0 a\x0A
+    """
+    if len(name) < 2 or name[0] != '"' or name[-1] != '"':
+        return name
+    return re.sub(r'\\(["\\])', r"\1", name[1:-1])
 
 
 def _shares(params: Params, what: str) -> dict[str, float]:

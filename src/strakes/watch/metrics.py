@@ -110,7 +110,7 @@ class Metrics:
             (
                 GaugeMetricFamily,
                 "strakes_watch_load_share",
-                "Share of the load of the last hour, recent load counting more, of the heaviest jobs or clients.",
+                "Share of the load of the last hour that surely is of one job or client; recent load counts more.",
                 # A label "job" would be renamed: Prometheus has one of its own.
                 ("unit", "rank", "name"),
                 _ranked(now.top),
@@ -153,7 +153,12 @@ class Metrics:
 
 
 def _ranked(top: Mapping[str, Sequence[tuple[str, float, float]]]) -> dict[tuple[str, str, str], float]:
-    return {(unit, str(rank), job): share for unit, rows in top.items() for rank, (job, share, _) in enumerate(rows, 1)}
+    """Return what is surely theirs."""
+    return {
+        (unit, str(rank), job): share - error
+        for unit, rows in top.items()
+        for rank, (job, share, error) in enumerate(rows, 1)
+    }
 
 
 def serve(metrics: Metrics, address: str, port: int) -> tuple[int, threading.Thread]:

@@ -10,11 +10,12 @@ from strakes.targets.description import Interruption
 
 @dataclass(frozen=True)
 class OfKind:
-    """Requests of one kind: how many, seconds spent on them, and the sum of the squares of these (0: not told)."""
+    """Requests of one kind: how many, seconds spent on them, their squares added up, and bytes (0: not told)."""
 
     requests: float
     busy_s: float
     squares_s2: float = 0.0
+    moved: float = 0.0
 
     def since(self, earlier: OfKind) -> OfKind:
         """Return what was added."""
@@ -22,6 +23,7 @@ class OfKind:
             self.requests - earlier.requests,
             max(0.0, self.busy_s - earlier.busy_s),
             max(0.0, self.squares_s2 - earlier.squares_s2),
+            max(0.0, self.moved - earlier.moved),
         )
 
     @property

@@ -1,7 +1,8 @@
 """A target that is slow against its equals: seconds of work a request, held against theirs and against its own past.
 
 A target that has more to do is not slow: only the time that each request keeps it busy counts. Nor is one that has
-other things to do: where kinds of requests are told, its equals are held to its own mixture of those that both had.
+other things to do: where kinds of requests are told, its equals are held to its own mixture of those that both had, and
+where bytes are told, larger requests may take longer in proportion.
 Nothing is assumed of how windows depend on each other: the slowest of the last windows has to be beyond the bound, and
 how sure that is follows from how many runs of as many windows, of all equals, were not. Where the spread of requests is
 told, a few that took long by chance are no slow target.
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -29,6 +30,8 @@ _WINDOWS, _WITHOUT_PAST = 3, 6
 _FEWEST_REQUESTS = 4.0
 _KEPT = 240
 _USUAL_FROM = 4
+# Whose a disk is may be found out late: windows before that tell what is usual for it.
+_UNNAMED = 20
 # A target may finish nothing for a while because it is slow; slow windows further apart are not one matter.
 _APART_S = 4 * WINDOW_S
 
@@ -47,22 +50,26 @@ class SlowTargets:
     def __init__(self, group: str) -> None:
         self._group = group
         self._windows = Windows()
+        self._earlier: deque[Window] = deque(maxlen=_UNNAMED)
         self._deviations: dict[str, deque[float]] = {}
         self._slow_for: dict[str, list[_SlowWindow]] = {}
         self._quiet_for: dict[str, int] = {}
+        self.slow_before: frozenset[str] = frozenset()
+        """Subjects that an earlier watch told as slow, and saw no end of."""
         self.told: dict[str, WatchEvent] = {}
         """Targets that are slow now."""
         self.took: dict[str, float] = {}
         """Seconds of work a request, of those that had enough of them in the last window."""
 
     def add(self, time_s: float, work: dict[str, Work], names: Mapping[str, Named] | None = None) -> list[WatchEvent]:
-        """Take in counters; return what begins and what ends. ``names``: of members that are no targets."""
+        """Take in counters; return what begins and what ends. ``names``: of disks; others are not judged."""
         window = self._windows.add(time_s, work)
         if window is None:
             return []
-        enough = {
-            name: done for name, done in window.work.items() if done.requests >= _FEWEST_REQUESTS and done.busy_s > 0
-        }
+        enough = _enough(window, names)
+        if names is not None:
+            self._learn(enough.keys() - self._deviations.keys(), names)
+            self._earlier.append(window)
         self.took = {name: done.busy_s / done.requests for name, done in enough.items()}
         all_of = _by_kind(enough.values())
         events = []
@@ -73,11 +80,23 @@ class SlowTargets:
                     events.append(event)
         return events
 
+    def _learn(self, new: Set[str], names: Mapping[str, Named]) -> None:
+        """Learn what was usual for members before they had names."""
+        for window in self._earlier if new else ():
+            enough = _enough(window, names)
+            all_of = _by_kind(enough.values())
+            for name in new & enough.keys():
+                if compared := _compared(enough[name], all_of):
+                    past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
+                    past.append(math.log(compared.took_s / compared.others_s))
+
     def _judge(self, name: str, compared: _Compared, window: Window, named: Named) -> WatchEvent | None:
         took, others = compared.took_s, compared.others_s
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
-        own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
+        # Equals may be of different kinds, as disks beside flash: how one is when it is first seen is no change.
+        new = 1.0 if named.subject in self.slow_before else math.inf
+        own = math.exp(median(past)) if past else new
         # What is told may be over when it is no longer seen; it takes more to tell it.
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
@@ -155,17 +174,34 @@ class _Compared:
 
 @dataclass
 class _OfAll:
-    """Of one kind: seconds of a request of each member, the shortest first; requests of all."""
+    """Of one kind: seconds and bytes of a request of each member, the least first; requests of all."""
 
     took_s: list[float] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
     requests: float = 0.0
 
-    def others_s(self, took_s: float) -> float:
-        """Return the median of all but one."""
-        at = bisect_left(self.took_s, took_s)
-        count = len(self.took_s) - 1
-        low, high = (self.took_s[each + (each >= at)] for each in ((count - 1) // 2, count // 2))
-        return (low + high) / 2
+    def others_s(self, done: OfKind) -> float:
+        """Return what the others take for a request that is as large as those of one of all."""
+        size = done.moved / done.requests
+        others_size = _median_without(self.sizes, size)
+        larger = max(1.0, size / others_size) if others_size else 1.0
+        return larger * _median_without(self.took_s, done.busy_s / done.requests)
+
+
+def _median_without(ordered: Sequence[float], one: float) -> float:
+    at = bisect_left(ordered, one)
+    count = len(ordered) - 1
+    low, high = (ordered[each + (each >= at)] for each in ((count - 1) // 2, count // 2))
+    return (low + high) / 2
+
+
+def _enough(window: Window, names: Mapping[str, Named] | None) -> dict[str, Work]:
+    """Return the work of those that are judged, and have enough of it."""
+    return {
+        name: done
+        for name, done in window.work.items()
+        if (names is None or name in names) and done.requests >= _FEWEST_REQUESTS and done.busy_s > 0
+    }
 
 
 def _kinds(work: Work) -> Mapping[str, OfKind]:
@@ -178,9 +214,11 @@ def _by_kind(members: Iterable[Work]) -> dict[str, _OfAll]:
         for kind, done in _kinds(member).items():
             of_all = all_of.setdefault(kind, _OfAll())
             of_all.took_s.append(done.busy_s / done.requests)
+            of_all.sizes.append(done.moved / done.requests)
             of_all.requests += done.requests
     for of_all in all_of.values():
         of_all.took_s.sort()
+        of_all.sizes.sort()
     return all_of
 
 
@@ -201,7 +239,7 @@ def _compared(one: Work, all_of: Mapping[str, _OfAll]) -> _Compared | None:
             requests += done.requests
             of_others += of_all.requests - done.requests
             took_s += done.busy_s
-            others_s += done.requests * of_all.others_s(done.busy_s / done.requests)
+            others_s += done.requests * of_all.others_s(done)
             variance_s2 += done.variance_s2
     if min(requests, of_others) < _FEWEST_REQUESTS or took_s <= 0 or others_s <= 0:
         return None

@@ -45,7 +45,8 @@ class Watch:
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._saturation: dict[str, SaturationDetector] = {}
         self._placed: dict[str, Placed] = {}
-        self._names: dict[str, Named] = {}
+        # Source -> disk -> its name; two servers may have disks of one name.
+        self._names: dict[str, dict[str, Named]] = {}
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
@@ -93,6 +94,11 @@ class Watch:
         """Take in when operations of the probe began and ended that took unusually long."""
         self._away.add_stalls(stalls)
 
+    def go_on_with(self, events: Sequence[WatchEvent]) -> None:
+        """Take in what an earlier watch told, and saw no end of until a moment ago."""
+        for slow in self._slow.values():
+            slow.slow_before = frozenset(event.subject for event in events if event.kind == "slow-target")
+
     def passed(self, seconds: float) -> None:
         """So long nothing was read, or the clock was set by that: somebody else tells it."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
@@ -125,14 +131,13 @@ class Watch:
             data = {
                 disk: of for disk, of in self._disks(reading).items() if disk in disks and set(of) <= targets.keys()
             }
-            if data:
-                # Two servers may have disks of one name.
-                keys = {disk: f"{reading.source} {disk}" for disk in data}
-                self._names |= {
-                    keys[disk]: Named(f"{' or '.join(of)} ({DISKS} {disk})", of) for disk, of in data.items()
-                }
-                work = self._together(DISKS, reading, {keys[disk]: disks[disk] for disk in data})
-                events += self._new(self._slow[DISKS].add(reading.time_s, work, self._names))
+            self._names[reading.source] = {
+                f"{reading.source} {disk}": Named(f"{' or '.join(of)} ({DISKS} {disk})", of)
+                for disk, of in data.items()
+            }
+            names = {key: named for of_source in self._names.values() for key, named in of_source.items()}
+            work = self._together(DISKS, reading, {f"{reading.source} {disk}": done for disk, done in disks.items()})
+            events += self._new(self._slow[DISKS].add(reading.time_s, work, names))
         return events
 
     def _disks(self, reading: CounterReading) -> dict[str, tuple[str, ...]]:

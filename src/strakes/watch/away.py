@@ -9,13 +9,16 @@ from dataclasses import replace
 from strakes.targets.description import Interruption
 from strakes.units import format_duration
 from strakes.watch.absence import Absence, Ended
+from strakes.watch.connected import Connected
 from strakes.watch.reading import CounterReading
-from strakes.watch.together import Span, Together, Told, names
+from strakes.watch.together import PATIENCE_S, Span, Together, Told, names
 from strakes.watch.values import WatchEvent
 
 _MOST_STALLS = 256
 # From so many of the last intervals between readings follows when the next one is to be expected.
 _INTERVALS, _FEWEST_INTERVALS = 20, 5
+# A client notices after so long at the latest that its target was mounted anew: each 25 s it asks whether it is there.
+_NOTICED_S = 26.0
 
 
 class AwayTargets:
@@ -24,6 +27,8 @@ class AwayTargets:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, float, str]] = {}
         self._away: dict[str, Absence] = {}
+        self._connected = Connected()
+        self._recovered: dict[str, float] = {}
         self._together = Together()
         self._began_s: float | None = None
         self._waits_told: dict[str, float] = {}
@@ -35,6 +40,7 @@ class AwayTargets:
     def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Take in a reading; return what is away for long, and what is back."""
         self._began_s = reading.time_s if self._began_s is None else self._began_s
+        self._connected.add(reading)
         if reading.serving is not None:
             self._servers(reading, reading.serving)
         for wait in reading.waits:
@@ -52,20 +58,28 @@ class AwayTargets:
             seen_s, start_before, source = self._seen.get(target, (reading.time_s, start_s, reading.source))
             if target not in self._away and start_s > start_before + 1 and start_s > seen_s - 1:
                 # Gone and back between two readings.
-                self._away[target] = Absence(source, seen_s, start_s, usual_s)
+                self._away[target] = Absence(
+                    source, seen_s, start_s, usual_s, start_before, self._recovered.get(target)
+                )
             self._seen[target] = (reading.time_s, start_s, reading.source)
             if away := self._away.get(target):
                 if away.back_s is None:
                     away.back_s, away.began_anew_s = reading.time_s, start_s
                 away.clients_back_s = reading.recovered.get(target)
+                away.was_recovering |= target in reading.recovering
                 if away.recovered_s is None and target not in reading.recovering:
                     away.recovered_s = reading.time_s
-        for target, (seen_s, _, source) in self._seen.items():
+        for target, (seen_s, start_before, source) in self._seen.items():
             if source == reading.source and target not in serving:
                 spared = target in reading.spared
-                away = self._away.setdefault(target, Absence(source, seen_s, reading.time_s, usual_s, spared=spared))
+                before_s = self._recovered.get(target)
+                away = self._away.setdefault(
+                    target,
+                    Absence(source, seen_s, reading.time_s, usual_s, start_before, before_s, spared=spared),
+                )
                 if away.back_s is None:
                     away.still_away_s = reading.time_s
+        self._recovered |= reading.recovered
 
     def _usual_s(self, reading: CounterReading) -> float:
         """Return the longest of the last times between readings of a source; infinite where too few are known."""
@@ -90,14 +104,20 @@ class AwayTargets:
 
     def _of_servers(self, now_s: float) -> list[WatchEvent]:
         spans = {
-            target: Span(away.source, away.missed_s, away.back_s, away.recovered_s)
+            target: Span(away.source, away.missed_s, away.back_s, self._over_s(target, away, now_s))
             for target, away in self._away.items()
         }
         events = []
         for told, targets in self._together.over(spans, now_s):
-            over = {target: self._away.pop(target).ended(self._stalls) for target in targets}
-            events.append(_over(spans[targets[0]].source, over, told, now_s))
-            for target in targets:
+            gone = {target: self._away.pop(target) for target in targets}
+            over = {
+                target: away.ended(self._stalls)
+                for target, away in gone.items()
+                if told or not self._was_there(target, away)
+            }
+            if over:
+                events.append(_over(spans[targets[0]].source, over, told, now_s))
+            for target in over:
                 self._client_waits.pop(target, None)
                 self._waits_told[target] = now_s
         for targets in self._together.long({target: spans[target] for target in self._away}, now_s):
@@ -111,6 +131,19 @@ class AwayTargets:
                 )
             events.append(WatchEvent("fail-over", told.subject, told.began_s, now_s, text))
         return events
+
+    def _over_s(self, target: str, away: Absence, now_s: float) -> float | None:
+        """Return when it was over; not yet where clients that stayed connected may still notice that it was away."""
+        read_s = self._connected.until_s(target, away.seen_s)
+        noticed_s = away.missed_s + _NOTICED_S
+        waiting = not away.missed_by_clients and 0 < read_s < noticed_s and now_s < noticed_s + PATIENCE_S
+        return None if waiting else away.recovered_s
+
+    def _was_there(self, target: str, away: Absence) -> bool:
+        """Tell whether it was only not read, or its counters were set to zero: nobody was without it."""
+        if away.missed_by_clients:
+            return False
+        return away.went_on or self._connected.until_s(target, away.seen_s) >= away.missed_s + _NOTICED_S
 
     def _of_clients(self, now_s: float) -> list[WatchEvent]:
         """Return what only clients have told: nobody who was asked serves the target."""

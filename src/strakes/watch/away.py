@@ -31,6 +31,7 @@ class AwayTargets:
         self._recovered: dict[str, float] = {}
         self._together = Together()
         self._began_s: float | None = None
+        self._told_before: Sequence[WatchEvent] = ()
         self._waits_told: dict[str, float] = {}
         self._client_waits: dict[str, Interruption] = {}
         self._read_s: dict[str, float] = {}
@@ -44,9 +45,13 @@ class AwayTargets:
         if reading.serving is not None:
             self._servers(reading, reading.serving)
         for wait in reading.waits:
-            if wait.began_unix_s >= self._began_s - 1:
+            if wait.began_unix_s >= self._began_s - 1 and not any(_tells(event, wait) for event in self._told_before):
                 self._client(wait)
         return [*self._of_servers(reading.time_s), *self._of_clients(reading.time_s)]
+
+    def look_back(self, since_s: float, told: Sequence[WatchEvent]) -> None:
+        """Tell also what clients missed from then on. ``told``: what an earlier watch has told and seen the end of."""
+        self._began_s, self._told_before = since_s, told
 
     def add_stalls(self, stalls: Sequence[tuple[float, float]]) -> None:
         """Take in when operations of a probe began and ended that took unusually long."""
@@ -169,6 +174,13 @@ class AwayTargets:
                 )
             events.append(WatchEvent("fail-over", told.subject, told.began_s, now_s, text))
         return events
+
+
+def _tells(event: WatchEvent, wait: Interruption) -> bool:
+    """Tell whether the event, which is over, is of this wait."""
+    named = wait.target in event.subject or event.subject.endswith(" more")
+    ended_s, over_s = event.ended_s or event.began_s, wait.ended_unix_s or float("inf")
+    return named and wait.began_unix_s <= ended_s + 1 and over_s >= event.began_s - 1
 
 
 def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: float) -> WatchEvent:

@@ -231,3 +231,18 @@ def test_a_lustre_client_without_servers_says_what_it_cannot_tell() -> None:
     assert not reading.missing
     assert [line.partition(":")[0] for line in source.lacking(reading)] == ["slow targets", "who causes the load"]
     assert replace(source, alone=False).lacking(reading) == ()
+
+
+def test_a_client_whose_lctl_tells_nothing_says_what_it_cannot_tell() -> None:
+    answers = {"lctl": Completed(("lctl",), 0, "", ""), "cat": Completed(("cat",), 0, first_block()[2], "")}
+
+    def ask(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
+        return replace(answers[argv[0]], argv=tuple(argv))
+
+    source = LustreSource("client", ask, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=True, alone=True)
+    reading = source.read(5.0)
+    assert reading.work and not reading.missing
+    told = [line.partition(":")[0] for line in source.lacking(reading)]
+    assert told == ["slow targets", "who causes the load", "fail-overs"]
+    answers["lctl"] = replace(answers["lctl"], status=1)
+    assert source.read(15.0).missing == ("lctl get_param failed and said nothing",)

@@ -124,8 +124,14 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         waits=tuple(waits),
         connected=connected,
         devices=_devices(params),
-        missing=(*missing, *((params.why,) if params.cut_off else ())),
+        missing=(*missing, *_why_cut_off(params)),
     )
+
+
+def _why_cut_off(params: Params) -> tuple[str, ...]:
+    if params.cut_off and params.why:
+        return (params.why,)
+    return ("lctl get_param failed and said nothing",) if params.cut_off and not params.values else ()
 
 
 def disk_lines(diskstats: str) -> dict[str, str]:

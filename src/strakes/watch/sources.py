@@ -93,10 +93,12 @@ class LustreSource:
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return what this machine's counters do not tell."""
         lines = []
-        if self.alone and not reading.work:
+        if self.alone and not reading.work.keys() - {DISKS}:
             lines.append("slow targets: there are no counters of servers here; give them with --servers")
         if self.alone and not reading.jobs:
             lines.append("who causes the load: there are no job_stats here (jobid_var on the servers)")
+        if self.alone and not reading.serving and not reading.connected:
+            lines.append("fail-overs: lctl tells neither which targets serve here nor of connections to them")
         return tuple(lines)
 
     def _diskstats(self) -> str:

@@ -10,6 +10,7 @@ from strakes.targets.description import Interruption
 from strakes.units import format_duration
 from strakes.watch.absence import Absence, Ended
 from strakes.watch.connected import Connected
+from strakes.watch.other_clocks import OtherClocks
 from strakes.watch.reading import CounterReading
 from strakes.watch.together import PATIENCE_S, Span, Together, Told, names
 from strakes.watch.values import WatchEvent
@@ -30,6 +31,7 @@ class AwayTargets:
         self._connected = Connected()
         self._recovered: dict[str, float] = {}
         self._together = Together()
+        self._clocks = OtherClocks()
         self._began_s: float | None = None
         self._told_before: Sequence[WatchEvent] = ()
         self._waits_told: dict[str, float] = {}
@@ -121,7 +123,8 @@ class AwayTargets:
                 if told or not self._was_there(target, away)
             }
             if over:
-                events.append(_over(spans[targets[0]].source, over, told, now_s))
+                event = _over(spans[targets[0]].source, over, told, now_s)
+                events.append(self._clocks.add(event, over, by_clients=False))
             for target in over:
                 self._client_waits.pop(target, None)
                 self._waits_told[target] = now_s
@@ -161,7 +164,8 @@ class AwayTargets:
         }
         events = []
         for told, targets in self._together.over(spans, now_s):
-            events.append(_not_served([waits.pop(target) for target in targets], told, now_s))
+            event = _not_served([waits.pop(target) for target in targets], told, now_s)
+            events.append(self._clocks.add(event, targets, by_clients=True))
             self._waits_told |= {target: spans[target].over_s or now_s for target in targets}
         for targets in self._together.long({target: spans[target] for target in waits}, now_s):
             told = self._together.tell(targets, min(waits[target].began_unix_s for target in targets))

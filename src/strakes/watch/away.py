@@ -11,7 +11,7 @@ from strakes.units import format_duration
 from strakes.watch.absence import Absence, Ended
 from strakes.watch.connected import Connected
 from strakes.watch.other_clocks import OtherClocks
-from strakes.watch.reading import CounterReading
+from strakes.watch.reading import CounterReading, directory_of
 from strakes.watch.together import PATIENCE_S, Span, Together, Told, names
 from strakes.watch.values import WatchEvent
 
@@ -130,7 +130,10 @@ class AwayTargets:
                 self._waits_told[target] = now_s
         for targets in self._together.long({target: spans[target] for target in self._away}, now_s):
             told = self._together.tell(targets, min(self._away[target].began_s for target in targets))
-            source, least_s = spans[targets[0]].source, now_s - max(spans[target].missed_s for target in targets)
+            source, least_s = (
+                directory_of(spans[targets[0]].source),
+                now_s - max(spans[target].missed_s for target in targets),
+            )
             text = f"{told.subject} is away, for at least {format_duration(least_s)}"
             if len(targets) > 1:
                 text = (
@@ -189,6 +192,7 @@ def _tells(event: WatchEvent, wait: Interruption) -> bool:
 
 def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: float) -> WatchEvent:
     """Return the event of targets that are back."""
+    source = directory_of(source)
     longest, shortest = (pick(over, key=lambda target: over[target].size_s) for pick in (max, min))
     most, least = over[longest], over[shortest]
     low_s, high_s = most.low_s, most.high_s
@@ -199,6 +203,9 @@ def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: floa
     waited_s = max(ended.waited_s for ended in over.values())
     about, high = (format_duration(seconds) for seconds in (most.size_s, high_s))
     waited = f"; clients waited up to {format_duration(waited_s)}" if waited_s else ""
+    if waited_s < most.size_s and "operations_that_waited" in most.evidence:
+        # So long one operation was seen to wait: those that began before it are not known.
+        waited = f"; clients waited at least {format_duration(waited_s)}"
     between = f"between {format_duration(low_s)} and {high}" if low_s else f"{high} at most"
     if len(over) == 1:
         text = f"{longest} was away for about {about} ({between}){waited}"

@@ -81,3 +81,17 @@ class CounterReading:
 
 # Groups of equals.
 DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
+
+
+def client_and_host(directory: str) -> str:
+    """Return the name of the source that is this machine: its client, and its servers if it has some."""
+    return f"{directory} client and host"
+
+
+def directory_of(source: str) -> str:
+    """Return the directory of such a source; any other source is itself.
+
+    >>> directory_of(client_and_host("/scratch")), directory_of("oss1")
+    ('/scratch', 'oss1')
+    """
+    return source.removesuffix(client_and_host(""))

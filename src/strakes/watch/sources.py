@@ -24,7 +24,7 @@ from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
 from strakes.watch.mounted import Mounted
 from strakes.watch.nfs import NfsSource
-from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work, client_and_host
 
 _PROC = Path("/proc")
 # What clients missed is remembered by the servers, and costs most to ask for. Where counters tell who serves, it is
@@ -256,9 +256,7 @@ def sources_of(
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target, probed=probed)]
     found = [
-        LustreSource(
-            f"{name} client and host", asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0
-        )
+        LustreSource(client_and_host(name), asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0)
     ]
     if servers is not None:
         try:

@@ -17,6 +17,7 @@ from conftest import ROOT, StrakesRunner
 from live_parts import Clock, Creates, Scripted
 from strakes.accept.service_level import parse_service_level
 from strakes.targets.clean import others_at_work
+from strakes.targets.description import Interruption
 from strakes.watch.alerts import AlertSender, Way
 from strakes.watch.earlier import Earlier
 from strakes.watch.live import LiveWatch
@@ -199,3 +200,29 @@ def test_the_watch_probes_serves_and_survives_kill_9(tmp_path: Path, strakes: St
     done = strakes("watch", "report", "--store", str(store), "--html", str(tmp_path / "page.html"))
     assert done.returncode == 0 and "probe create" in (tmp_path / "page.html").read_text()
     assert not list(place.iterdir())  # also what was left by kill -9
+
+
+@pytest.mark.parametrize(("began_s", "ended_s"), [(1150, 1180), (1050, 1090), (1020, 1400)])
+@pytest.mark.parametrize("again_s", [1185, 1500])
+def test_an_outage_in_which_the_watch_was_killed_is_told_once(
+    tmp_path: Path, began_s: int, ended_s: int, again_s: int
+) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+
+    def reading(second: int) -> CounterReading:
+        ended = ended_s if second > ended_s else None
+        waits = () if second <= began_s else (Interruption("OST0", began_s, ended),)
+        return CounterReading("script", second, waits=waits)
+
+    source = Scripted({second: reading(second) for second in range(1000, 9000)})
+    for begins_s, killed_s in ((1000, 1165), (again_s, 1800), (1800, 2100)):
+        clock.now_s = begins_s
+        live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), probe=False, say=told.append, clock=clock)
+        while clock.now_s < killed_s:
+            live.step()
+            clock.now_s += 1
+    outages = [event for event in told if event.kind == "fail-over"]
+    assert {event.began_s for event in outages} == {began_s}
+    assert sum(event.ended_s == ended_s for event in outages) == 1
+    (kept,) = (event for event in Ring(tmp_path).events() if event.kind == "fail-over")
+    assert kept.ended_s == ended_s and "(the watch ended" not in kept.text

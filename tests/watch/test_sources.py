@@ -231,3 +231,29 @@ def test_a_lustre_client_without_servers_says_what_it_cannot_tell() -> None:
     assert not reading.missing
     assert [line.partition(":")[0] for line in source.lacking(reading)] == ["slow targets", "who causes the load"]
     assert replace(source, alone=False).lacking(reading) == ()
+
+
+def test_a_client_whose_lctl_tells_nothing_says_what_it_cannot_tell() -> None:
+    answers = {"lctl": Completed(("lctl",), 0, "", ""), "cat": Completed(("cat",), 0, first_block()[2], "")}
+
+    def ask(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
+        return replace(answers[argv[0]], argv=tuple(argv))
+
+    source = LustreSource("client", ask, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=True, alone=True)
+    reading = source.read(5.0)
+    assert reading.work and not reading.missing
+    told = [line.partition(":")[0] for line in source.lacking(reading)]
+    assert told == ["slow targets", "who causes the load", "fail-overs"]
+    answers["lctl"] = replace(answers["lctl"], status=1)
+    assert source.read(15.0).missing == ("lctl get_param failed and said nothing",)
+
+
+def test_targets_of_this_machine_are_those_of_the_directory() -> None:
+    watch, events = Watch(), list[WatchEvent]()
+    away = {f"fs-OST000{number}": (1051.0, 1138.0) for number in range(2)}
+    for second in range(1000, 1300, 5):
+        events += watch.add(CounterReading("/mnt client and host", second, serving=served(second, away)))
+    first, last = events
+    assert first.text.startswith("2 targets of /mnt are away, ") and last.text.startswith(
+        "2 targets of /mnt were away "
+    )

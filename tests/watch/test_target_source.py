@@ -185,6 +185,17 @@ def test_a_server_that_was_replaced_between_two_readings_may_have_been_so_at_onc
     assert "was away for about 2.8 s (30 s at most); clients waited up to 2.8 s" in event.text
 
 
+def test_what_one_operation_waited_is_no_bound_for_an_outage_that_was_longer() -> None:
+    watch, events = Watch(), list[WatchEvent]()
+    for second in range(1000, 1300, 5):
+        serving = {} if 1050 < second < 1090 else {"rank 0": 0.0 if second < 1060 else 1090.0}
+        events += watch.add(CounterReading("/fs", second, serving=serving))
+        if second == 1090:
+            watch.add_stalls([(1060.0, 1085.0)])
+    (event,) = events
+    assert event.size is not None and event.size > 25 and event.text.endswith("; clients waited at least 25 s")
+
+
 def test_without_a_probe_clients_waited_at_most_from_when_the_server_was_last_seen() -> None:
     event = fail_over([(900.0, 905.0)])
     assert "clients waited up to 30 s" in event.text and "operations_that_waited" not in event.evidence

@@ -19,22 +19,41 @@ class Absence:
 
     ``seen_s`` and ``missed_s``: the last reading with the target and the first without it (or when it began anew).
     ``usual_s``: the longest time between two readings of this source before that; infinite where it is not known.
+    ``counted_s`` and ``clients_before_s``: since when it counted before that, and ``clients_back_s`` of before.
     """
 
     source: str
     seen_s: float
     missed_s: float
     usual_s: float
+    counted_s: float = 0.0
+    clients_before_s: float | None = None
     began_anew_s: float | None = None
     back_s: float | None = None
     still_away_s: float = 0.0
     recovered_s: float | None = None
     # When its server says that its clients were back.
     clients_back_s: float | None = None
+    was_recovering: bool = False
     # Others serve its clients meanwhile.
     spared: bool = False
     # Since when clients missed it -> until when.
     waits: dict[float, float] = field(default_factory=dict)
+
+    @property
+    def missed_by_clients(self) -> bool:
+        """Tell whether a client missed it, or its server waited for clients after that."""
+        anew = self.clients_back_s is not None and self.clients_back_s != self.clients_before_s
+        return bool(self.waits) or self.was_recovering or anew
+
+    @property
+    def went_on(self) -> bool:
+        """Tell whether it went on counting, or its server still tells what it told of clients before.
+
+        A target that is mounted counts from then on, and waits for its clients.
+        """
+        counts_on = self.counted_s > 0 and self.began_anew_s is not None and self.began_anew_s <= self.counted_s + 1
+        return counts_on or self.clients_back_s is not None
 
     @property
     def began_s(self) -> float:

@@ -9,13 +9,17 @@ from dataclasses import replace
 from strakes.targets.description import Interruption
 from strakes.units import format_duration
 from strakes.watch.absence import Absence, Ended
-from strakes.watch.reading import CounterReading
-from strakes.watch.together import Span, Together, Told, names
+from strakes.watch.connected import Connected
+from strakes.watch.other_clocks import OtherClocks
+from strakes.watch.reading import CounterReading, directory_of
+from strakes.watch.together import PATIENCE_S, Span, Together, Told, names
 from strakes.watch.values import WatchEvent
 
 _MOST_STALLS = 256
 # From so many of the last intervals between readings follows when the next one is to be expected.
 _INTERVALS, _FEWEST_INTERVALS = 20, 5
+# A client notices after so long at the latest that its target was mounted anew: each 25 s it asks whether it is there.
+_NOTICED_S = 26.0
 
 
 class AwayTargets:
@@ -24,8 +28,12 @@ class AwayTargets:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, float, str]] = {}
         self._away: dict[str, Absence] = {}
+        self._connected = Connected()
+        self._recovered: dict[str, float] = {}
         self._together = Together()
+        self._clocks = OtherClocks()
         self._began_s: float | None = None
+        self._told_before: Sequence[WatchEvent] = ()
         self._waits_told: dict[str, float] = {}
         self._client_waits: dict[str, Interruption] = {}
         self._read_s: dict[str, float] = {}
@@ -35,12 +43,17 @@ class AwayTargets:
     def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Take in a reading; return what is away for long, and what is back."""
         self._began_s = reading.time_s if self._began_s is None else self._began_s
+        self._connected.add(reading)
         if reading.serving is not None:
             self._servers(reading, reading.serving)
         for wait in reading.waits:
-            if wait.began_unix_s >= self._began_s - 1:
+            if wait.began_unix_s >= self._began_s - 1 and not any(_tells(event, wait) for event in self._told_before):
                 self._client(wait)
         return [*self._of_servers(reading.time_s), *self._of_clients(reading.time_s)]
+
+    def look_back(self, since_s: float, told: Sequence[WatchEvent]) -> None:
+        """Tell also what clients missed from then on. ``told``: what an earlier watch has told and seen the end of."""
+        self._began_s, self._told_before = since_s, told
 
     def add_stalls(self, stalls: Sequence[tuple[float, float]]) -> None:
         """Take in when operations of a probe began and ended that took unusually long."""
@@ -52,20 +65,28 @@ class AwayTargets:
             seen_s, start_before, source = self._seen.get(target, (reading.time_s, start_s, reading.source))
             if target not in self._away and start_s > start_before + 1 and start_s > seen_s - 1:
                 # Gone and back between two readings.
-                self._away[target] = Absence(source, seen_s, start_s, usual_s)
+                self._away[target] = Absence(
+                    source, seen_s, start_s, usual_s, start_before, self._recovered.get(target)
+                )
             self._seen[target] = (reading.time_s, start_s, reading.source)
             if away := self._away.get(target):
                 if away.back_s is None:
                     away.back_s, away.began_anew_s = reading.time_s, start_s
                 away.clients_back_s = reading.recovered.get(target)
+                away.was_recovering |= target in reading.recovering
                 if away.recovered_s is None and target not in reading.recovering:
                     away.recovered_s = reading.time_s
-        for target, (seen_s, _, source) in self._seen.items():
+        for target, (seen_s, start_before, source) in self._seen.items():
             if source == reading.source and target not in serving:
                 spared = target in reading.spared
-                away = self._away.setdefault(target, Absence(source, seen_s, reading.time_s, usual_s, spared=spared))
+                before_s = self._recovered.get(target)
+                away = self._away.setdefault(
+                    target,
+                    Absence(source, seen_s, reading.time_s, usual_s, start_before, before_s, spared=spared),
+                )
                 if away.back_s is None:
                     away.still_away_s = reading.time_s
+        self._recovered |= reading.recovered
 
     def _usual_s(self, reading: CounterReading) -> float:
         """Return the longest of the last times between readings of a source; infinite where too few are known."""
@@ -90,19 +111,29 @@ class AwayTargets:
 
     def _of_servers(self, now_s: float) -> list[WatchEvent]:
         spans = {
-            target: Span(away.source, away.missed_s, away.back_s, away.recovered_s)
+            target: Span(away.source, away.missed_s, away.back_s, self._over_s(target, away, now_s))
             for target, away in self._away.items()
         }
         events = []
         for told, targets in self._together.over(spans, now_s):
-            over = {target: self._away.pop(target).ended(self._stalls) for target in targets}
-            events.append(_over(spans[targets[0]].source, over, told, now_s))
-            for target in targets:
+            gone = {target: self._away.pop(target) for target in targets}
+            over = {
+                target: away.ended(self._stalls)
+                for target, away in gone.items()
+                if told or not self._was_there(target, away)
+            }
+            if over:
+                event = _over(spans[targets[0]].source, over, told, now_s)
+                events.append(self._clocks.add(event, over, by_clients=False))
+            for target in over:
                 self._client_waits.pop(target, None)
                 self._waits_told[target] = now_s
         for targets in self._together.long({target: spans[target] for target in self._away}, now_s):
             told = self._together.tell(targets, min(self._away[target].began_s for target in targets))
-            source, least_s = spans[targets[0]].source, now_s - max(spans[target].missed_s for target in targets)
+            source, least_s = (
+                directory_of(spans[targets[0]].source),
+                now_s - max(spans[target].missed_s for target in targets),
+            )
             text = f"{told.subject} is away, for at least {format_duration(least_s)}"
             if len(targets) > 1:
                 text = (
@@ -111,6 +142,19 @@ class AwayTargets:
                 )
             events.append(WatchEvent("fail-over", told.subject, told.began_s, now_s, text))
         return events
+
+    def _over_s(self, target: str, away: Absence, now_s: float) -> float | None:
+        """Return when it was over; not yet where clients that stayed connected may still notice that it was away."""
+        read_s = self._connected.until_s(target, away.seen_s)
+        noticed_s = away.missed_s + _NOTICED_S
+        waiting = not away.missed_by_clients and 0 < read_s < noticed_s and now_s < noticed_s + PATIENCE_S
+        return None if waiting else away.recovered_s
+
+    def _was_there(self, target: str, away: Absence) -> bool:
+        """Tell whether it was only not read, or its counters were set to zero: nobody was without it."""
+        if away.missed_by_clients:
+            return False
+        return away.went_on or self._connected.until_s(target, away.seen_s) >= away.missed_s + _NOTICED_S
 
     def _of_clients(self, now_s: float) -> list[WatchEvent]:
         """Return what only clients have told: nobody who was asked serves the target."""
@@ -123,7 +167,8 @@ class AwayTargets:
         }
         events = []
         for told, targets in self._together.over(spans, now_s):
-            events.append(_not_served([waits.pop(target) for target in targets], told, now_s))
+            event = _not_served([waits.pop(target) for target in targets], told, now_s)
+            events.append(self._clocks.add(event, targets, by_clients=True))
             self._waits_told |= {target: spans[target].over_s or now_s for target in targets}
         for targets in self._together.long({target: spans[target] for target in waits}, now_s):
             told = self._together.tell(targets, min(waits[target].began_unix_s for target in targets))
@@ -138,8 +183,16 @@ class AwayTargets:
         return events
 
 
+def _tells(event: WatchEvent, wait: Interruption) -> bool:
+    """Tell whether the event, which is over, is of this wait."""
+    named = wait.target in event.subject or event.subject.endswith(" more")
+    ended_s, over_s = event.ended_s or event.began_s, wait.ended_unix_s or float("inf")
+    return named and wait.began_unix_s <= ended_s + 1 and over_s >= event.began_s - 1
+
+
 def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: float) -> WatchEvent:
     """Return the event of targets that are back."""
+    source = directory_of(source)
     longest, shortest = (pick(over, key=lambda target: over[target].size_s) for pick in (max, min))
     most, least = over[longest], over[shortest]
     low_s, high_s = most.low_s, most.high_s
@@ -150,6 +203,9 @@ def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: floa
     waited_s = max(ended.waited_s for ended in over.values())
     about, high = (format_duration(seconds) for seconds in (most.size_s, high_s))
     waited = f"; clients waited up to {format_duration(waited_s)}" if waited_s else ""
+    if waited_s < most.size_s and "operations_that_waited" in most.evidence:
+        # So long one operation was seen to wait: those that began before it are not known.
+        waited = f"; clients waited at least {format_duration(waited_s)}"
     between = f"between {format_duration(low_s)} and {high}" if low_s else f"{high} at most"
     if len(over) == 1:
         text = f"{longest} was away for about {about} ({between}){waited}"

@@ -26,7 +26,7 @@ from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
 from strakes.watch.clocks import NO_BREAK, Break, Clocks
-from strakes.watch.earlier import PAUSE_S, Earlier, ended
+from strakes.watch.earlier import PAUSE_S, Earlier, ended, untold_since_s
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
 from strakes.watch.own_load import OwnLoad, own_load
@@ -178,8 +178,11 @@ class LiveWatch:
         """End what an earlier watch told and could not see the end of; alarms of just now may go on."""
         levels = {level.text for level in self._levels}
         kept_until_s = self._kept_until_s or 0.0
-        held = []
-        for event in self._ring.events():
+        held, events = [], self._ring.events()
+        if 0 <= now_s - kept_until_s < PAUSE_S:
+            over = [event for event in events if event.kind == "fail-over" and event.ended_s is not None]
+            self._watch.look_back(untold_since_s(events, kept_until_s), over)
+        for event in events:
             if event.ended_s is not None:
                 continue
             if event.kind == "service-level" and event.subject in levels:

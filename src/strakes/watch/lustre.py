@@ -78,6 +78,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
     recovering = set()
     recovered: dict[str, float] = {}
     waits: list[Interruption] = []
+    connected: dict[str, float] = {}
     missing = []
     for parameter, text in params.values.items():
         kind, _, last = parameter.partition(".")[0], None, parameter.rpartition(".")[2]
@@ -100,7 +101,12 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                     # Both are whole seconds.
                     recovered[target] = recovery.started_unix_s + recovery.duration_s + 1.0
             elif last == "state":
-                waits += parse_states(text).interruptions(target.partition("-mdc-")[0].partition("-osc-")[0])
+                target, states = target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text)
+                waits += states.interruptions(target)
+                since_s = float(states.changes[-1].unix_s) if states.current == "FULL" and states.changes else 0.0
+                # Of several connections of a client the last one counts, and one that is lost.
+                other_s = connected.get(target, since_s)
+                connected[target] = max(since_s, other_s) if since_s and other_s else 0.0
         except NotUnderstoodError as error:
             missing.append(f"{parameter}: {error.what}")
     return CounterReading(
@@ -116,9 +122,16 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         recovering=frozenset(recovering),
         recovered=recovered,
         waits=tuple(waits),
+        connected=connected,
         devices=_devices(params),
-        missing=(*missing, *((params.why,) if params.cut_off else ())),
+        missing=(*missing, *_why_cut_off(params)),
     )
+
+
+def _why_cut_off(params: Params) -> tuple[str, ...]:
+    if params.cut_off and params.why:
+        return (params.why,)
+    return ("lctl get_param failed and said nothing",) if params.cut_off and not params.values else ()
 
 
 def disk_lines(diskstats: str) -> dict[str, str]:

@@ -56,9 +56,9 @@ class CounterReading:
     ``clients``: how many requests each client has sent. ``full`` and ``locks``: shares of what there is.
     ``serving``: target -> since when it counts; None where this source does not know targets. ``recovering``: targets
     that have not all clients back; ``spared``: those whose clients others serve meanwhile; ``recovered``: target ->
-    when all were, as its server tells. ``waits``: when targets did not serve a client. ``figures``: values whose level
-    is watched; ``counters``: values that are only shown. ``devices``: disk -> its target. ``missing``: what could not
-    be read.
+    when all were, as its server tells. ``waits``: when targets did not serve a client; ``connected``: target -> since
+    when a client is connected to it, 0 where it is not. ``figures``: values whose level is watched; ``counters``:
+    values that are only shown. ``devices``: disk -> its target. ``missing``: what could not be read.
     """
 
     source: str
@@ -74,6 +74,7 @@ class CounterReading:
     spared: frozenset[str] = frozenset()
     recovered: Mapping[str, float] = field(default_factory=dict)
     waits: tuple[Interruption, ...] = ()
+    connected: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, float] = field(default_factory=dict)
     devices: Mapping[str, str] = field(default_factory=dict)
@@ -82,3 +83,17 @@ class CounterReading:
 
 # Groups of equals.
 DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
+
+
+def client_and_host(directory: str) -> str:
+    """Return the name of the source that is this machine: its client, and its servers if it has some."""
+    return f"{directory} client and host"
+
+
+def directory_of(source: str) -> str:
+    """Return the directory of such a source; any other source is itself.
+
+    >>> directory_of(client_and_host("/scratch")), directory_of("oss1")
+    ('/scratch', 'oss1')
+    """
+    return source.removesuffix(client_and_host(""))

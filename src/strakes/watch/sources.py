@@ -24,7 +24,7 @@ from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
 from strakes.watch.mounted import Mounted
 from strakes.watch.nfs import NfsSource
-from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work, client_and_host
 
 _PROC = Path("/proc")
 # What clients missed is remembered by the servers, and costs most to ask for. Where counters tell who serves, it is
@@ -93,10 +93,12 @@ class LustreSource:
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return what this machine's counters do not tell."""
         lines = []
-        if self.alone and not reading.work:
+        if self.alone and not reading.work.keys() - {DISKS}:
             lines.append("slow targets: there are no counters of servers here; give them with --servers")
         if self.alone and not reading.jobs:
             lines.append("who causes the load: there are no job_stats here (jobid_var on the servers)")
+        if self.alone and not reading.serving and not reading.connected:
+            lines.append("fail-overs: lctl tells neither which targets serve here nor of connections to them")
         return tuple(lines)
 
     def _diskstats(self) -> str:
@@ -254,9 +256,7 @@ def sources_of(
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target, probed=probed)]
     found = [
-        LustreSource(
-            f"{name} client and host", asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0
-        )
+        LustreSource(client_and_host(name), asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0)
     ]
     if servers is not None:
         try:

@@ -99,6 +99,10 @@ class Watch:
         for slow in self._slow.values():
             slow.slow_before = frozenset(event.subject for event in events if event.kind == "slow-target")
 
+    def look_back(self, since_s: float, told: Sequence[WatchEvent]) -> None:
+        """Tell also what clients missed from then on. ``told``: what an earlier watch has told and seen the end of."""
+        self._away.look_back(since_s, told)
+
     def passed(self, seconds: float) -> None:
         """So long nothing was read, or the clock was set by that: somebody else tells it."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}

@@ -11,11 +11,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from strakes.errors import MeasurementError, StrakesError
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control
 from strakes.neighbour.probe import Probe
 from strakes.targets import calls
 from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
+from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_duration
 from strakes.watch.mounted import Mounted
 from strakes.watch.unanswered import Unanswered
@@ -37,6 +39,8 @@ class Probed:
     mounted: Mounted = field(init=False)
     stack: ExitStack | None = None
     probe: Probe | None = None
+    # Where it works, or worked last: a part of that may have been left.
+    workspace: Workspace | None = None
     again_s: float = 0.0
     # Told while it cannot work.
     gap: WatchEvent | None = None
@@ -73,6 +77,29 @@ def require_answer(directory: Path) -> None:
         calls.try_writing(str(directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"), MARKER_NAME)
 
 
+def make_workspace(probed: Probed, run: str) -> Workspace:
+    """Make it anew; what is left of the last one, or of a watch that was killed, is removed first."""
+    if probed.workspace is not None and (left := probed.workspace.remove()):
+        raise MeasurementError(f"what the probe made cannot be removed: {left[0].why}", where=left[0].path)
+    probed.workspace = Workspace.create(probed.directory, run)
+    return probed.workspace
+
+
+def remove_remains(probed: Probed, run: str, now_s: float) -> list[WatchEvent]:
+    """Remove what could not be removed before; return what still cannot be."""
+    if probed.workspace is None:
+        return []
+    try:
+        if calls.is_there(str(probed.workspace.path)):
+            require_answer(probed.directory)
+            make_workspace(probed, run).remove()
+        return []
+    except (StrakesError, calls.RefusedError) as error:
+        why = error.strerror if isinstance(error, calls.RefusedError) else error.why or error.what
+        text = f"{probed.workspace.path} could not be removed ({why}): run strakes clean {probed.directory}"
+        return [gap_of(probed, now_s, text, now_s)]
+
+
 def fails(probed: Probed, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
     """Return that operations fail, and that for a while none did."""
     failed = [operation for operation in operations if not operation.acknowledged]
@@ -90,5 +117,12 @@ def fails(probed: Probed, operations: Sequence[LoggedOperation], now_s: float) -
 def _failing(probed: Probed, operation: LoggedOperation, now_s: float) -> WatchEvent:
     number = getattr(errno, operation.errno, 0)
     why = os.strerror(number) if number else operation.errno
-    text = f"operations of the probe of {probed.directory} fail ({OPERATIONS.get(operation.phase)}: {why})"
-    return WatchEvent("gap", f"operations of the probe of {probed.directory}", operation.due_s, now_s, text)
+    fail = f"fail ({OPERATIONS.get(operation.phase)}: {why})"
+    return WatchEvent(
+        "gap",
+        f"operations of the probe of {probed.directory}",
+        operation.due_s,
+        now_s,
+        f"operations of the probe of {probed.directory} {fail}",
+        evidence={"why": f"its operations {fail}"},
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import threading
@@ -17,6 +18,7 @@ from strakes.accept.service_level import judge, parse_service_level
 from strakes.errors import EnvironmentLacksError, MeasurementError
 from strakes.launch.messages import LoggedOperation
 from strakes.targets import workspace
+from strakes.targets.keeper import remove_with_limit
 from strakes.targets.mountinfo import Mount
 from strakes.targets.removal import Left
 from strakes.watch.alerts import AlertSender, to_alertmanager
@@ -240,7 +242,7 @@ def test_a_probe_that_could_not_remove_its_files_for_a_while_works_again(
                 raise MeasurementError("cannot continue", why="the plan could not be ended")
             return super().take()
 
-    remove = workspace.remove_with_limit
+    remove = remove_with_limit
 
     def refuse(kind: str, parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
         if clocks[-1].now_s < until_s:
@@ -261,6 +263,50 @@ def test_a_probe_that_could_not_remove_its_files_for_a_while_works_again(
     else:
         (left,) = (tmp_path / "v").iterdir()
         assert told[-1].text == f"{left} could not be removed (Read-only file system): run strakes clean {tmp_path}/v"
+
+
+def test_minutes_are_bad_in_which_a_full_file_system_lets_the_probe_make_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Path) -> int:
+        return errno.ENOSPC
+
+    class Full(Scheduled):
+        def __enter__(self) -> Full:
+            if 1060 <= self.clock.now_s < 1300:
+                raise EnvironmentLacksError("the file system is full")
+            return self
+
+        def take(self) -> list[LoggedOperation]:
+            if self.clock.now_s >= 1060:
+                raise MeasurementError("cannot continue")
+            return super().take()
+
+    monkeypatch.setattr("strakes.watch.live.require_answer", refused)
+    _, ring = probed(tmp_path, monkeypatch, Full, until_s=1300)
+    create = judge(parse_service_level("p50 of create <= 20 ms in 99 % of minutes"), ring.rows())
+    assert create.bad == pytest.approx(4, abs=0.1) and create.minutes == pytest.approx(5, abs=0.1)
+    # Whether what is there can be read or written is not known.
+    write = judge(parse_service_level("p50 of write <= 20 ms in 99 % of minutes"), ring.rows())
+    assert not write.minutes
+
+
+def test_what_is_left_of_an_error_budget_is_known_each_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(
+        "strakes.watch.live.Probe", lambda *_, **__: Scheduled(clock, range(0), range(1100, 1400), "ENOSPC")
+    )
+    level = parse_service_level("p50 of create <= 500 ms in 99 % of minutes")
+    ring = Ring(tmp_path / "store")
+    live = LiveWatch([tmp_path], [], ring, AlertSender([]), levels=[level], clock=clock)
+    bad = []
+    while clock.now_s <= 1420:
+        live.step()
+        bad += [(kept.bad, kept.minutes) for kept in live.kept]
+        clock.now_s += 1
+    assert [*dict.fromkeys(bad)] == [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7)]
+    live.close()
+    assert live.kept == [judge(level, ring.rows())]
 
 
 def test_a_minute_without_operations_has_no_latency_in_the_metrics(

@@ -39,6 +39,7 @@ from strakes.watch.probed import (
     make_workspace,
     remove_remains,
     require_answer,
+    waits_s,
 )
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
@@ -299,15 +300,18 @@ class LiveWatch:
 
     def _start(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         stack = ExitStack()
+        probed.refused = refused = 0
         try:
             if why_not := probed.mounted.why_not():
                 raise EnvironmentLacksError(why_not)
-            require_answer(probed.directory)
+            # Why nothing can be made there is said by whoever makes the workspace.
+            refused = require_answer(probed.directory)
             with interrupts_deferred():
                 workspace = stack.enter_context(make_workspace(probed, self._run))
             probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
         except StrakesError as error:
             stack.close()
+            probed.refused = refused
             if isinstance(error, MeasurementError):
                 probed.unanswered.begin_in_vain(now_s)
             else:
@@ -374,7 +378,7 @@ class LiveWatch:
         }
         # What waits counts for service levels, with how long it did so far.
         for probed in self._probes:
-            for kind, wait_s in probed.unanswered.waits_s(now_s).items():
+            for kind, wait_s in waits_s(probed, now_s).items():
                 figures.setdefault(_figure(probed, kind), Histogram()).add(wait_s)
         parts = ((name.partition(" probe "), histogram) for name, histogram in figures.items())
         self._recent = {(directory, operation): histogram for (directory, _, operation), histogram in parts}
@@ -382,7 +386,8 @@ class LiveWatch:
             return []
         events = []
         # A row without figures says that the watch ran.
-        if self._ring.add(RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures)) and self._full_store:
+        row = RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures)
+        if self._ring.add(row) and self._full_store:
             lost = counted(self._ring.lost, "line")
             long = format_duration(max(0.0, now_s - self._full_store.began_s))
             why = self._ring.why
@@ -396,10 +401,14 @@ class LiveWatch:
             self._ring.thin(now_s)
         if values:
             events += self._watch.add(CounterReading("probe", began_s, figures=values))
-        return [*events, *self._judge_levels(now_s)]
+        return [*events, *self._judge_levels(row, now_s)]
 
-    def _judge_levels(self, now_s: float) -> list[WatchEvent]:
-        if not self._levels or 0 <= now_s - self._levels_at_s < _LEVELS_S / 12:
+    def _judge_levels(self, row: RingRow, now_s: float) -> list[WatchEvent]:
+        if not self._levels:
+            return []
+        if 0 <= now_s - self._levels_at_s < _LEVELS_S / 12:
+            # To read the whole store takes longer.
+            self.kept = [kept + judge(kept.level, [row]) for kept in self.kept]
             return []
         self._levels_at_s = now_s
         rows = list(self._ring.rows(now_s - _LEVELS_OVER_S))

@@ -26,7 +26,7 @@ _SHARE = 0.5
 _WINDOWS = 2
 # A job that does less than this share of what was told is quiet; one that does less than the other was partly so.
 _QUIET, _FULL_SHARE = 0.25, 0.75
-_USUAL_FROM, _KEPT = 4, 240
+_USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
 # A load that was out of the ordinary for so many windows is what is usual now.
 _NEW_USUAL = 120
 # Two readings of a source further apart say nothing of what was between them.
@@ -175,6 +175,9 @@ class HeavyJobs:
     def _expected(self, job: str, others: float, usual: float) -> float:
         """Return how much a job would do if its load had risen as that of all others, which is no less than usual."""
         own = self._own(job)
+        # Soon after the beginning, what it did is mostly what is to be judged.
+        if len(self._usual) < _KNOWN_FROM:
+            return own
         return own * max(1.0, others / max(usual - own, own, 1e-9))
 
     def _judge(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:

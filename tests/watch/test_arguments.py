@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from conftest import StrakesRunner
+from strakes.cli.watch import command
 from strakes.watch.ring import Ring, RingRow
+
+
+@contextmanager
+def interrupts_restored() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +33,10 @@ from strakes.watch.ring import Ring, RingRow
         (("--command", "/etc/passwd"), "/etc/passwd is not a command that can be run"),
         (("--servers", "env {host} {foo}"), "{foo} has no meaning here, only {host} has"),
         (("--servers", "/nonexistent {host}"), "/nonexistent is not a command that can be run"),
-        (("--metrics", "99999"), "names no port"),
+        (("--metrics", "99999"), "'99999' is not a port"),
+        (("--metrics", "300.1.1.1:9000"), "there is no host '300.1.1.1'"),
+        (("--metrics", "[::1"), "there is no host '[:'"),
+        (("--alertmanager", "http://alerts:99999"), "expected an address such as http://alerts:9093"),
         (("--store", "/etc/passwd"), "the store of a watch is a directory"),
     ],
 )
@@ -30,6 +46,21 @@ def test_a_watch_that_could_not_work_is_refused(
     store = () if "--store" in words else ("--store", str(tmp_path / "store"))
     done = strakes("watch", str(tmp_path), *store, *words)
     assert done.returncode == 2 and said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("metrics", "host"), [("[::1]:0", "[::1]"), ("::1:0", "[::1]"), ("0", "127.0.0.1"), ("127.0.0.1:0", "127.0.0.1")]
+)
+def test_the_address_of_metrics_is_printed_as_browsers_take_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], metrics: str, host: str
+) -> None:
+    monkeypatch.setattr("strakes.watch.live.run_live", lambda *_: None)
+    words = ["run", str(tmp_path), "--store", str(tmp_path), "--metrics", metrics, "--no-probe"]
+    with interrupts_restored():
+        assert command.main(words, standalone_mode=False) == 0
+    printed = capsys.readouterr()
+    assert re.search(rf"^metrics: http://{re.escape(host)}:\d+/metrics$", printed.out, re.MULTILINE)
+    assert f"the store is inside {tmp_path}" in printed.err
 
 
 def test_a_directory_that_is_given_twice_is_refused_whatever_it_is_called(

@@ -56,7 +56,8 @@ class _WatchGroup(click.Group):
 
 
 def _web_address(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not re.fullmatch(r"https?://(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?(/\S*)?", value):
+    match = re.fullmatch(r"https?://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::(\d+))?(/\S*)?", value or "")
+    if value is not None and (not match or int(match[2] or 1) not in range(1, 65536)):
         raise click.BadParameter(f"expected an address such as http://alerts:9093, not {value!r}")
     return value
 
@@ -108,12 +109,19 @@ def _mail_address(_context: click.Context, _option: click.Parameter, value: str 
 
 def _address_of(metrics: str | None) -> tuple[str, int | None]:
     """Return where metrics are served; no port: nowhere."""
+    import socket
+
     if metrics is None:
         return "", None
-    address, _, port = metrics.rpartition(":")
+    given, _, port = metrics.rpartition(":")
+    remedy = "Write, for example, --metrics 9817, --metrics 0.0.0.0:9817 or --metrics [::1]:9817."
     if not re.fullmatch(r"\d{1,5}", port) or int(port) > 65535:
-        remedy = "Give a free port, such as --metrics 9817 or --metrics 0.0.0.0:9817."
-        raise BadInputError(f"--metrics {metrics!r} names no port", remedy=remedy)
+        raise BadInputError(f"--metrics: {port!r} is not a port, a number up to 65535", where=metrics, remedy=remedy)
+    address = given[1:-1] if given.startswith("[") and given.endswith("]") else given
+    try:
+        socket.getaddrinfo(address or None, int(port))
+    except (OSError, UnicodeError) as error:
+        raise BadInputError(f"--metrics: there is no host {given!r}", where=metrics, remedy=remedy) from error
     return address or "127.0.0.1", int(port)
 
 
@@ -204,7 +212,8 @@ def run_command(
     ring = Ring(_store(store_directory))
     ring.hold()
     for directory in directories:
-        if os.path.abspath(ring.directory).startswith(f"{os.path.abspath(directory)}/"):
+        # A directory that hangs must not be looked at.
+        if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             say(f"strakes: the store is inside {directory}: when that hangs, nothing can be kept", err=True)
     alerts = AlertSender(ways)
     live = LiveWatch(
@@ -221,11 +230,11 @@ def run_command(
         try:
             number, _ = serve(live.metrics, address, port)
         except (OSError, OverflowError) as error:
-            remedy = "Give a free port, such as --metrics 9817."
-            raise EnvironmentLacksError(
-                "metrics cannot be served", where=f"{address}:{port}", why=str(error), remedy=remedy
-            ) from error
-        say(f"metrics: http://{address}:{number}/metrics")
+            remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
+            why = (isinstance(error, OSError) and error.strerror) or str(error)
+            raise EnvironmentLacksError("metrics cannot be served", where=metrics, why=why, remedy=remedy) from error
+        host = f"[{address}]" if ":" in address else address
+        say(f"metrics: http://{host}:{number}/metrics")
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, lambda *_: stopping.set())

@@ -12,7 +12,15 @@ import pytest
 
 from conftest import StrakesRunner
 from strakes.cli.watch import command
+from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring, RingRow
+
+
+def histogram_of(*latencies: float) -> Histogram:
+    histogram = Histogram()
+    for latency in latencies:
+        histogram.add(latency)
+    return histogram
 
 
 @contextmanager
@@ -79,6 +87,26 @@ def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> N
     done = strakes("watch")
     assert done.returncode == 2 and "Usage: strakes watch" in done.stderr and "\n  report " in done.stderr
     assert "error" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "/x", "--metrics"), "See: strakes watch run --help"),
+        (("replay", "/nonexistent/x.csv"), "there is no such file"),
+        (("report", "--html", "/proc/x"), "Give the name of another file."),
+        (("compare", "--before", "2026-11-20", "--after", "2026-11-20", "--json", "/proc/x"), "the name of another"),
+    ],
+)
+def test_the_advice_fits_what_went_wrong(
+    tmp_path: Path, strakes: StrakesRunner, words: tuple[str, ...], said: str
+) -> None:
+    store = Ring(tmp_path / "store")
+    for number in range(400):
+        store.add(RingRow(1795132800.0 + (number - 200) * 3600.0, 60.0, {"/x probe create": histogram_of(0.01)}))
+    kept = ("--store", str(tmp_path / "store")) if words[0] in ("report", "compare") else ()
+    done = strakes("watch", words[0], *kept, *words[1:])
+    assert done.returncode in (1, 2) and said in done.stderr, done.stderr
 
 
 def test_what_is_read_is_not_overwritten(tmp_path: Path, strakes: StrakesRunner) -> None:

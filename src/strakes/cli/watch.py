@@ -16,7 +16,6 @@ from strakes.cli.options import (
     AmountType,
     Output,
     OutputType,
-    json_option,
     servers_option,
     words_of,
     write_document,
@@ -37,6 +36,8 @@ _STORE_HELP = "Directory with the recorded data.  [default: the directory watch 
 _LEVEL_HELP = "Service level to judge, such as 'p99 of create <= 20 ms in 99 % of minutes'. May be repeated."
 
 
+_OUTPUT = OutputType(remedy="Give the name of another file.")
+_json_option = click.option("--json", type=_OUTPUT, help="Write the results as JSON to FILE (- is standard output).")
 _alarms_option = click.option(
     "--alarms-a-month",
     type=NumberRange(0.001, 1000),
@@ -232,7 +233,7 @@ def run_command(
         except (OSError, OverflowError) as error:
             remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
             why = (isinstance(error, OSError) and error.strerror) or str(error)
-            raise EnvironmentLacksError("metrics cannot be served", where=metrics, why=why, remedy=remedy) from error
+            raise EnvironmentLacksError("metrics cannot be served", where=str(metrics), why=why, remedy=remedy) from error
         host = f"[{address}]" if ":" in address else address
         say(f"metrics: http://{host}:{number}/metrics")
     stopping = threading.Event()
@@ -275,7 +276,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
 @click.option(
-    "--html", "page", type=OutputType(), default="watch.html", help="Write the page to FILE.  [default: watch.html]"
+    "--html", "page", type=_OUTPUT, default="watch.html", help="Write the page to FILE.  [default: watch.html]"
 )
 def report_command(since: float, store_directory: Path | None, levels: tuple[str, ...], page: Output) -> int:
     """Write a page: what changed, when, who caused it, and the service levels.
@@ -302,7 +303,7 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 )
 @click.option("--over", type=_PERIOD, default="28d", help="Time to compare on each side, at least 3d.  [default: 28d]")
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
-@json_option
+@_json_option
 def compare_command(before: str, after: str, over: float, store_directory: Path | None, json: Output | None) -> int:
     """Compare before and after an upgrade: SLOWER, FASTER, SAME or INCONCLUSIVE.
 
@@ -405,7 +406,7 @@ def _store(directory: Path | None) -> Path:
     help="Direction that is worse; up for latencies.  [default: down]",
 )
 @_alarms_option
-@json_option
+@_json_option
 def replay_command(
     files: tuple[Path, ...],
     time_column: str | None,

@@ -111,6 +111,8 @@ def open_lines(path: Path) -> Iterator[Iterator[str]]:
             encoding = "utf-16" if begin in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
             with io.TextIOWrapper(cast("BinaryIO", plain), encoding=encoding, errors="replace", newline="") as text:
                 yield _lines_of(path, text)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise BadInputError("there is no such file", where=str(path)) from error
     except (OSError, EOFError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
         raise BadInputError("the file cannot be read to its end", where=str(path), why=why) from error

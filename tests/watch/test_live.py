@@ -259,6 +259,8 @@ def test_a_clock_that_is_set_is_told_once(tmp_path: Path, step_s: float) -> None
         clock.now_s += 1 + step_s * (second == 49)
     (gap,) = told
     assert gap.text == f"the clock was set {'forward' if step_s > 0 else 'back'} by 2 h"
+    page = render_watch_page(Ring(tmp_path), 0.0, 200_000.0, ())
+    assert f'<td class="short"></td><td>{gap.text}</td>' in page
 
 
 def test_a_source_that_does_not_answer_is_asked_soon_again(tmp_path: Path) -> None:

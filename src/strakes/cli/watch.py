@@ -233,7 +233,9 @@ def run_command(
         except (OSError, OverflowError) as error:
             remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
             why = (isinstance(error, OSError) and error.strerror) or str(error)
-            raise EnvironmentLacksError("metrics cannot be served", where=str(metrics), why=why, remedy=remedy) from error
+            raise EnvironmentLacksError(
+                "metrics cannot be served", where=str(metrics), why=why, remedy=remedy
+            ) from error
         host = f"[{address}]" if ":" in address else address
         say(f"metrics: http://{host}:{number}/metrics")
     stopping = threading.Event()

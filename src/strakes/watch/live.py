@@ -34,7 +34,7 @@ from strakes.watch.probed import AGAIN_S, OPERATIONS, RATE_PER_S, Probed, fails,
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
 from strakes.watch.sources import CounterSource
-from strakes.watch.values import WatchEvent
+from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
 _MINUTE_S = 60.0
@@ -171,7 +171,7 @@ class LiveWatch:
             by = format_duration(abs(since.stepped_s))
             text = f"the clock was set forward by {by}" if since.stepped_s > 0 else f"the clock was set back by {by}"
             times = sorted((now_s - since.stepped_s, now_s))
-            events.append(WatchEvent("gap", "clock", times[0], now_s, text, times[1]))
+            events.append(WatchEvent("gap", CLOCK, times[0], now_s, text, times[1]))
         return events
 
     def _close_earlier(self, now_s: float) -> Earlier:

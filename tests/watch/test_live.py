@@ -40,11 +40,11 @@ def test_a_server_that_is_gone_for_an_hour_is_told_once_and_when_it_is_back(tmp_
         live.step()
         clock.now_s += 10
     assert [event.text for event in told] == [
-        "script: cannot be read: the server does not answer",
-        "script: is read again; it could not be read for about 1 h: the server does not answer",
+        "script cannot be read: the server does not answer",
+        "script can be read again; it could not be read for 59 min 50 s to 1 h: the server does not answer",
     ]
     (gap,) = Ring(tmp_path).events()
-    assert (gap.began_s, gap.ended_s) == (1100.0, 4700.0)
+    assert (gap.began_s, gap.ended_s) == (1095.0, 4695.0)
 
 
 @pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
@@ -272,7 +272,10 @@ def test_a_source_that_does_not_answer_is_asked_soon_again(tmp_path: Path) -> No
         live.step()
         clock.now_s += 1
     lost, again = told
-    assert lost.told_s == 1200 and again.ended_s == 1230
+    assert lost.told_s == 1200 and again.told_s == 1230
+    # It worked at 1000 and failed at 1200: it may have been gone for as long as 230 s.
+    assert again.began_s == lost.began_s == 1100 and again.ended_s == 1215
+    assert "it could not be read for at most 3 min 50 s" in again.text
 
 
 def test_what_lies_below_an_unmounted_file_system_is_not_probed(

@@ -29,6 +29,7 @@ from strakes.watch.clocks import NO_BREAK, Break, Clocks
 from strakes.watch.earlier import PAUSE_S, Earlier, ended
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
+from strakes.watch.outage import Outage
 from strakes.watch.own_load import OwnLoad, own_load
 from strakes.watch.probed import AGAIN_S, OPERATIONS, RATE_PER_S, Probed, fails, gap_of, require_answer
 from strakes.watch.reading import CounterReading
@@ -91,7 +92,8 @@ class LiveWatch:
         self._failing: dict[str, WatchEvent] = {}
         self._told: Counter[str] = Counter()
         self._missed: Counter[str] = Counter()
-        self._unread: dict[str, tuple[WatchEvent, str]] = {}
+        self._unread: dict[str, tuple[Outage, str]] = {}
+        self._read_s: dict[str, float] = {}
         self._read_any = False
         self._judged: set[str] = set()
         self._full: dict[str, float] = {}
@@ -158,6 +160,7 @@ class LiveWatch:
         began_s = now_s - since.stepped_s - since.stopped_s
         events = self._end_minute(max(began_s, self._minute[0]))
         self._minute = (now_s, {})
+        self._read_s.clear()
         self._watch.passed(since.stopped_s + since.stepped_s)
         for probed in self._probes:
             # The probe goes by the clock as it was, until its next plan.
@@ -208,20 +211,20 @@ class LiveWatch:
                 for text in source.lacking(reading)
             ]
         self._read_any |= not said
-        gap, before = self._unread.get(source.name, (None, ""))
+        outage, before = self._unread.get(source.name, (None, ""))
         if said:
             self._missed[source.name] += 1
-        if said and said != before:
-            gap = WatchEvent(
-                "gap", source.name, gap.began_s if gap else now_s, now_s, f"{source.name}: cannot be read: {said}"
-            )
-            self._unread[source.name] = gap, said
-            events.append(gap)
-        elif gap and not said:
-            del self._unread[source.name]
-            long = format_duration(max(0.0, now_s - gap.began_s))
-            text = f"{source.name}: is read again; it could not be read for about {long}: {before}"
-            events.append(replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text))
+            outage = outage or Outage(self._read_s.get(source.name, now_s), now_s, now_s)
+            self._unread[source.name] = replace(outage, still_s=now_s), said
+            if said != before:
+                text = f"{source.name} cannot be read: {said}"
+                events.append(WatchEvent("gap", source.name, outage.began_s, now_s, text))
+        else:
+            self._read_s[source.name] = now_s
+            if outage:
+                del self._unread[source.name]
+                text = f"{source.name} can be read again; it could not be read for {outage.how_long(now_s)}: {before}"
+                events.append(WatchEvent("gap", source.name, outage.began_s, now_s, text, outage.ended_s(now_s)))
         self._full |= dict(list(reading.full.items())[:500])
         self._counters |= {(source.name, name): value for name, value in list(reading.counters.items())[:400]}
         return [*events, *self._watch.add(reading)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import threading
@@ -16,7 +17,10 @@ from live_parts import Clock, Creates, Scheduled, Scripted, longest_s, probed
 from strakes.accept.service_level import judge, parse_service_level
 from strakes.errors import EnvironmentLacksError, MeasurementError
 from strakes.launch.messages import LoggedOperation
+from strakes.targets import workspace
+from strakes.targets.keeper import remove_with_limit
 from strakes.targets.mountinfo import Mount
+from strakes.targets.removal import Left
 from strakes.watch.alerts import AlertSender, to_alertmanager
 from strakes.watch.clocks import NO_BREAK, Break
 from strakes.watch.live import LiveWatch
@@ -222,6 +226,103 @@ def test_operations_that_fail_are_told_and_are_worse_than_any_latency(
     assert "failed" in render_watch_page(ring, 0.0, 2000.0, ())
     level = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())
     assert 1 <= level.bad <= 2
+
+
+@pytest.mark.parametrize("until_s", [1200, 2000])
+def test_a_probe_that_could_not_remove_its_files_for_a_while_works_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until_s: int
+) -> None:
+    """As where a file system was read-only: what was left is in the way of nothing, and is removed."""
+    clocks = list[Clock]()
+
+    class ReadOnly(Scheduled):
+        def take(self) -> list[LoggedOperation]:
+            clocks.append(self.clock)
+            if 1120 <= self.clock.now_s < until_s:
+                raise MeasurementError("cannot continue", why="the plan could not be ended")
+            return super().take()
+
+    remove = remove_with_limit
+
+    def refuse(kind: str, parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
+        if clocks[-1].now_s < until_s:
+            return (Left(path, "Read-only file system"),)
+        return remove(kind, parent, name, path, directory)
+
+    def refuse_again(_parent: int, _name: str, _directory: int, path: str) -> tuple[Left, ...]:
+        return refuse("workspace", _parent, _name, path, _directory)
+
+    monkeypatch.setattr(workspace, "remove_with_limit", refuse)
+    monkeypatch.setattr(workspace, "remove_workspace", refuse_again)
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: ReadOnly(clock, range(0), range(1100, 1200), "EROFS"))
+    cannot = next(event for event in told if "cannot work" in event.text)
+    assert cannot.text.endswith("cannot work: its operations fail (create: Read-only file system)")
+    if until_s < 1400:
+        again = next(event for event in told if "works again" in event.text)
+        assert again.key == cannot.key and list(ring.rows())[-1].figures and not list((tmp_path / "v").iterdir())
+    else:
+        (left,) = (tmp_path / "v").iterdir()
+        assert told[-1].text == f"{left} could not be removed (Read-only file system): run strakes clean {tmp_path}/v"
+
+
+def test_minutes_are_bad_in_which_a_full_file_system_lets_the_probe_make_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Path) -> int:
+        return errno.ENOSPC
+
+    class Full(Scheduled):
+        def __enter__(self) -> Full:
+            if 1060 <= self.clock.now_s < 1300:
+                raise EnvironmentLacksError("the file system is full")
+            return self
+
+        def take(self) -> list[LoggedOperation]:
+            if self.clock.now_s >= 1060:
+                raise MeasurementError("cannot continue")
+            return super().take()
+
+    monkeypatch.setattr("strakes.watch.live.require_answer", refused)
+    _, ring = probed(tmp_path, monkeypatch, Full, until_s=1300)
+    create = judge(parse_service_level("p50 of create <= 20 ms in 99 % of minutes"), ring.rows())
+    assert create.bad == pytest.approx(4, abs=0.1) and create.minutes == pytest.approx(5, abs=0.1)
+    # Whether what is there can be read or written is not known.
+    write = judge(parse_service_level("p50 of write <= 20 ms in 99 % of minutes"), ring.rows())
+    assert not write.minutes
+
+
+def test_what_is_left_of_an_error_budget_is_known_each_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(
+        "strakes.watch.live.Probe", lambda *_, **__: Scheduled(clock, range(0), range(1100, 1400), "ENOSPC")
+    )
+    level = parse_service_level("p50 of create <= 500 ms in 99 % of minutes")
+    ring = Ring(tmp_path / "store")
+    live = LiveWatch([tmp_path], [], ring, AlertSender([]), levels=[level], clock=clock)
+    bad = []
+    while clock.now_s <= 1420:
+        live.step()
+        bad += [(kept.bad, kept.minutes) for kept in live.kept]
+        clock.now_s += 1
+    assert [*dict.fromkeys(bad)] == [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7)]
+    live.close()
+    assert live.kept == [judge(level, ring.rows())]
+
+
+def test_a_minute_without_operations_has_no_latency_in_the_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: Scheduled(clock, range(1100, 2000)))
+    monkeypatch.setattr("strakes.watch.unanswered._TOLD_S", 1000.0)
+    live = LiveWatch([tmp_path], [], Ring(tmp_path / "store"), AlertSender([]), clock=clock)
+    shown = {}
+    while clock.now_s < 1300:
+        live.step()
+        shown[clock.now_s] = bool(live.metrics.now.latencies)
+        clock.now_s += 1
+    live.close()
+    assert shown[1100] and not shown[1250]
 
 
 def test_a_watch_that_was_stopped_takes_nothing_of_that_for_latency(

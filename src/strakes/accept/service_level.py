@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from strakes.errors import BadInputError
@@ -71,6 +71,10 @@ class Kept:
     level: ServiceLevel
     minutes: float
     bad: float
+
+    def __add__(self, later: Kept) -> Kept:
+        """Return the minutes of both."""
+        return replace(self, minutes=self.minutes + later.minutes, bad=self.bad + later.bad)
 
     @property
     def _allowed(self) -> float:

@@ -273,6 +273,11 @@ def hold(path: str, directory: int) -> None:
     _held[path] = child.inside(path, directory)
 
 
+def is_held(path: str) -> bool:
+    """Tell whether this process works in that directory."""
+    return path in _held
+
+
 def let_go(path: str) -> None:
     """Forget a directory that was held."""
     _held.pop(path, None)

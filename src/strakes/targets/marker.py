@@ -12,7 +12,7 @@ import stat
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -72,6 +72,11 @@ class Marker:
     def to_bytes(self) -> bytes:
         """Return it as one line of JSON that always has the same length."""
         return json.dumps(asdict(self)).encode().ljust(_MARKER_BYTES - 1) + b"\n"
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """Whether this process wrote it."""
+        return replace(Marker.of_this_process(self.run), heartbeat_unix_s=self.heartbeat_unix_s) == self
 
     @property
     def is_ours(self) -> bool:

@@ -264,7 +264,9 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
                 why=marker.why,
                 remedy="Check what it contains, then remove it yourself.",
             )
-        if isinstance(marker, Marker) and any(are_live([(directory, name, marker)])):
+        # This process lives, but may have left there what it could not remove.
+        given_up = isinstance(marker, Marker) and marker.is_of_this_process and not calls.is_held(path)
+        if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(
                 "this run is being measured by another process",
                 where=path,

@@ -22,7 +22,6 @@ from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
 from strakes.targets.marker import WATCH_RUN
-from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
 from strakes.watch.clocks import NO_BREAK, Break, Clocks
@@ -31,7 +30,18 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
 from strakes.watch.outage import Outage
 from strakes.watch.own_load import OwnLoad, own_load
-from strakes.watch.probed import AGAIN_S, OPERATIONS, RATE_PER_S, Probed, fails, gap_of, require_answer
+from strakes.watch.probed import (
+    AGAIN_S,
+    OPERATIONS,
+    RATE_PER_S,
+    Probed,
+    fails,
+    gap_of,
+    make_workspace,
+    remove_remains,
+    require_answer,
+    waits_s,
+)
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
 from strakes.watch.sources import CounterSource
@@ -82,6 +92,8 @@ class LiveWatch:
         self._watch = watch or Watch()
         self._sources, self._ring, self._alerts, self._levels = sources, ring, alerts, levels
         self._say, self._clock = say, clock
+        # A watch that begins again with its store has the same name, and removes what it left when it was killed.
+        self._run = f"{WATCH_RUN}{ring.identity}"
         self._probes = [Probed(directory) for directory in directories] if probe else []
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
@@ -141,9 +153,12 @@ class LiveWatch:
         """End the probes; what was seen of the last minute is kept."""
         # Without its probes it takes less.
         self._measure_itself()
+        now_s = self._clock()
+        events = []
         for probed in self._probes:
             self._stop(probed)
-        self._end_minute(self._clock())
+            events += remove_remains(probed, self._run, now_s)
+        self._tell([*events, *self._end_minute(now_s)], now_s)
 
     def _away(self, now_s: float) -> list[WatchEvent]:
         """Tell, once, since when nothing was kept by a watch that was killed or not running."""
@@ -242,7 +257,9 @@ class LiveWatch:
             ]
         except StrakesError as error:
             self._stop(probed)
-            why = probed.mounted.why_not() or error.why or error.what
+            # Why its operations fail tells more than where its plan ended for that.
+            fails_why = str(probed.failing[0].evidence["why"]) if probed.failing else ""
+            why = probed.mounted.why_not() or fails_why or error.why or error.what
             return self._failed(probed, EnvironmentLacksError(why), now_s)
         if any(operation.errno in _GONE for operation in operations):
             # Nobody knows any more what those waited for that failed so; that its directory is gone is told, too.
@@ -286,16 +303,18 @@ class LiveWatch:
 
     def _start(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         stack = ExitStack()
+        probed.refused = refused = 0
         try:
             if why_not := probed.mounted.why_not():
                 raise EnvironmentLacksError(why_not)
-            require_answer(probed.directory)
+            # Why nothing can be made there is said by whoever makes the workspace.
+            refused = require_answer(probed.directory)
             with interrupts_deferred():
-                # What this watch left when it was killed has the same name, and is removed first.
-                workspace = stack.enter_context(Workspace.create(probed.directory, f"{WATCH_RUN}{self._ring.identity}"))
+                workspace = stack.enter_context(make_workspace(probed, self._run))
             probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
         except StrakesError as error:
             stack.close()
+            probed.refused = refused
             if isinstance(error, MeasurementError):
                 probed.unanswered.begin_in_vain(now_s)
             else:
@@ -313,10 +332,12 @@ class LiveWatch:
     def _failed(self, probed: Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
         probed.again_s = now_s + AGAIN_S
         self._missed[str(probed.directory)] += 1
-        if probed.gap is not None:
-            return []
         # What is not there needs no second reason.
         why = f"{error.what}: {error.why}" if error.why and error.why != _NOT_THERE else error.what
+        if probed.gap is not None:
+            # Told is the first reason; the last one is told with the end.
+            probed.gap = replace(probed.gap, evidence={"why": why})
+            return []
         gap = gap_of(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
         probed.gap = replace(gap, evidence={"why": why})
         return [probed.gap]
@@ -327,7 +348,7 @@ class LiveWatch:
         probed.due_s.clear()
         probed.unanswered.pause()
         if stack is not None:
-            # What cannot be removed now is for strakes clean.
+            # What cannot be removed now is removed when it begins again, or when the watch ends.
             with suppress(StrakesError):
                 stack.close()
 
@@ -360,13 +381,16 @@ class LiveWatch:
         }
         # What waits counts for service levels, with how long it did so far.
         for probed in self._probes:
-            for kind, wait_s in probed.unanswered.waits_s(now_s).items():
+            for kind, wait_s in waits_s(probed, now_s).items():
                 figures.setdefault(_figure(probed, kind), Histogram()).add(wait_s)
+        parts = ((name.partition(" probe "), histogram) for name, histogram in figures.items())
+        self._recent = {(directory, operation): histogram for (directory, _, operation), histogram in parts}
         if not figures and not read:
             return []
         events = []
         # A row without figures says that the watch ran.
-        if self._ring.add(RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures)) and self._full_store:
+        row = RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures)
+        if self._ring.add(row) and self._full_store:
             lost = counted(self._ring.lost, "line")
             long = format_duration(max(0.0, now_s - self._full_store.began_s))
             why = self._ring.why
@@ -375,18 +399,19 @@ class LiveWatch:
             )
             events = [replace(self._full_store, told_s=now_s, ended_s=max(now_s, self._full_store.began_s), text=text)]
             self._full_store = None
-        for name, histogram in figures.items():
-            directory, _, operation = name.partition(" probe ")
-            self._recent[directory, operation] = histogram
         if not 0 <= now_s - self._thinned_s < _LEVELS_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
         if values:
             events += self._watch.add(CounterReading("probe", began_s, figures=values))
-        return [*events, *self._judge_levels(now_s)]
+        return [*events, *self._judge_levels(row, now_s)]
 
-    def _judge_levels(self, now_s: float) -> list[WatchEvent]:
-        if not self._levels or 0 <= now_s - self._levels_at_s < _LEVELS_S / 12:
+    def _judge_levels(self, row: RingRow, now_s: float) -> list[WatchEvent]:
+        if not self._levels:
+            return []
+        if 0 <= now_s - self._levels_at_s < _LEVELS_S / 12:
+            # To read the whole store takes longer.
+            self.kept = [kept + judge(kept.level, [row]) for kept in self.kept]
             return []
         self._levels_at_s = now_s
         rows = list(self._ring.rows(now_s - _LEVELS_OVER_S))

@@ -7,15 +7,17 @@ import math
 import os
 import secrets
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from strakes.errors import MeasurementError, StrakesError
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control
 from strakes.neighbour.probe import Probe
 from strakes.targets import calls
 from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
+from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_duration
 from strakes.watch.mounted import Mounted
 from strakes.watch.unanswered import Unanswered
@@ -27,6 +29,13 @@ RATE_PER_S = 1.0
 OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
 # A probe that failed is tried again after so long; so long none may fail until that is over.
 AGAIN_S = 60.0
+# What an ordinary user cannot do either where nothing can be made: whether the rest works is not known.
+_REFUSED = {
+    errno.EROFS: ("file-cycle", "write-fsync"),
+    errno.EIO: ("file-cycle", "write-fsync"),
+    errno.ENOSPC: ("file-cycle",),
+    errno.EDQUOT: ("file-cycle",),
+}
 
 
 @dataclass
@@ -37,6 +46,10 @@ class Probed:
     mounted: Mounted = field(init=False)
     stack: ExitStack | None = None
     probe: Probe | None = None
+    # Why nothing could be made there when it was to begin; 0: it could, or that is not known.
+    refused: int = 0
+    # Where it works, or worked last: a part of that may have been left.
+    workspace: Workspace | None = None
     again_s: float = 0.0
     # Told while it cannot work.
     gap: WatchEvent | None = None
@@ -61,16 +74,50 @@ class Probed:
         self.unanswered = Unanswered(str(self.directory), 1 / RATE_PER_S, OPERATIONS, alarm)
 
 
+def waits_s(probed: Probed, now_s: float) -> dict[str, float]:
+    """Return for how long which kinds wait so far; infinity: they fail, for the file system refuses them."""
+    refused = dict.fromkeys(_REFUSED.get(probed.refused, ()), math.inf)
+    return probed.unanswered.waits_s(now_s) | refused
+
+
 def gap_of(probed: Probed, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:
     """Return what is told of the probe itself."""
     return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text, ended_s)
 
 
-def require_answer(directory: Path) -> None:
-    """Raise MeasurementError when nothing can be written there in time: whoever tries it himself would hang."""
-    # Anything else that is wrong is said better by whoever makes the workspace.
-    with suppress(OSError):
+def require_answer(directory: Path) -> int:
+    """Return why nothing can be made there, an error number; 0 where it can.
+
+    Raises MeasurementError when that cannot be told in time: whoever tries it himself would hang.
+    """
+    try:
         calls.try_writing(str(directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"), MARKER_NAME)
+    except OSError as error:
+        return error.errno or 0
+    return 0
+
+
+def make_workspace(probed: Probed, run: str) -> Workspace:
+    """Make it anew; what is left of the last one, or of a watch that was killed, is removed first."""
+    if probed.workspace is not None and (left := probed.workspace.remove()):
+        raise MeasurementError(f"what the probe made cannot be removed: {left[0].why}", where=left[0].path)
+    probed.workspace = Workspace.create(probed.directory, run)
+    return probed.workspace
+
+
+def remove_remains(probed: Probed, run: str, now_s: float) -> list[WatchEvent]:
+    """Remove what could not be removed before; return what still cannot be."""
+    if probed.workspace is None:
+        return []
+    try:
+        if calls.is_there(str(probed.workspace.path)):
+            require_answer(probed.directory)
+            make_workspace(probed, run).remove()
+        return []
+    except (StrakesError, calls.RefusedError) as error:
+        why = error.strerror if isinstance(error, calls.RefusedError) else error.why or error.what
+        text = f"{probed.workspace.path} could not be removed ({why}): run strakes clean {probed.directory}"
+        return [gap_of(probed, now_s, text, now_s)]
 
 
 def fails(probed: Probed, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
@@ -90,5 +137,12 @@ def fails(probed: Probed, operations: Sequence[LoggedOperation], now_s: float) -
 def _failing(probed: Probed, operation: LoggedOperation, now_s: float) -> WatchEvent:
     number = getattr(errno, operation.errno, 0)
     why = os.strerror(number) if number else operation.errno
-    text = f"operations of the probe of {probed.directory} fail ({OPERATIONS.get(operation.phase)}: {why})"
-    return WatchEvent("gap", f"operations of the probe of {probed.directory}", operation.due_s, now_s, text)
+    fail = f"fail ({OPERATIONS.get(operation.phase)}: {why})"
+    return WatchEvent(
+        "gap",
+        f"operations of the probe of {probed.directory}",
+        operation.due_s,
+        now_s,
+        f"operations of the probe of {probed.directory} {fail}",
+        evidence={"why": f"its operations {fail}"},
+    )

@@ -180,6 +180,7 @@ class LiveWatch:
         for probed in self._probes:
             # The probe goes by the clock as it was, until its next plan.
             probed.stopped_s = now_s if since.stepped_s >= 0 else -math.inf
+            probed.worked_s = -math.inf
             probed.due_s.clear()
             probed.unanswered.pause()
         if since.stopped_s:
@@ -261,9 +262,11 @@ class LiveWatch:
             fails_why = str(probed.failing[0].evidence["why"]) if probed.failing else ""
             why = probed.mounted.why_not() or fails_why or error.why or error.what
             return self._failed(probed, EnvironmentLacksError(why), now_s)
+        probed.worked_s = max([probed.worked_s, *(each.ended_s for each in operations if each.acknowledged)])
         if any(operation.errno in _GONE for operation in operations):
             # Nobody knows any more what those waited for that failed so; that its directory is gone is told, too.
             self._stop(probed)
+            probed.failed(now_s)
             probed.again_s = max(now_s, probed.started_s + AGAIN_S)
             return []
         stalls: list[tuple[float, float]] = []
@@ -323,14 +326,17 @@ class LiveWatch:
         probed.stack, probed.started_s = stack, now_s
         probed.unanswered.begin(now_s)
         gap, probed.gap = probed.gap, None
-        if gap is None:
+        outage, probed.outage = probed.outage, None
+        if gap is None or outage is None:
             return []
-        long = format_duration(max(0.0, now_s - gap.began_s))
-        text = f"the probe of {probed.directory} works again; it could not for about {long}: {gap.evidence['why']}"
-        return [replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text)]
+        long = outage.how_long(now_s)
+        text = f"the probe of {probed.directory} works again; it could not work for {long}: {gap.evidence['why']}"
+        return [replace(gap, told_s=now_s, ended_s=outage.ended_s(now_s), text=text)]
 
     def _failed(self, probed: Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
-        probed.again_s = now_s + AGAIN_S
+        # To see whether it is mounted again takes nothing.
+        probed.again_s = now_s + (_MOUNTED_EACH_S if probed.mounted.why_not() else AGAIN_S)
+        outage = probed.failed(now_s)
         self._missed[str(probed.directory)] += 1
         # What is not there needs no second reason.
         why = f"{error.what}: {error.why}" if error.why and error.why != _NOT_THERE else error.what
@@ -339,7 +345,7 @@ class LiveWatch:
             probed.gap = replace(probed.gap, evidence={"why": why})
             return []
         gap = gap_of(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
-        probed.gap = replace(gap, evidence={"why": why})
+        probed.gap = replace(gap, began_s=outage.began_s, evidence={"why": why})
         return [probed.gap]
 
     @staticmethod

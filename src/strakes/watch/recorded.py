@@ -76,7 +76,7 @@ class Contents:
         if not self._serving:
             lines.append("fail-overs: the recording tells neither which targets serve nor what clients waited for")
         if self._not_understood:
-            lines.append(f"what is not understood, such as: {self._not_understood[:200]}")
+            lines.append(f"lines that are not understood, such as: {self._not_understood[:200]}")
         return tuple(lines)
 
 

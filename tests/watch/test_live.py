@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+import subprocess
 import threading
 from dataclasses import replace
 from datetime import datetime
@@ -17,11 +18,12 @@ from live_parts import Clock, Creates, Scheduled, Scripted, longest_s, probed
 from strakes.accept.service_level import judge, parse_service_level
 from strakes.errors import EnvironmentLacksError, MeasurementError
 from strakes.launch.messages import LoggedOperation
-from strakes.targets import workspace
+from strakes.targets import calls, workspace
 from strakes.targets.keeper import remove_with_limit
 from strakes.targets.mountinfo import Mount
 from strakes.targets.removal import Left
 from strakes.watch.alerts import AlertSender, to_alertmanager
+from strakes.watch.answer import Answer
 from strakes.watch.clocks import NO_BREAK, Break
 from strakes.watch.live import LiveWatch
 from strakes.watch.page import render_watch_page
@@ -177,14 +179,15 @@ def test_minutes_in_which_nothing_was_answered_are_bad(tmp_path: Path, monkeypat
 def test_minutes_are_bad_in_which_the_probe_cannot_begin_for_want_of_an_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tries = list[Path]()
+    tries = list[Answer]()
 
-    def hangs(directory: Path) -> None:
-        tries.append(directory)
+    def hangs(answer: Answer) -> int:
+        tries.append(answer)
         if len(tries) < 5:
-            raise MeasurementError("does not answer", where=str(directory))
+            raise MeasurementError("does not answer")
+        return 0
 
-    monkeypatch.setattr("strakes.watch.live.require_answer", hangs)
+    monkeypatch.setattr(Answer, "require", hangs)
     told, ring = probed(tmp_path, monkeypatch, Scheduled)
     kept = judge(parse_service_level("p99 of read <= 20 ms in 99 % of minutes"), ring.rows())
     # The minute at whose end it begins is not known.
@@ -200,6 +203,50 @@ def test_a_file_system_that_hangs_before_anything_was_done_is_told(
     begins, ends = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1000, 1060)))[0]
     assert begins.text == f"no answer to create, read and write on {tmp_path}/v for 15 s"
     assert begins.key == ends.key and ends.size == pytest.approx(59, abs=2)
+
+
+def test_a_file_system_that_hangs_at_the_start_is_an_alarm_and_is_tried_by_one_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, children = tmp_path / "release", list[subprocess.Popen[bytes]]()
+    begin = calls.begin_writing
+
+    def hang(directory: str, name: str) -> subprocess.Popen[bytes]:
+        if children:
+            return begin(directory, name)
+        waits = f"while [ ! -e {release} ]; do sleep 0.05; done"
+        children.append(subprocess.Popen(["sh", "-c", waits], stderr=subprocess.PIPE))
+        return children[0]
+
+    monkeypatch.setattr(calls, "begin_writing", hang)
+    monkeypatch.setattr(calls, "LIMIT_S", 0.2)
+
+    class Begins(Scheduled):
+        def __enter__(self) -> Begins:
+            began.append(self.clock.now_s)
+            return self
+
+    began = list[float]()
+    clock, told = Clock(), list[WatchEvent]()
+    monkeypatch.setattr("strakes.watch.live.Probe", lambda *_, **__: Begins(clock))
+    level = parse_service_level("p50 of create <= 500 ms in 99 % of minutes")
+    ring = Ring(tmp_path / "store")
+    (tmp_path / "v").mkdir()
+    live = LiveWatch([tmp_path / "v"], [], ring, AlertSender([]), levels=[level], say=told.append, clock=clock)
+    while clock.now_s < 1400:
+        if clock.now_s == 1205:
+            release.touch()
+            children[0].wait()
+        live.step()
+        clock.now_s += 1
+    live.close()
+    cannot, gap, alarm, *over = told
+    assert cannot.text.endswith("/v cannot work: the file system does not answer within 0.2 s")
+    assert gap.text == f"no answer to create, read and write on {tmp_path}/v for 15 s" and gap.told_s == 1015
+    assert (alarm.kind, alarm.told_s, alarm.began_s) == ("no-answer", 1120, 1000)
+    assert began == [1205.0] and [event.key for event in over] == [cannot.key, gap.key, alarm.key]
+    assert all(event.ended_s == pytest.approx(1205, abs=2) for event in over)
+    assert live.kept[0].bad == 3 and not list((tmp_path / "v").iterdir())
 
 
 def test_a_directory_that_is_removed_is_a_gap_and_no_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,7 +316,7 @@ def test_a_probe_that_could_not_remove_its_files_for_a_while_works_again(
 def test_minutes_are_bad_in_which_a_full_file_system_lets_the_probe_make_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(_: Path) -> int:
+    def refused(_: Answer) -> int:
         return errno.ENOSPC
 
     class Full(Scheduled):
@@ -283,7 +330,7 @@ def test_minutes_are_bad_in_which_a_full_file_system_lets_the_probe_make_nothing
                 raise MeasurementError("cannot continue")
             return super().take()
 
-    monkeypatch.setattr("strakes.watch.live.require_answer", refused)
+    monkeypatch.setattr(Answer, "require", refused)
     _, ring = probed(tmp_path, monkeypatch, Full, until_s=1300)
     create = judge(parse_service_level("p50 of create <= 20 ms in 99 % of minutes"), ring.rows())
     assert create.bad == pytest.approx(4, abs=0.1) and create.minutes == pytest.approx(5, abs=0.1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, read_mount
 from strakes.targets.quota import Quota, read_quotas
 
 LIMIT_S = 10.0
+_CHILD = (sys.executable, "-I", "-S", str(Path(child.__file__)))
 # A mount that did not answer is not asked again for so long: one question after another would each wait for the whole
 # limit.
 _SILENT_S = 30.0
@@ -241,6 +243,17 @@ def try_writing(directory: str, name: str, ask: Runner = run) -> None:
     _call(ask, "try", directory, name)
 
 
+def begin_writing(directory: str, name: str) -> subprocess.Popen[bytes]:
+    """Begin the same in a child that is left to end by itself: the error number is on its standard error."""
+    return subprocess.Popen(
+        (*_CHILD, "try", directory, name),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
 def direct_works(directory: str, name: str, sizes: Sequence[int], ask: Runner = run) -> bool:
     """Whether O_DIRECT really works for one of the sizes, tried with a file of that name."""
     return _call(ask, "direct", directory, name, *map(str, sizes)) == "True"
@@ -288,7 +301,7 @@ def _call(ask: Runner, call: str, path: str, *rest: str) -> str:
     if _silent and time.monotonic() - _silent.get(_mount_point(path), -math.inf) < _SILENT_S:
         raise _unanswered(call, path)
     inside = next((which for held, which in _held.items() if f"{path}/".startswith(f"{held}/")), "")
-    words = (sys.executable, "-I", "-S", str(Path(child.__file__)), *filter(None, [inside]), call, path, *rest)
+    words = (*_CHILD, *filter(None, [inside]), call, path, *rest)
     try:
         done = ask(words, LIMIT_S)
     except CommandTimeout as error:

@@ -39,7 +39,6 @@ from strakes.watch.probed import (
     gap_of,
     make_workspace,
     remove_remains,
-    require_answer,
     waits_s,
 )
 from strakes.watch.reading import CounterReading
@@ -247,7 +246,7 @@ class LiveWatch:
 
     def _felt(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         if probed.probe is None:
-            return self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * AGAIN_S else []
+            return self._not_begun(probed, now_s)
         try:
             if not 0 <= now_s - probed.mounted_s < _MOUNTED_EACH_S:
                 probed.mounted_s = now_s
@@ -288,10 +287,7 @@ class LiveWatch:
             probed.control = Control()
         if stalls:
             self._watch.add_stalls(stalls)
-        explained = any(
-            event.kind == "fail-over" and now_s - event.began_s < _EXPLAINS_S for event in self._open.values()
-        )
-        events = [*probed.unanswered.add(operations, now_s, explained=explained), *fails(probed, operations, now_s)]
+        events = [*self._unanswered(probed, operations, now_s), *fails(probed, operations, now_s)]
         if probed.control.stopped:
             # Whoever else is there needs what is left.
             self._stop(probed)
@@ -304,14 +300,27 @@ class LiveWatch:
             events.append(gap_of(probed, now_s, text, probed.again_s))
         return events
 
+    def _unanswered(self, probed: Probed, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
+        explained = any(
+            event.kind == "fail-over" and now_s - event.began_s < _EXPLAINS_S for event in self._open.values()
+        )
+        return probed.unanswered.add(operations, now_s, explained=explained)
+
+    def _not_begun(self, probed: Probed, now_s: float) -> list[WatchEvent]:
+        if probed.answer.awaited and not probed.mounted.why_not():
+            probed.unanswered.begin_in_vain(now_s)
+            return self._unanswered(probed, [], now_s)
+        return self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * AGAIN_S else []
+
     def _start(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         stack = ExitStack()
         probed.refused = refused = 0
         try:
             if why_not := probed.mounted.why_not():
+                probed.answer.forget()
                 raise EnvironmentLacksError(why_not)
             # Why nothing can be made there is said by whoever makes the workspace.
-            refused = require_answer(probed.directory)
+            refused = probed.answer.require()
             with interrupts_deferred():
                 workspace = stack.enter_context(make_workspace(probed, self._run))
             probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
@@ -322,7 +331,11 @@ class LiveWatch:
                 probed.unanswered.begin_in_vain(now_s)
             else:
                 probed.unanswered.pause()
-            return self._failed(probed, error, now_s)
+            events = self._failed(probed, error, now_s)
+            if probed.answer.awaited:
+                # It begins as soon as there is an answer.
+                probed.again_s = now_s
+            return events
         probed.stack, probed.started_s = stack, now_s
         probed.unanswered.begin(now_s)
         gap, probed.gap = probed.gap, None

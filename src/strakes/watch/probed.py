@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import math
 import os
-import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -16,9 +15,9 @@ from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control
 from strakes.neighbour.probe import Probe
 from strakes.targets import calls
-from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
 from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_duration
+from strakes.watch.answer import Answer
 from strakes.watch.mounted import Mounted
 from strakes.watch.outage import Outage
 from strakes.watch.unanswered import Unanswered
@@ -45,6 +44,7 @@ class Probed:
 
     directory: Path
     mounted: Mounted = field(init=False)
+    answer: Answer = field(init=False)
     stack: ExitStack | None = None
     probe: Probe | None = None
     # Why nothing could be made there when it was to begin; 0: it could, or that is not known.
@@ -72,6 +72,7 @@ class Probed:
     def __post_init__(self) -> None:
         """Remember where its file system is mounted."""
         self.mounted = Mounted(self.directory)
+        self.answer = Answer(self.directory)
         # A local file system has no servers that others could take over from.
         alarm: Kind = "fail-over" if self.mounted.remote else "no-answer"
         self.unanswered = Unanswered(str(self.directory), 1 / RATE_PER_S, OPERATIONS, alarm)
@@ -94,18 +95,6 @@ def gap_of(probed: Probed, now_s: float, text: str, ended_s: float | None = None
     return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text, ended_s)
 
 
-def require_answer(directory: Path) -> int:
-    """Return why nothing can be made there, an error number; 0 where it can.
-
-    Raises MeasurementError when that cannot be told in time: whoever tries it himself would hang.
-    """
-    try:
-        calls.try_writing(str(directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"), MARKER_NAME)
-    except OSError as error:
-        return error.errno or 0
-    return 0
-
-
 def make_workspace(probed: Probed, run: str) -> Workspace:
     """Make it anew; what is left of the last one, or of a watch that was killed, is removed first."""
     if probed.workspace is not None and (left := probed.workspace.remove()):
@@ -120,7 +109,7 @@ def remove_remains(probed: Probed, run: str, now_s: float) -> list[WatchEvent]:
         return []
     try:
         if calls.is_there(str(probed.workspace.path)):
-            require_answer(probed.directory)
+            probed.answer.require()
             make_workspace(probed, run).remove()
         return []
     except (StrakesError, calls.RefusedError) as error:
@@ -146,12 +135,12 @@ def fails(probed: Probed, operations: Sequence[LoggedOperation], now_s: float) -
 def _failing(probed: Probed, operation: LoggedOperation, now_s: float) -> WatchEvent:
     number = getattr(errno, operation.errno, 0)
     why = os.strerror(number) if number else operation.errno
-    fail = f"fail ({OPERATIONS.get(operation.phase)}: {why})"
+    kind, subject = OPERATIONS.get(operation.phase), f"operations of the probe of {probed.directory}"
     return WatchEvent(
         "gap",
-        f"operations of the probe of {probed.directory}",
+        subject,
         operation.due_s,
         now_s,
-        f"operations of the probe of {probed.directory} {fail}",
-        evidence={"why": f"its operations {fail}"},
+        f"operations of the probe of {probed.directory} fail ({kind}: {why})",
+        evidence={"why": f"its operations fail ({kind}: {why})"},
     )

@@ -126,8 +126,8 @@ def test_a_link_to_a_directory_stands_for_it(tmpfs: Path, tmp_path: Path) -> Non
 
 
 def test_what_does_not_end_on_a_local_file_system_waits_for_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent(words: Sequence[str], limit_s: float = 0.0) -> Completed:
-        raise CommandTimeout("no answer", where=words[0])
+    def silent(argv: Sequence[str], timeout_s: float = 0.0) -> Completed:
+        raise CommandTimeout("no answer", where=argv[0])
 
     monkeypatch.setattr("strakes.targets.calls._silent", {})
     for file_system, why in (("xfs", "making a file does not end"), ("lustre", "making a file waits for a server")):

@@ -253,7 +253,11 @@ def sources_of(
         return [client, TargetSource(name, target, waits_elsewhere=True, probed=probed)]
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target, probed=probed)]
-    found = [LustreSource(name, asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0)]
+    found = [
+        LustreSource(
+            f"{name} client and host", asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0
+        )
+    ]
     if servers is not None:
         try:
             name_of_mount = getname(str(target.path)).ask(asking)

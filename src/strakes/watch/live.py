@@ -308,6 +308,7 @@ class LiveWatch:
 
     def _not_begun(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         if probed.answer.awaited and not probed.mounted.why_not():
+            probed.failed(now_s)
             probed.unanswered.begin_in_vain(now_s)
             return self._unanswered(probed, [], now_s)
         return self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * AGAIN_S else []

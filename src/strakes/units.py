@@ -121,10 +121,11 @@ def _significant(value: float) -> str:
 def counted(number: float, noun: str, several: str = "") -> str:
     """Return how many there are of something, in one or several; ``several``: where that is not the noun with an s.
 
-    >>> counted(1, "file"), counted(2000, "file"), counted(0, "directory", "directories")
-    ('1 file', '2,000 files', '0 directories')
+    >>> counted(1, "file"), counted(1.08, "file"), counted(2000, "file"), counted(0, "directory", "directories")
+    ('1 file', '1 file', '2,000 files', '0 directories')
     """
-    return f"{number:,.0f} {noun if number == 1 else several or f'{noun}s'}"
+    rounded = f"{number:,.0f}"
+    return f"{rounded} {noun if rounded == '1' else several or f'{noun}s'}"
 
 
 def format_bytes(count: float) -> str:

@@ -96,7 +96,7 @@ def test_a_watch_tells_which_mount_hangs_and_goes_on_when_it_answers(
             assert _until(lines, "watching ")
             assert "does not answer" in _until(lines, "cannot be read" if options else "cannot work")
             mount.mend()
-            assert _until(lines, "is read again" if options else "works again")
+            assert _until(lines, "can be read again" if options else "works again")
             process.send_signal(signal.SIGTERM)
             assert process.wait(WITHIN_S) == 0
         finally:

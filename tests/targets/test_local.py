@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from mounts import tmpfs_mounted
 from strakes.errors import BadInputError, MeasurementError
+from strakes.targets.calls import UnansweredError, try_writing
+from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.description import difference
 from strakes.targets.local import LocalTarget
+from strakes.targets.mountinfo import Mount
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
@@ -119,3 +123,17 @@ def test_what_is_no_directory_has_no_target(tmp_path: Path, given: str) -> None:
 def test_a_link_to_a_directory_stands_for_it(tmpfs: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmpfs)
     assert detect(tmp_path / "link").facts().path == tmpfs
+
+
+def test_what_does_not_end_on_a_local_file_system_waits_for_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(argv: Sequence[str], timeout_s: float = 0.0) -> Completed:
+        raise CommandTimeout("no answer", where=argv[0])
+
+    monkeypatch.setattr("strakes.targets.calls._silent", {})
+    for file_system, why in (("xfs", "making a file does not end"), ("lustre", "making a file waits for a server")):
+        mount = Mount(1, 0, 0, 1, "/", "/x", (), file_system, "s", ())
+        monkeypatch.setattr("strakes.targets.calls.find_mount", lambda *_, mount=mount: mount)
+        with pytest.raises(UnansweredError) as caught:
+            try_writing("/x", "name", silent)
+        assert caught.value.why == why
+        monkeypatch.setattr("strakes.targets.calls._silent", {})

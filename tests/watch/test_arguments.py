@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from conftest import StrakesRunner
+from strakes.cli.watch import command
+from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring, RingRow
+
+
+def histogram_of(*latencies: float) -> Histogram:
+    histogram = Histogram()
+    for latency in latencies:
+        histogram.add(latency)
+    return histogram
+
+
+@contextmanager
+def interrupts_restored() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +41,10 @@ from strakes.watch.ring import Ring, RingRow
         (("--command", "/etc/passwd"), "/etc/passwd is not a command that can be run"),
         (("--servers", "env {host} {foo}"), "{foo} has no meaning here, only {host} has"),
         (("--servers", "/nonexistent {host}"), "/nonexistent is not a command that can be run"),
-        (("--metrics", "99999"), "names no port"),
+        (("--metrics", "99999"), "'99999' is not a port"),
+        (("--metrics", "300.1.1.1:9000"), "there is no host '300.1.1.1'"),
+        (("--metrics", "[::1"), "there is no host '[:'"),
+        (("--alertmanager", "http://alerts:99999"), "expected an address such as http://alerts:9093"),
         (("--store", "/etc/passwd"), "the store of a watch is a directory"),
     ],
 )
@@ -30,6 +54,21 @@ def test_a_watch_that_could_not_work_is_refused(
     store = () if "--store" in words else ("--store", str(tmp_path / "store"))
     done = strakes("watch", str(tmp_path), *store, *words)
     assert done.returncode == 2 and said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("metrics", "host"), [("[::1]:0", "[::1]"), ("::1:0", "[::1]"), ("0", "127.0.0.1"), ("127.0.0.1:0", "127.0.0.1")]
+)
+def test_the_address_of_metrics_is_printed_as_browsers_take_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], metrics: str, host: str
+) -> None:
+    monkeypatch.setattr("strakes.watch.live.run_live", lambda *_: None)
+    words = ["run", str(tmp_path), "--store", str(tmp_path), "--metrics", metrics, "--no-probe"]
+    with interrupts_restored():
+        assert command.main(words, standalone_mode=False) == 0
+    printed = capsys.readouterr()
+    assert re.search(rf"^metrics: http://{re.escape(host)}:\d+/metrics$", printed.out, re.MULTILINE)
+    assert f"the store is inside {tmp_path}" in printed.err
 
 
 def test_a_directory_that_is_given_twice_is_refused_whatever_it_is_called(
@@ -48,6 +87,26 @@ def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> N
     done = strakes("watch")
     assert done.returncode == 2 and "Usage: strakes watch" in done.stderr and "\n  report " in done.stderr
     assert "error" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "/x", "--metrics"), "See: strakes watch run --help"),
+        (("replay", "/nonexistent/x.csv"), "there is no such file"),
+        (("report", "--html", "/proc/x"), "Give the name of another file."),
+        (("compare", "--before", "2026-11-20", "--after", "2026-11-20", "--json", "/proc/x"), "the name of another"),
+    ],
+)
+def test_the_advice_fits_what_went_wrong(
+    tmp_path: Path, strakes: StrakesRunner, words: tuple[str, ...], said: str
+) -> None:
+    store = Ring(tmp_path / "store")
+    for number in range(400):
+        store.add(RingRow(1795132800.0 + (number - 200) * 3600.0, 60.0, {"/x probe create": histogram_of(0.01)}))
+    kept = ("--store", str(tmp_path / "store")) if words[0] in ("report", "compare") else ()
+    done = strakes("watch", words[0], *kept, *words[1:])
+    assert done.returncode in (1, 2) and said in done.stderr, done.stderr
 
 
 def test_what_is_read_is_not_overwritten(tmp_path: Path, strakes: StrakesRunner) -> None:

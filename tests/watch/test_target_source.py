@@ -247,6 +247,8 @@ def test_object_stores_that_are_nearly_full_and_that_are_away_are_told(tmp_path:
         events += watch.add(source.read(float(second)))
     full, away_events = ([event for event in events if event.kind == kind] for kind in ("saturation", "fail-over"))
     assert [event.text for event in full] == [f"osd.{number} is 92% full" for number in range(3)]
+    # One was read at 1180 and 1210.
+    assert {event.began_s for event in full} == {1195.0}
     begins, ends = away_events
     assert begins.text == "2 targets of /fs are away, for at least 60 s: osd.0, osd.1"
     # Others have their copies: nobody who waited is known.

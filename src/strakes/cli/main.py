@@ -189,7 +189,7 @@ def run(arguments: Sequence[str]) -> int:
             click.echo(error.format_message(), err=True)
             return USAGE_STATUS
         except click.UsageError as error:
-            command = error.ctx.command_path if error.ctx else "strakes"
+            command = error.ctx.command_path if error.ctx else _command_of(arguments)
             remedy = f"See: {command} --help"
             if isinstance(error, click.NoSuchOption) and error.option_name == "--language":
                 remedy = "Give it before the command: strakes --language zh report."
@@ -317,6 +317,17 @@ def _with_log(error: StrakesError, arguments: Sequence[str]) -> StrakesError:
     log = write_crash_log(error, arguments)
     remedy = f"{error.remedy} If they are whole, please report this bug with this log: {log}"
     return StrakesError(error.what, where=error.where, why=error.why, remedy=remedy)
+
+
+def _command_of(arguments: Sequence[str]) -> str:
+    """Return the command that these arguments begin with: click does not say which one lacks a value."""
+    command: click.Command | None = cli
+    words = ["strakes"]
+    for word in arguments:
+        if not isinstance(command, click.Group) or not (command := command.get_command(click.Context(command), word)):
+            break
+        words.append(word)
+    return " ".join(words)
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> None:

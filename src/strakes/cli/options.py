@@ -33,6 +33,8 @@ class Output:
     """Where a document goes: a file, or standard output (``path`` is None)."""
 
     path: Path | None
+    remedy: str = "No measurement is lost; write the report again: strakes report latest"
+    """What to do where it cannot be written."""
 
     def write(self, text: str) -> None:
         """Write the whole document, a file at once or not at all. Raises MeasurementError when it cannot be written."""
@@ -42,10 +44,9 @@ class Output:
         try:
             write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # a name need not be UTF-8
         except OSError as error:
-            remedy = "No measurement is lost; write the report again: strakes report latest"
-            raise MeasurementError(
-                "the result cannot be written", where=str(self.path), why=error.strerror or str(error), remedy=remedy
-            ) from error
+            why = error.strerror or str(error)
+            what = "the result cannot be written"
+            raise MeasurementError(what, where=str(self.path), why=why, remedy=self.remedy) from error
 
 
 def write_document(output: Output | None, text: str, *others: Output | None) -> bool:
@@ -90,6 +91,9 @@ class OutputType(click.ParamType[Output]):
 
     name = "file"
 
+    def __init__(self, remedy: str = Output.remedy) -> None:
+        self._remedy = remedy
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
         """Return the file, if it can be written."""
         if isinstance(value, Output):
@@ -97,7 +101,7 @@ class OutputType(click.ParamType[Output]):
         if not value:
             self.fail(_EMPTY, param, ctx)
         if value == "-":
-            return Output(None)
+            return Output(None, self._remedy)
         path = Path(value)
         if path.is_dir():
             self.fail(f"{path} is a directory; give a file", param, ctx)
@@ -105,7 +109,7 @@ class OutputType(click.ParamType[Output]):
             self.fail(f"the directory {path.parent} does not exist", param, ctx)
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             self.fail(f"{path} is not writable", param, ctx)
-        return Output(path)
+        return Output(path, self._remedy)
 
 
 class HostsType(click.ParamType[tuple[str, ...]]):

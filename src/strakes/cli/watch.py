@@ -16,7 +16,6 @@ from strakes.cli.options import (
     AmountType,
     Output,
     OutputType,
-    json_option,
     servers_option,
     words_of,
     write_document,
@@ -37,6 +36,8 @@ _STORE_HELP = "Directory with the recorded data.  [default: the directory watch 
 _LEVEL_HELP = "Service level to judge, such as 'p99 of create <= 20 ms in 99 % of minutes'. May be repeated."
 
 
+_OUTPUT = OutputType(remedy="Give the name of another file.")
+_json_option = click.option("--json", type=_OUTPUT, help="Write the results as JSON to FILE (- is standard output).")
 _alarms_option = click.option(
     "--alarms-a-month",
     type=NumberRange(0.001, 1000),
@@ -56,7 +57,8 @@ class _WatchGroup(click.Group):
 
 
 def _web_address(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not re.fullmatch(r"https?://(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?(/\S*)?", value):
+    match = re.fullmatch(r"https?://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::(\d+))?(/\S*)?", value or "")
+    if value is not None and (not match or int(match[2] or 1) not in range(1, 65536)):
         raise click.BadParameter(f"expected an address such as http://alerts:9093, not {value!r}")
     return value
 
@@ -108,12 +110,19 @@ def _mail_address(_context: click.Context, _option: click.Parameter, value: str 
 
 def _address_of(metrics: str | None) -> tuple[str, int | None]:
     """Return where metrics are served; no port: nowhere."""
+    import socket
+
     if metrics is None:
         return "", None
-    address, _, port = metrics.rpartition(":")
+    given, _, port = metrics.rpartition(":")
+    remedy = "Write, for example, --metrics 9817, --metrics 0.0.0.0:9817 or --metrics [::1]:9817."
     if not re.fullmatch(r"\d{1,5}", port) or int(port) > 65535:
-        remedy = "Give a free port, such as --metrics 9817 or --metrics 0.0.0.0:9817."
-        raise BadInputError(f"--metrics {metrics!r} names no port", remedy=remedy)
+        raise BadInputError(f"--metrics: {port!r} is not a port, a number up to 65535", where=metrics, remedy=remedy)
+    address = given[1:-1] if given.startswith("[") and given.endswith("]") else given
+    try:
+        socket.getaddrinfo(address or None, int(port))
+    except (OSError, UnicodeError) as error:
+        raise BadInputError(f"--metrics: there is no host {given!r}", where=metrics, remedy=remedy) from error
     return address or "127.0.0.1", int(port)
 
 
@@ -204,7 +213,8 @@ def run_command(
     ring = Ring(_store(store_directory))
     ring.hold()
     for directory in directories:
-        if os.path.abspath(ring.directory).startswith(f"{os.path.abspath(directory)}/"):
+        # A directory that hangs must not be looked at.
+        if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             say(f"strakes: the store is inside {directory}: when that hangs, nothing can be kept", err=True)
     alerts = AlertSender(ways)
     live = LiveWatch(
@@ -221,11 +231,13 @@ def run_command(
         try:
             number, _ = serve(live.metrics, address, port)
         except (OSError, OverflowError) as error:
-            remedy = "Give a free port, such as --metrics 9817."
+            remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
+            why = (isinstance(error, OSError) and error.strerror) or str(error)
             raise EnvironmentLacksError(
-                "metrics cannot be served", where=f"{address}:{port}", why=str(error), remedy=remedy
+                "metrics cannot be served", where=str(metrics), why=why, remedy=remedy
             ) from error
-        say(f"metrics: http://{address}:{number}/metrics")
+        host = f"[{address}]" if ":" in address else address
+        say(f"metrics: http://{host}:{number}/metrics")
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
@@ -266,7 +278,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
 @click.option(
-    "--html", "page", type=OutputType(), default="watch.html", help="Write the page to FILE.  [default: watch.html]"
+    "--html", "page", type=_OUTPUT, default="watch.html", help="Write the page to FILE.  [default: watch.html]"
 )
 def report_command(since: float, store_directory: Path | None, levels: tuple[str, ...], page: Output) -> int:
     """Write a page: what changed, when, who caused it, and the service levels.
@@ -293,7 +305,7 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 )
 @click.option("--over", type=_PERIOD, default="28d", help="Time to compare on each side, at least 3d.  [default: 28d]")
 @click.option("--store", "store_directory", metavar="DIR", type=PATH, help=_STORE_HELP)
-@json_option
+@_json_option
 def compare_command(before: str, after: str, over: float, store_directory: Path | None, json: Output | None) -> int:
     """Compare before and after an upgrade: SLOWER, FASTER, SAME or INCONCLUSIVE.
 
@@ -396,7 +408,7 @@ def _store(directory: Path | None) -> Path:
     help="Direction that is worse; up for latencies.  [default: down]",
 )
 @_alarms_option
-@json_option
+@_json_option
 def replay_command(
     files: tuple[Path, ...],
     time_column: str | None,

@@ -324,12 +324,15 @@ def _call(ask: Runner, call: str, path: str, *rest: str) -> str:
 
 
 def _unanswered(call: str, path: str) -> UnansweredError:
-    return UnansweredError(
-        f"the file system does not answer within {LIMIT_S:g} s",
-        where=path,
-        why=f"{_DOING.get(call, call)} waits for a server",
-        remedy="A server may be down or overloaded. Check the servers, then try again.",
-    )
+    doing = _DOING.get(call, call)
+    if find_mount(read_mounts(), os.path.abspath(path)).remote:
+        why = f"{doing} waits for a server"
+        remedy = "A server may be down or overloaded. Check the servers, then try again."
+    else:
+        why = f"{doing} does not end"
+        remedy = "It may be frozen, or what it is on may not answer. Check that, then try again."
+    what = f"the file system does not answer within {LIMIT_S:g} s"
+    return UnansweredError(what, where=path, why=why, remedy=remedy)
 
 
 def _mount_point(path: str) -> str:

@@ -101,9 +101,9 @@ def to_command(words: Sequence[str]) -> Way:
         try:
             done = subprocess.run(list(words), input=json.dumps(asdict(event)).encode(), timeout=_LIMIT_S, check=False)
         except subprocess.TimeoutExpired as error:
-            raise OSError(f"{words[0]} did not end within {_LIMIT_S:g} s") from error
+            raise OSError(f"it did not end within {_LIMIT_S:g} s") from error
         if done.returncode:
-            raise OSError(f"{words[0]} ended with status {done.returncode}")
+            raise OSError(f"it ended with status {done.returncode}")
 
     return Way(f"the command {words[0]}", send)
 
@@ -274,7 +274,7 @@ class AlertSender:
     def failed(self) -> str:
         """Return why one could not be told; empty where none fails now."""
         with self._changed:
-            return next((queue.why for queue in self._queues if queue.failing), "")
+            return next((f"{queue.way.name}: {queue.why}" for queue in self._queues if queue.failing), "")
 
     @property
     def counts(self) -> dict[tuple[str, str], int]:

@@ -28,6 +28,7 @@ from strakes.watch.clocks import NO_BREAK, Break, Clocks
 from strakes.watch.earlier import PAUSE_S, Earlier, ended, untold_since_s
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
+from strakes.watch.outage import Outage
 from strakes.watch.own_load import OwnLoad, own_load
 from strakes.watch.probed import (
     AGAIN_S,
@@ -43,7 +44,7 @@ from strakes.watch.probed import (
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
 from strakes.watch.sources import CounterSource
-from strakes.watch.values import WatchEvent
+from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
 _MINUTE_S = 60.0
@@ -102,7 +103,8 @@ class LiveWatch:
         self._failing: dict[str, WatchEvent] = {}
         self._told: Counter[str] = Counter()
         self._missed: Counter[str] = Counter()
-        self._unread: dict[str, tuple[WatchEvent, str]] = {}
+        self._unread: dict[str, tuple[Outage, str]] = {}
+        self._read_s: dict[str, float] = {}
         self._read_any = False
         self._judged: set[str] = set()
         self._full: dict[str, float] = {}
@@ -172,10 +174,12 @@ class LiveWatch:
         began_s = now_s - since.stepped_s - since.stopped_s
         events = self._end_minute(max(began_s, self._minute[0]))
         self._minute = (now_s, {})
+        self._read_s.clear()
         self._watch.passed(since.stopped_s + since.stepped_s)
         for probed in self._probes:
             # The probe goes by the clock as it was, until its next plan.
             probed.stopped_s = now_s if since.stepped_s >= 0 else -math.inf
+            probed.worked_s = -math.inf
             probed.due_s.clear()
             probed.unanswered.pause()
         if since.stopped_s:
@@ -185,7 +189,7 @@ class LiveWatch:
             by = format_duration(abs(since.stepped_s))
             text = f"the clock was set forward by {by}" if since.stepped_s > 0 else f"the clock was set back by {by}"
             times = sorted((now_s - since.stepped_s, now_s))
-            events.append(WatchEvent("gap", "clock", times[0], now_s, text, times[1]))
+            events.append(WatchEvent("gap", CLOCK, times[0], now_s, text, times[1]))
         return events
 
     def _close_earlier(self, now_s: float) -> Earlier:
@@ -226,20 +230,20 @@ class LiveWatch:
                 for text in source.lacking(reading)
             ]
         self._read_any |= not said
-        gap, before = self._unread.get(source.name, (None, ""))
+        outage, before = self._unread.get(source.name, (None, ""))
         if said:
             self._missed[source.name] += 1
-        if said and said != before:
-            gap = WatchEvent(
-                "gap", source.name, gap.began_s if gap else now_s, now_s, f"{source.name}: cannot be read: {said}"
-            )
-            self._unread[source.name] = gap, said
-            events.append(gap)
-        elif gap and not said:
-            del self._unread[source.name]
-            long = format_duration(max(0.0, now_s - gap.began_s))
-            text = f"{source.name}: is read again; it could not be read for about {long}: {before}"
-            events.append(replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text))
+            outage = outage or Outage(self._read_s.get(source.name, now_s), now_s, now_s)
+            self._unread[source.name] = replace(outage, still_s=now_s), said
+            if said != before:
+                text = f"{source.name} cannot be read: {said}"
+                events.append(WatchEvent("gap", source.name, outage.began_s, now_s, text))
+        else:
+            self._read_s[source.name] = now_s
+            if outage:
+                del self._unread[source.name]
+                text = f"{source.name} can be read again; it could not be read for {outage.how_long(now_s)}: {before}"
+                events.append(WatchEvent("gap", source.name, outage.began_s, now_s, text, outage.ended_s(now_s)))
         self._full |= dict(list(reading.full.items())[:500])
         self._counters |= {(source.name, name): value for name, value in list(reading.counters.items())[:400]}
         return [*events, *self._watch.add(reading)]
@@ -261,9 +265,11 @@ class LiveWatch:
             fails_why = str(probed.failing[0].evidence["why"]) if probed.failing else ""
             why = probed.mounted.why_not() or fails_why or error.why or error.what
             return self._failed(probed, EnvironmentLacksError(why), now_s)
+        probed.worked_s = max([probed.worked_s, *(each.ended_s for each in operations if each.acknowledged)])
         if any(operation.errno in _GONE for operation in operations):
             # Nobody knows any more what those waited for that failed so; that its directory is gone is told, too.
             self._stop(probed)
+            probed.failed(now_s)
             probed.again_s = max(now_s, probed.started_s + AGAIN_S)
             return []
         stalls: list[tuple[float, float]] = []
@@ -306,6 +312,7 @@ class LiveWatch:
 
     def _not_begun(self, probed: Probed, now_s: float) -> list[WatchEvent]:
         if probed.answer.awaited and not probed.mounted.why_not():
+            probed.failed(now_s)
             probed.unanswered.begin_in_vain(now_s)
             return self._unanswered(probed, [], now_s)
         return self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * AGAIN_S else []
@@ -337,14 +344,17 @@ class LiveWatch:
         probed.stack, probed.started_s = stack, now_s
         probed.unanswered.begin(now_s)
         gap, probed.gap = probed.gap, None
-        if gap is None:
+        outage, probed.outage = probed.outage, None
+        if gap is None or outage is None:
             return []
-        long = format_duration(max(0.0, now_s - gap.began_s))
-        text = f"the probe of {probed.directory} works again; it could not for about {long}: {gap.evidence['why']}"
-        return [replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text)]
+        long = outage.how_long(now_s)
+        text = f"the probe of {probed.directory} works again; it could not work for {long}: {gap.evidence['why']}"
+        return [replace(gap, told_s=now_s, ended_s=outage.ended_s(now_s), text=text)]
 
     def _failed(self, probed: Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
-        probed.again_s = now_s + AGAIN_S
+        # To see whether it is mounted again takes nothing.
+        probed.again_s = now_s + (_MOUNTED_EACH_S if probed.mounted.why_not() else AGAIN_S)
+        outage = probed.failed(now_s)
         self._missed[str(probed.directory)] += 1
         # What is not there needs no second reason.
         why = f"{error.what}: {error.why}" if error.why and error.why != _NOT_THERE else error.what
@@ -353,7 +363,7 @@ class LiveWatch:
             probed.gap = replace(probed.gap, evidence={"why": why})
             return []
         gap = gap_of(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
-        probed.gap = replace(gap, evidence={"why": why})
+        probed.gap = replace(gap, began_s=outage.began_s, evidence={"why": why})
         return [probed.gap]
 
     @staticmethod

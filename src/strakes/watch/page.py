@@ -11,7 +11,7 @@ from strakes.report.html import render_page
 from strakes.units import counted, format_duration, format_seconds
 from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
-from strakes.watch.values import WatchEvent
+from strakes.watch.values import CLOCK, WatchEvent
 
 _MOST_EVENTS = 500
 # A watch that runs keeps something each minute.
@@ -61,6 +61,9 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
 
 def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, str, bool]:
     long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
+    if event.kind == "gap" and event.subject == CLOCK:
+        # A clock is set in no time.
+        long = ""
     sure = "" if event.sure is None else f"{int(event.sure * 1000) / 10:g} %"
     return _when(event.began_s), long, event.kind, event.text, event.cause, sure, event.alarm
 

@@ -19,6 +19,7 @@ from strakes.targets.workspace import Workspace
 from strakes.units import counted, format_duration
 from strakes.watch.answer import Answer
 from strakes.watch.mounted import Mounted
+from strakes.watch.outage import Outage
 from strakes.watch.unanswered import Unanswered
 from strakes.watch.values import Kind, WatchEvent
 
@@ -51,7 +52,9 @@ class Probed:
     # Where it works, or worked last: a part of that may have been left.
     workspace: Workspace | None = None
     again_s: float = 0.0
-    # Told while it cannot work.
+    # When an operation was answered last, and since when it cannot work; what is told of that.
+    worked_s: float = -math.inf
+    outage: Outage | None = None
     gap: WatchEvent | None = None
     control: Control = field(default_factory=Control)
     # Kinds whose last operation was slow.
@@ -73,6 +76,12 @@ class Probed:
         # A local file system has no servers that others could take over from.
         alarm: Kind = "fail-over" if self.mounted.remote else "no-answer"
         self.unanswered = Unanswered(str(self.directory), 1 / RATE_PER_S, OPERATIONS, alarm)
+
+    def failed(self, now_s: float) -> Outage:
+        """Keep that it cannot work now."""
+        outage = self.outage or Outage(self.worked_s if self.worked_s > 0 else now_s, now_s, now_s)
+        self.outage = replace(outage, still_s=now_s)
+        return self.outage
 
 
 def waits_s(probed: Probed, now_s: float) -> dict[str, float]:

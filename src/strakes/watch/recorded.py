@@ -76,7 +76,7 @@ class Contents:
         if not self._serving:
             lines.append("fail-overs: the recording tells neither which targets serve nor what clients waited for")
         if self._not_understood:
-            lines.append(f"what is not understood, such as: {self._not_understood[:200]}")
+            lines.append(f"lines that are not understood, such as: {self._not_understood[:200]}")
         return tuple(lines)
 
 
@@ -111,6 +111,8 @@ def open_lines(path: Path) -> Iterator[Iterator[str]]:
             encoding = "utf-16" if begin in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
             with io.TextIOWrapper(cast("BinaryIO", plain), encoding=encoding, errors="replace", newline="") as text:
                 yield _lines_of(path, text)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise BadInputError("there is no such file", where=str(path)) from error
     except (OSError, EOFError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
         raise BadInputError("the file cannot be read to its end", where=str(path), why=why) from error

@@ -14,6 +14,8 @@ _FULL, _LOCKS, _BUSY = 0.90, 0.90, 0.95
 _LESS = 0.03
 # A disk is told when it was busy for so long.
 _BUSY_FOR_S = 180.0
+# What was not seen for longer says nothing of when it began.
+_SELDOM_S = 300.0
 
 
 class SaturationDetector:
@@ -21,6 +23,8 @@ class SaturationDetector:
 
     def __init__(self) -> None:
         self._told: dict[str, WatchEvent] = {}
+        # When it was last seen to be less.
+        self._less_s: dict[str, float] = {}
         self._windows = Windows()
         self._busy_since: dict[str, float] = {}
         self._busy_until_s = 0.0
@@ -65,10 +69,13 @@ class SaturationDetector:
             told = self._told.get(subject)
             if told is None and share >= bound:
                 text = words.format(subject, share)
+                # It began in between, where nothing tells when.
+                less_s = self._less_s.get(subject, time_s)
+                between_s = (less_s + time_s) / 2 if 0 <= time_s - less_s <= _SELDOM_S else time_s
                 told = WatchEvent(
                     "saturation",
                     subject,
-                    (since or {}).get(subject, time_s),
+                    between_s if since is None else since.get(subject, time_s),
                     time_s,
                     text,
                     size=share,
@@ -80,4 +87,6 @@ class SaturationDetector:
             elif told is not None and share < bound - _LESS:
                 del self._told[subject]
                 events.append(replace(told, ended_s=time_s))
+            if share < bound:
+                self._less_s[subject] = time_s
         return events

@@ -14,6 +14,8 @@ Numbers = NDArray[np.float64]
 Kind = Literal[
     "level", "slow-target", "brief-drop", "saturation", "fail-over", "no-answer", "heavy", "service-level", "gap"
 ]
+# The subject of what is told of the clock of this machine.
+CLOCK = "clock"
 
 
 @dataclass(frozen=True)

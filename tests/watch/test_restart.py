@@ -22,7 +22,7 @@ from strakes.watch.alerts import AlertSender, Way
 from strakes.watch.earlier import Earlier
 from strakes.watch.live import LiveWatch
 from strakes.watch.page import render_watch_page
-from strakes.watch.reading import DATA_TARGETS, CounterReading, Work
+from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
 from strakes.watch.values import WatchEvent
 
@@ -110,28 +110,6 @@ def test_an_alarm_goes_on_when_the_watch_begins_again(tmp_path: Path) -> None:
     ends = {event.subject: event for event in Ring(tmp_path).events()}
     assert (ends["t"].began_s, ends["t"].ended_s) == (1000.0, 1300.0)
     assert ends["u"].text.endswith("(the watch ended before it was over)") and ends["u"].ended_s == 1060.0
-
-
-def test_a_target_that_stays_slow_over_a_restart_is_not_taken_for_one_that_always_was(tmp_path: Path) -> None:
-    clock = Clock()
-
-    def reading(second: int) -> CounterReading:
-        per_request = {"OST0000": 0.1, "OST0001": 0.004, "OST0002": 0.004}
-        slow_s = 0.096 * 10 * min(300, second - 1000)
-        work = {
-            target: Work(10.0 * second, 10.0 * second * took_s - (slow_s if target == "OST0000" else 0.0))
-            for target, took_s in per_request.items()
-        }
-        return CounterReading("script", second, work={DATA_TARGETS: work})
-
-    for until_s in (2000.0, 4000.0):
-        source = Scripted({second: reading(second) for second in range(1000, 4000)})
-        live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), probe=False, clock=clock)
-        while clock.now_s < until_s:
-            live.step()
-            clock.now_s += 1
-    (event,) = Ring(tmp_path).events()
-    assert event.subject == "data target OST0000" and event.ended_s is None and 1280 < event.began_s < 1320
 
 
 @pytest.mark.parametrize(("began_s", "same"), [(2020.0, True), (2300.0, False)])

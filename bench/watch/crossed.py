@@ -8,7 +8,7 @@ bench.watch.yardstick, except where this says otherwise.
   levels inverted (each rate reflected about its series' median on a log scale, so that falls are rises; columns stay as
   they are); both.
 - *Plants*: level -10, -20, -40 % and a week of -40 %, 6 of each in each series as recorded and 2 in each of its other
-  variants, from days between 35 % and 80 % of it, by seed 26813. So 216 of each kind in the year as it was recorded and
+  variants, from days between 35 % and 80 % of it, by seed 55117. So 216 of each kind in the year as it was recorded and
   432 in all. The found share of a series is the mean of those of its variants.
 - *Rivals* are tuned by crossing over: the settings that are judged on one half are those that find most (shares of the
   four kinds, summed) of the other half's plants (2 of each in each variant of each series, seed 4401) among all that
@@ -76,6 +76,12 @@ bench.watch.yardstick, except where this says otherwise.
   count where a change is dated, and a further fall must go below the level that was told, and is held against values
   that came after the telling. On seeds 7101 and 7102 precision stayed at 0.915 and the sum went from 260 to 255 (before
   the second of these). Judged anew for that reason, once, with seed 26813, which is written down before it is used.
+- That run had a precision of 0.920 (0.89 to 0.94), a sum of 264 at 0.72 alarms a month (best rival 253 at 0.99). Then a
+  tester from outside found that a small dip of some days hides a large fall that follows it (15 of 20), and that what
+  explains a change is not over before half of the change has gone without it. So, since then, values after the telling
+  that are beyond the interval of the told level are a further fall, and the last eight values tell whether what explains
+  a change is over. No development run was made of it. Judged anew for that reason, once, with seed 55117, which is
+  written down before it is used.
 """
 
 from __future__ import annotations
@@ -96,7 +102,7 @@ KINDS = (("level", 0.9), ("level", 0.8), ("level", 0.6), ("week", 0.6))
 VARIANTS = ("as recorded", "reversed", "inverted", "reversed and inverted")
 TUNING_SEED, TUNING_PLANTS = 4401, 2
 # Of the series as recorded and of its other variants.
-JUDGING_SEED, JUDGING_PLANTS = 26813, (6, 2, 2, 2)
+JUDGING_SEED, JUDGING_PLANTS = 55117, (6, 2, 2, 2)
 BEST, OURS = "best rival", "strakes"
 _FIRST, _LAST = 0.35, 0.80
 

@@ -235,3 +235,15 @@ def test_small_changes_that_need_many_values_must_stand_out_further_than_noise_a
         values[300:] *= 0.5
         large += any(change.told >= 300 for change in find_changes(WatchedSeries("", days(400), values), 0.03))
     assert small <= 3 and large == 10
+
+
+def test_a_large_fall_soon_after_a_small_one_was_told_is_told() -> None:
+    generator = np.random.default_rng(16)
+    told = 0
+    for _ in range(10):
+        values = correlated(generator, 230, 0.0, 0.05)
+        values[180:184] *= 0.85
+        values[184:] *= 0.6
+        falls = [change for change in find_changes(WatchedSeries("", days(230), values), 0.1) if change.told >= 180]
+        told += any(change.since in range(182, 187) and change.ratio < 0.75 for change in falls)
+    assert told >= 8

@@ -53,7 +53,7 @@ def test_a_change_with_a_cause_raises_no_alarm(tmp_path: Path) -> None:
     assert "failed-over data targets" in [event.cause for event in found.events] and found.alarms == 0
 
 
-@pytest.mark.parametrize(("lasts", "alarms"), [(6, 1), (100, 0)])
+@pytest.mark.parametrize(("lasts", "alarms"), [(6, 1), (40, 1), (100, 0)])
 def test_an_explanation_that_is_over_while_the_change_stays_explains_nothing(lasts: int, alarms: int) -> None:
     days = np.arange(300)
     values = 100 * np.exp(0.05 * np.random.default_rng(3).standard_normal(300)) * np.where(days >= 200, 0.8, 1.0)

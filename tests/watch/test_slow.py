@@ -8,7 +8,7 @@ import pytest
 
 from strakes.watch.placed import Placed
 from strakes.watch.reading import OfKind, Work
-from strakes.watch.slow import Named, SlowTargets
+from strakes.watch.slow import SlowTargets
 from strakes.watch.values import WatchEvent
 
 
@@ -35,17 +35,11 @@ def in_each_window(kinds: dict[str, OfKind], windows: int) -> list[Work]:
 
 
 def slow_among(one: dict[str, OfKind], other: dict[str, OfKind]) -> list[str]:
-    """Return who is slow when MDT0000 does ``one`` and MDT0001 the ``other``, after both did the latter."""
-    group, names = SlowTargets("metadata target"), ("MDT0000", "MDT0001")
-    before = [dict.fromkeys(names, work) for work in in_each_window(other, 6)]
-    after = [
-        dict(zip(names, works, strict=True))
-        for works in zip(in_each_window(one, 12), in_each_window(other, 12), strict=True)
+    windows = [
+        {"MDT0000": ours, "MDT0001": theirs}
+        for ours, theirs in zip(in_each_window(one, 12), in_each_window(other, 12), strict=True)
     ]
-    # A break between them begins anew.
-    events = [event for number, work in enumerate(before) for event in group.add(20.0 * number, work)]
-    events += [event for number, work in enumerate(after) for event in group.add(1000.0 + 20 * number, work)]
-    return [event.subject for event in events]
+    return [event.subject for event in events_of(SlowTargets("metadata target"), *windows)]
 
 
 def test_a_target_that_is_asked_for_other_things_is_not_slow() -> None:
@@ -78,33 +72,10 @@ def test_disks_beside_flash_are_slow_only_when_they_become_so() -> None:
     assert judged(*usual, *[0.1] * 5, *usual) == [True, False]
 
 
-def test_what_is_usual_for_a_disk_is_known_from_before_it_had_a_name() -> None:
-    names = {disk: Named(f"{target} (disk {disk})", (target,)) for disk, target in (("vdb", "a"), ("vdc", "b"))}
-    group, busy_s, events = SlowTargets("disk"), 0.0, []
-    for number in range(12):
-        work = {"vda": Work(0, 0), "vdb": Work(9.0 * number, busy_s), "vdc": Work(9.0 * number, 0.1 * number)}
-        events += group.add(20.0 * number, work, names if number > 5 else {})
-        # It becomes slow before it has a name.
-        busy_s += 0.1 if number < 4 else 0.9
-    assert [event.subject for event in events] == ["a (disk vdb)"]
-
-
 def test_one_that_becomes_slow_soon_after_it_is_first_seen_is_told() -> None:
     assert judged(0.004, *[0.03] * 9) == [True]
 
 
-def test_one_that_an_earlier_watch_told_as_slow_is_told_again() -> None:
-    windows = [
-        {"a": Work(9.0 * n, 0.9 * n), "b": Work(9.0 * n, 0.1 * n), "c": Work(9.0 * n, 0.1 * n)} for n in range(9)
-    ]
-    group = SlowTargets("data target")
-    assert events_of(group, *windows) == []
-    group = SlowTargets("data target")
-    group.slow_before = frozenset(("data target a",))
-    assert [event.subject for event in events_of(group, *windows)] == ["data target a"]
-
-
-@pytest.mark.parametrize(("times_the_bytes", "slow"), [(8, []), (1, ["metadata target MDT0000"])])
 def test_large_requests_that_take_longer_in_proportion_make_no_slow_target(
     times_the_bytes: float, slow: list[str]
 ) -> None:

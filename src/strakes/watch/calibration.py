@@ -70,7 +70,7 @@ class Calibration:
         far = np.abs(sums) / self.spreads[:, reach]
         return np.asarray((far - self.places[:, reach]) / self.scales[:, reach])
 
-    def standing_of_few(self, sums: Numbers, window: int, values: int) -> float:
+    def standing_of_few(self, sums: Numbers, window: int, values: float) -> float:
         """Return how far sums over one window stand out within a level that so few ``values`` tell."""
         place = WINDOWS.index(window)
         far = sums / self.spreads[:, place] / math.sqrt(1 + window / values)

@@ -16,8 +16,8 @@ import numpy as np
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 _BEFORE_S = 60 * 86400.0
-# So many values of a change are looked at for what explains it; then it is the usual level.
-LOOKED_AT = 30
+# So many of the last values tell whether what explains a change is over.
+_LAST = 8
 _PERCENTILE = 95
 # Fewer values before or after say nothing of what is usual.
 _FEWEST_BEFORE, _FEWEST_AFTER = 10, 2
@@ -54,11 +54,14 @@ def cause_of(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = 
 
     ``also``: further columns that may.
     """
-    if change.ratio >= 1:
-        return ""
+    return _explains(series, change, also, change.since) if change.ratio < 1 else ""
+
+
+def _explains(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str], first: int) -> str:
+    """``first``: of the values since the change that are looked at."""
     for column, values in series.causes.items():
         cause = known_cause(column) or (Cause(column, column) if column in also else None)
-        if cause is not None and _is_worse(series.times, values, change, cause.least):
+        if cause is not None and _is_worse(series.times, values, change, cause.least, first):
             return cause.words
     return ""
 
@@ -68,19 +71,25 @@ def is_over(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = (
 
     When a change is told it has few values, and what is usual for long may have been unusual for these.
     """
-    return change.told - change.since < LOOKED_AT and not cause_of(series, change, also)
+    last = max(change.since, change.told + 1 - _LAST)
+    return change.told - change.since >= _LAST and not _explains(series, change, also, last)
 
 
-def around(times: Numbers, values: Numbers, change: ShiftedLevel) -> tuple[Numbers, Numbers] | None:
-    """Return what a column was in the two months before a change and from it to its telling; None: too little."""
+def around(
+    times: Numbers, values: Numbers, change: ShiftedLevel, first: int | None = None
+) -> tuple[Numbers, Numbers] | None:
+    """Return what a column was in the two months before a change and from it to its telling; None: too little.
+
+    ``first``: of the values since the change, where not all of them are asked for.
+    """
     before = values[(times >= times[change.since] - _BEFORE_S) & (times < times[change.since])]
-    after = values[change.since : change.told + 1]
+    after = values[change.since if first is None else first : change.told + 1]
     before, after = before[np.isfinite(before)], after[np.isfinite(after)]
     return None if len(before) < _FEWEST_BEFORE or len(after) < _FEWEST_AFTER else (before, after)
 
 
-def _is_worse(times: Numbers, values: Numbers, change: ShiftedLevel, least: float) -> bool:
-    known = around(times, values, change)
+def _is_worse(times: Numbers, values: Numbers, change: ShiftedLevel, least: float, first: int) -> bool:
+    known = around(times, values, change, first)
     if known is None:
         return False
     before, after = known

@@ -233,7 +233,8 @@ class LevelDetector:
             self._as_value(has),
             relative,
         )
-        self._changed = _Changed(before, after, spread, self._wandering(), list(self._recent)[since:])
+        far = before + float(low if after < before else high)
+        self._changed = _Changed(before, after, far, spread, self._wandering(), list(self._recent)[since:])
         for entry in list(self._recent)[:since]:
             self._past.append(entry)
         self._recent.clear()
@@ -277,14 +278,15 @@ class LevelDetector:
         past = np.array([rest for _, rest in self._past])
         past -= np.median(past)
         most, window = -math.inf, 0
-        for length in WINDOWS:
+        for length in (length for length in WINDOWS if length <= len(rests)):
             since = len(rests) - length
-            if since < _FEWEST_OF_LEVEL:
-                break
-            level = changed.furthest(float(np.median(rests[:since])))
-            found = scores(past[None] + level, rests[None, since:])[:, 0].sum(axis=1)
-            standing = calibration.standing_of_few(changed.direction * found, length, since)
-            most, window = max((most, window), (standing, length))
+            levels = [(changed.far, math.inf)]
+            if since >= _FEWEST_OF_LEVEL:
+                levels.append((changed.furthest(float(np.median(rests[:since]))), since))
+            for level, values in levels:
+                found = scores(past[None] + level, rests[None, since:])[:, 0].sum(axis=1)
+                standing = calibration.standing_of_few(changed.direction * found, length, values)
+                most, window = max((most, window), (standing, length))
         bound = self._bound(calibration, changed.values[-1][0])
         if most < bound:
             return None
@@ -354,9 +356,11 @@ class _Changed:
     """A change that was told, until it is over or is the new level."""
 
     def __init__(
-        self, before: float, after: float, spread: float, length: float, values: list[tuple[float, float]]
+        self, before: float, after: float, far: float, spread: float, length: float, values: list[tuple[float, float]]
     ) -> None:
         self.values = values
+        # The new level may be as far off as that, by the values that it was told by.
+        self.far = far
         self.told_by = len(values)
         self.over_since = 0.0
         self.over_for = 0

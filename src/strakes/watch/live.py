@@ -210,7 +210,6 @@ class LiveWatch:
                 self._open[event.key] = event
             else:
                 self._ring.add_event(ended(event, kept_until_s))
-        self._watch.go_on_with(held)
         return Earlier(held, kept_until_s, now_s)
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -30,8 +30,6 @@ _WINDOWS, _WITHOUT_PAST = 3, 6
 _FEWEST_REQUESTS = 4.0
 _KEPT = 240
 _USUAL_FROM = 4
-# Whose a disk is may be found out late: windows before that tell what is usual for it.
-_UNNAMED = 20
 # A target may finish nothing for a while because it is slow; slow windows further apart are not one matter.
 _APART_S = 4 * WINDOW_S
 
@@ -50,12 +48,9 @@ class SlowTargets:
     def __init__(self, group: str) -> None:
         self._group = group
         self._windows = Windows()
-        self._earlier: deque[Window] = deque(maxlen=_UNNAMED)
         self._deviations: dict[str, deque[float]] = {}
         self._slow_for: dict[str, list[_SlowWindow]] = {}
         self._quiet_for: dict[str, int] = {}
-        self.slow_before: frozenset[str] = frozenset()
-        """Subjects that an earlier watch told as slow, and saw no end of."""
         self.told: dict[str, WatchEvent] = {}
         """Targets that are slow now."""
         self.took: dict[str, float] = {}
@@ -67,9 +62,6 @@ class SlowTargets:
         if window is None:
             return []
         enough = _enough(window, names)
-        if names is not None:
-            self._learn(enough.keys() - self._deviations.keys(), names)
-            self._earlier.append(window)
         self.took = {name: done.busy_s / done.requests for name, done in enough.items()}
         all_of = _by_kind(enough.values())
         events = []
@@ -80,23 +72,11 @@ class SlowTargets:
                     events.append(event)
         return events
 
-    def _learn(self, new: Set[str], names: Mapping[str, Named]) -> None:
-        """Learn what was usual for members before they had names."""
-        for window in self._earlier if new else ():
-            enough = _enough(window, names)
-            all_of = _by_kind(enough.values())
-            for name in new & enough.keys():
-                if compared := _compared(enough[name], all_of):
-                    past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
-                    past.append(math.log(compared.took_s / compared.others_s))
-
     def _judge(self, name: str, compared: _Compared, window: Window, named: Named) -> WatchEvent | None:
         took, others = compared.took_s, compared.others_s
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
-        # Equals may be of different kinds, as disks beside flash: how one is when it is first seen is no change.
-        new = 1.0 if named.subject in self.slow_before else math.inf
-        own = math.exp(median(past)) if past else new
+        own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
         # What is told may be over when it is no longer seen; it takes more to tell it.
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S

@@ -94,11 +94,6 @@ class Watch:
         """Take in when operations of the probe began and ended that took unusually long."""
         self._away.add_stalls(stalls)
 
-    def go_on_with(self, events: Sequence[WatchEvent]) -> None:
-        """Take in what an earlier watch told, and saw no end of until a moment ago."""
-        for slow in self._slow.values():
-            slow.slow_before = frozenset(event.subject for event in events if event.kind == "slow-target")
-
     def look_back(self, since_s: float, told: Sequence[WatchEvent]) -> None:
         """Tell also what clients missed from then on. ``told``: what an earlier watch has told and seen the end of."""
         self._away.look_back(since_s, told)

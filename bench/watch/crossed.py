@@ -82,6 +82,7 @@ bench.watch.yardstick, except where this says otherwise.
   that are beyond the interval of the told level are a further fall, and the last eight values tell whether what explains
   a change is over. No development run was made of it. Judged anew for that reason, once, with seed 55117, which is
   written down before it is used.
+- Written after that run: precision was 0.908 (0.88 to 0.93), the sum 264 at 0.73 alarms a month (best rival 256 at 0.99).
 """
 
 from __future__ import annotations

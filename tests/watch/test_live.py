@@ -246,7 +246,7 @@ def test_a_file_system_that_hangs_at_the_start_is_an_alarm_and_is_tried_by_one_c
     assert (alarm.kind, alarm.told_s, alarm.began_s) == ("no-answer", 1120, 1000)
     assert began == [1205.0] and [event.key for event in over] == [cannot.key, gap.key, alarm.key]
     assert all(event.ended_s == pytest.approx(1205, abs=2) for event in over)
-    assert live.kept[0].bad == 3 and not list((tmp_path / "v").iterdir())
+    assert live.budgets.kept[0].bad == 3 and not list((tmp_path / "v").iterdir())
 
 
 def test_a_directory_that_is_removed_is_a_gap_and_no_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,11 +350,11 @@ def test_what_is_left_of_an_error_budget_is_known_each_minute(tmp_path: Path, mo
     bad = []
     while clock.now_s <= 1420:
         live.step()
-        bad += [(kept.bad, kept.minutes) for kept in live.kept]
+        bad += [(kept.bad, kept.minutes) for kept in live.budgets.kept]
         clock.now_s += 1
     assert [*dict.fromkeys(bad)] == [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7)]
     live.close()
-    assert live.kept == [judge(level, ring.rows())]
+    assert live.budgets.kept == [judge(level, ring.rows())]
 
 
 def test_a_minute_without_operations_has_no_latency_in_the_metrics(

@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.accept.service_level import Kept, ServiceLevel, judge, used_up_too_fast
+from strakes.accept.service_level import ServiceLevel
 from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.interrupts import interrupts_deferred
 from strakes.launch.messages import LoggedOperation
@@ -24,6 +24,7 @@ from strakes.neighbour.probe import Probe
 from strakes.targets.marker import WATCH_RUN
 from strakes.units import counted, format_bytes, format_duration
 from strakes.watch.alerts import NEWS_S, AlertSender
+from strakes.watch.budgets import Budgets
 from strakes.watch.clocks import NO_BREAK, Break, Clocks
 from strakes.watch.earlier import PAUSE_S, Earlier, ended, untold_since_s
 from strakes.watch.histogram import Histogram
@@ -50,8 +51,7 @@ from strakes.watch.watch import Watch
 _MINUTE_S = 60.0
 _TICK_S = 1.0
 _SOON_S = 30.0
-_LEVELS_S = 3600.0
-_LEVELS_OVER_S = 30 * 86400.0
+_THINNED_EACH_S = 3600.0
 # Slower than that, and the probe pauses as a measurement with --neighbour would.
 _SLOW_S = 5.0
 # One that took longer tells how long clients waited, where a server was away meanwhile.
@@ -87,9 +87,9 @@ class LiveWatch:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.metrics = Metrics()
-        self.kept: list[Kept] = []
+        self.budgets = Budgets(levels, ring)
         self._watch = watch or Watch()
-        self._sources, self._ring, self._alerts, self._levels = sources, ring, alerts, levels
+        self._sources, self._ring, self._alerts = sources, ring, alerts
         self._say, self._clock = say, clock
         # A watch that begins again with its store has the same name, and removes what it left when it was killed.
         self._run = f"{WATCH_RUN}{ring.identity}"
@@ -100,7 +100,6 @@ class LiveWatch:
         # What was told and is not over, and alarms that were told when they were over, with when they are no news.
         self._open: dict[tuple[str, str, float], WatchEvent] = {}
         self._news: dict[tuple[str, str, float], tuple[WatchEvent, float]] = {}
-        self._failing: dict[str, WatchEvent] = {}
         self._told: Counter[str] = Counter()
         self._missed: Counter[str] = Counter()
         self._unread: dict[str, tuple[Outage, str]] = {}
@@ -109,7 +108,7 @@ class LiveWatch:
         self._judged: set[str] = set()
         self._full: dict[str, float] = {}
         self._counters: dict[tuple[str, str], float] = {}
-        self._levels_at_s = self._thinned_s = 0.0
+        self._thinned_s = 0.0
         self._full_store: WatchEvent | None = None
         self._begun: tuple[float, OwnLoad] = (time.monotonic(), own_load())
         self._loads: tuple[float, OwnLoad, float] = (*self._begun, 0.0)
@@ -194,7 +193,6 @@ class LiveWatch:
 
     def _close_earlier(self, now_s: float) -> Earlier:
         """End what an earlier watch told and could not see the end of; alarms of just now may go on."""
-        levels = {level.text for level in self._levels}
         kept_until_s = self._kept_until_s or 0.0
         held, events = [], self._ring.events()
         if 0 <= now_s - kept_until_s < PAUSE_S:
@@ -203,8 +201,8 @@ class LiveWatch:
         for event in events:
             if event.ended_s is not None:
                 continue
-            if event.kind == "service-level" and event.subject in levels:
-                self._failing[event.subject] = self._open[event.key] = event
+            if event.kind == "service-level" and self.budgets.go_on_with(event):
+                self._open[event.key] = event
             elif event.alarm and event.kind != "service-level" and 0 <= now_s - kept_until_s < PAUSE_S:
                 held.append(event)
                 self._open[event.key] = event
@@ -422,37 +420,12 @@ class LiveWatch:
             )
             events = [replace(self._full_store, told_s=now_s, ended_s=max(now_s, self._full_store.began_s), text=text)]
             self._full_store = None
-        if not 0 <= now_s - self._thinned_s < _LEVELS_S:
+        if not 0 <= now_s - self._thinned_s < _THINNED_EACH_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
         if values:
             events += self._watch.add(CounterReading("probe", began_s, figures=values))
-        return [*events, *self._judge_levels(row, now_s)]
-
-    def _judge_levels(self, row: RingRow, now_s: float) -> list[WatchEvent]:
-        if not self._levels:
-            return []
-        if 0 <= now_s - self._levels_at_s < _LEVELS_S / 12:
-            # To read the whole store takes longer.
-            self.kept = [kept + judge(kept.level, [row]) for kept in self.kept]
-            return []
-        self._levels_at_s = now_s
-        rows = list(self._ring.rows(now_s - _LEVELS_OVER_S))
-        self.kept = [judge(level, rows) for level in self._levels]
-        events = []
-        for kept in self.kept:
-            level = kept.level.text
-            too_fast = used_up_too_fast(kept.level, rows, now_s)
-            if too_fast and level not in self._failing:
-                self._failing[level] = WatchEvent(
-                    "service-level", level, now_s, now_s, too_fast, size=kept.budget_left, unit="budget left"
-                )
-                events.append(self._failing[level])
-            elif not too_fast and level in self._failing:
-                failed = self._failing.pop(level)
-                text = f"{kept}; lately it is exceeded no more often than it may be"
-                events.append(replace(failed, told_s=now_s, ended_s=max(now_s, failed.began_s), text=text))
-        return events
+        return [*events, *self.budgets.add(row, now_s)]
 
     def _tell(self, events: list[WatchEvent], now_s: float) -> None:
         if self._ring.failing and self._full_store is None:
@@ -490,7 +463,7 @@ class LiveWatch:
             top=self._watch.top,
             alarms={(event.kind, event.subject): 1 for event in alarms},
             events=dict(self._told),
-            budgets={kept.level.text: kept.budget_left for kept in self.kept},
+            budgets={kept.level.text: kept.budget_left for kept in self.budgets.kept},
             missed={**self._missed, **({"store": self._ring.lost} if self._ring.lost else {})},
             deliveries=self._alerts.counts,
         )

@@ -57,11 +57,13 @@ class SlowTargets:
         """Seconds of work a request, of those that had enough of them in the last window."""
 
     def add(self, time_s: float, work: dict[str, Work], names: Mapping[str, Named] | None = None) -> list[WatchEvent]:
-        """Take in counters; return what begins and what ends. ``names``: of disks; others are not judged."""
+        """Take in counters; return what begins and what ends. ``names``: of members that are no targets."""
         window = self._windows.add(time_s, work)
         if window is None:
             return []
-        enough = _enough(window, names)
+        enough = {
+            name: done for name, done in window.work.items() if done.requests >= _FEWEST_REQUESTS and done.busy_s > 0
+        }
         self.took = {name: done.busy_s / done.requests for name, done in enough.items()}
         all_of = _by_kind(enough.values())
         events = []
@@ -173,15 +175,6 @@ def _median_without(ordered: Sequence[float], one: float) -> float:
     count = len(ordered) - 1
     low, high = (ordered[each + (each >= at)] for each in ((count - 1) // 2, count // 2))
     return (low + high) / 2
-
-
-def _enough(window: Window, names: Mapping[str, Named] | None) -> dict[str, Work]:
-    """Return the work of those that are judged, and have enough of it."""
-    return {
-        name: done
-        for name, done in window.work.items()
-        if (names is None or name in names) and done.requests >= _FEWEST_REQUESTS and done.busy_s > 0
-    }
 
 
 def _kinds(work: Work) -> Mapping[str, OfKind]:

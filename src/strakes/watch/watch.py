@@ -45,8 +45,7 @@ class Watch:
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._saturation: dict[str, SaturationDetector] = {}
         self._placed: dict[str, Placed] = {}
-        # Source -> disk -> its name; two servers may have disks of one name.
-        self._names: dict[str, dict[str, Named]] = {}
+        self._names: dict[str, Named] = {}
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
@@ -130,13 +129,14 @@ class Watch:
             data = {
                 disk: of for disk, of in self._disks(reading).items() if disk in disks and set(of) <= targets.keys()
             }
-            self._names[reading.source] = {
-                f"{reading.source} {disk}": Named(f"{' or '.join(of)} ({DISKS} {disk})", of)
-                for disk, of in data.items()
-            }
-            names = {key: named for of_source in self._names.values() for key, named in of_source.items()}
-            work = self._together(DISKS, reading, {f"{reading.source} {disk}": done for disk, done in disks.items()})
-            events += self._new(self._slow[DISKS].add(reading.time_s, work, names))
+            if data:
+                # Two servers may have disks of one name.
+                keys = {disk: f"{reading.source} {disk}" for disk in data}
+                self._names |= {
+                    keys[disk]: Named(f"{' or '.join(of)} ({DISKS} {disk})", of) for disk, of in data.items()
+                }
+                work = self._together(DISKS, reading, {keys[disk]: disks[disk] for disk in data})
+                events += self._new(self._slow[DISKS].add(reading.time_s, work, self._names))
         return events
 
     def _disks(self, reading: CounterReading) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -73,12 +73,21 @@ def working(*words: str | Path) -> Iterator[None]:
 def mounted(configuration: str) -> Iterator[Path]:
     """Another client of the same file system."""
     with tempfile.TemporaryDirectory(prefix="sl-mnt-") as directory:
-        words = ["ceph-fuse", "-c", configuration, "-n", "client.admin", directory]
-        subprocess.run(words, check=True, timeout=60, capture_output=True)
+        words = ["ceph-fuse", "-f", "-c", configuration, "-n", "client.admin", directory]
+        client = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
+            deadline = time.monotonic() + 60
+            while not os.path.ismount(directory):
+                assert client.poll() is None and time.monotonic() < deadline
+                time.sleep(0.2)
             yield Path(directory)
         finally:
             subprocess.run(["umount", "--lazy", directory], check=True, timeout=30)
+            # It ends once the servers have what it holds; without servers it never would.
+            with suppress(subprocess.TimeoutExpired):
+                client.wait(60)
+            client.kill()
+            client.wait(60)
 
 
 def wait_for(said: Path, pattern: str, limit_s: float) -> str:

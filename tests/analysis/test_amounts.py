@@ -11,7 +11,6 @@ import pytest
 from report.example import example_portrait
 from strakes.analysis.amounts import amount_warnings, amounts_of, bursts, told_of_bursts
 from strakes.findings.portrait import Finding, Portrait
-from strakes.language import choose
 from strakes.plan import MetadataPhase, Phase
 from strakes.report.findings import to_document, validate
 from strakes.report.guide import render_guide
@@ -111,17 +110,10 @@ def one_in_bursts(kind: str) -> Portrait:
 
 @pytest.mark.parametrize("kind", ["headlines", "findings", "recommendations"])
 @pytest.mark.parametrize("render", [summary, render_guide, render_html])
-@pytest.mark.parametrize(("language", "words"), [("en", "inbursts"), ("zh", "短时突发")])
-def test_every_form_of_the_report_says_what_stands_on_bursts(
-    kind: str, render: Callable[[Portrait], str], language: str, words: str
-) -> None:
-    choose(language)
-    try:
-        told, plain = ("".join(render(portrait).split()) for portrait in (one_in_bursts(kind), example_portrait()))
-    finally:
-        choose("en")
-    assert words in told
-    assert words not in plain
+def test_every_form_of_the_report_says_what_stands_on_bursts(kind: str, render: Callable[[Portrait], str]) -> None:
+    told, plain = ("".join(render(portrait).split()) for portrait in (one_in_bursts(kind), example_portrait()))
+    assert "inbursts" in told
+    assert "inbursts" not in plain
 
 
 def test_a_document_of_before_bursts_had_a_field_still_reads() -> None:

@@ -1,9 +1,7 @@
-"""The table of a rehearsal, in English and in Chinese."""
+"""The table of a rehearsal."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import get_args
 
 import pytest
@@ -13,15 +11,8 @@ from strakes.failover.rehearsal.rehearse import Rehearsal
 from strakes.failover.rehearsal.room import RoomPart
 from strakes.failover.rehearsal.times import NO_WAIT
 from strakes.failover.rehearsal.world import Ending, Scene
-from strakes.language import choose
 
 ENDINGS = get_args(Ending)
-
-
-@pytest.fixture(autouse=True)
-def _english_afterwards() -> Iterator[None]:
-    yield
-    choose("en")
 
 
 def rehearsal() -> Rehearsal:
@@ -49,10 +40,3 @@ def test_every_ending_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert [ending for ending in ENDINGS if ending not in printed] == []
     assert "mgs mds2, mdt0 nobody" in printed
     assert f"{len(ENDINGS)} single failures, 3 end the service." in printed
-
-
-def test_in_chinese_only_names_are_left_in_english(capsys: pytest.CaptureFixture[str]) -> None:
-    choose("zh")
-    print_rehearsal(rehearsal(), every=False)
-    printed = capsys.readouterr().out
-    assert set(re.findall(r"[A-Za-z]+", printed)) == {"mds", "mdt", "mgs", "strakes", "Pacemaker"}

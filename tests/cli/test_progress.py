@@ -11,7 +11,6 @@ import pytest
 
 from strakes.cli import progress as progress_module
 from strakes.cli.progress import LiveProgress
-from strakes.language import choose
 
 
 def work(progress: LiveProgress) -> None:
@@ -121,19 +120,3 @@ def test_fresh_runs_are_not_told_with_what_was_known_of_the_cells_before(monkeyp
         f"{done} run{'' if done == 1 else 's'} made, {done} of 3 cells precise enough" for done in range(3)
     ]
     assert "cells" not in fresh
-
-
-def test_progress_is_told_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
-    stream = io.StringIO()
-    choose("zh")
-    try:
-        with LiveProgress(stream=stream) as progress:
-            progress.start(total_s=120.0)
-            progress.cells(3, 9, {})
-            progress.update("open-close", 0.25)
-    finally:
-        choose("en")
-    (line,) = stream.getvalue().splitlines()
-    assert not any(word in line for word in ("left", "made", "precise"))
-    assert all(figure in line for figure in ("25 %", "0:0", "2:00", "3", "9"))

@@ -90,13 +90,14 @@ void parse_beside(const ObjectReader& reader, PlanRequest& request) {
 PlanRequest parse_plan_request(const nlohmann::json& message) {
     const ObjectReader reader(message, "",
                               {"type", "version", "id", "directory", "directory_hex", "beside", "plan", "limit_s",
-                               "keep", "prepared", "progress_s", "impact"});
+                               "keep", "prepared", "check", "progress_s", "impact"});
     PlanRequest request;
     request.id = parse_id(reader);
     request.directory = directory_of(reader);
     request.limit_s = reader.positive_number("limit_s", kMostSeconds);
     request.keep = reader.boolean_or("keep", false);
     request.prepared = reader.boolean_or("prepared", false);
+    request.check = reader.boolean_or("check", false);
     if (reader.has("progress_s")) request.progress_s = reader.positive_number("progress_s", kMostProgressS);
     if (reader.has("impact")) request.impact = parse_impact(reader.value("impact"));
     request.plan = parse_plan(reader.value("plan"));

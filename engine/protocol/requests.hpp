@@ -19,6 +19,7 @@ struct PlanRequest {
     double limit_s = 0;
     bool keep = false;
     bool prepared = false;    // directory/id may be there already
+    bool check = false;       // parse and check the plan, but do not run it
     double progress_s = 0.5;  // between messages of progress, and of logs
     Impact impact;
     std::string line;  // as it came, for other processes

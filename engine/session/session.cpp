@@ -137,6 +137,11 @@ void Session::begin_next() {
     waiting_.pop_front();
     if (const auto* refused = std::get_if<RefusedRequest>(&request)) return refuse(*refused);
     auto& plan = std::get<PlanRequest>(request);
+    if (plan.check) {
+        Report(output_, plan.id).done(PlanStatus::ok, true, {});
+        last_ = PlanStatus::ok;
+        return;
+    }
     auto team = crew_.team_for(plan);
     plan_ = std::make_unique<PlanRun>(std::move(plan), output_, crew_, std::move(team), news_);
     const auto now = Time::now();

@@ -53,6 +53,16 @@ TEST_CASE("a plan gives one sample per phase, says done, and leaves nothing") {
     CHECK(fs::exists(directory.path() / ".strakes-marker"));
 }
 
+TEST_CASE("a plan that is only checked is refused or accepted, and makes nothing") {
+    const TestDirectory directory;
+    const Json good = plan_of({metadata("create", "file-create")});
+    const Json bad = plan_of({metadata("remove", "file-remove")});
+    CHECK(run_session(plan_message(directory.path(), good, {{"check", true}})).exit_status == 0);
+    CHECK(run_session(plan_message(directory.path(), bad, {{"check", true}})).exit_status == 2);
+    CHECK(run_session(plan_message("/nowhere", good, {{"check", true}})).last("done")["status"] == "ok");
+    CHECK(directory.entries().empty());
+}
+
 TEST_CASE("a plan goes on in a directory that an earlier one kept, and removes all of it at its end") {
     const TestDirectory directory;
     const Json create = plan_of({metadata("create", "file-create")});

@@ -46,7 +46,10 @@ class RestartDump(Study):
             every = Layout(stripe_size_bytes=MIB, stripe_count=context.striping.data_targets)
             single = Layout(stripe_size_bytes=MIB, stripe_count=1)
             cells += [
-                self._cell(context, ranks, amount, writers, layout) for layout in (single, every) for writers in (0, 2)
+                self._cell(context, ranks, amount, writers, layout)
+                for layout in (single, every)
+                for writers in (0, 2)
+                if writers <= ranks
             ]
         return enough_runs(cells)
 

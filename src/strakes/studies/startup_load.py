@@ -36,7 +36,9 @@ class StartupLoad(Study):
         amount = max(
             64 * KIB, min(context.amount_bytes(ranks * nodes, 8 * MIB // nodes), context.memory_bytes // (16 * ranks))
         )
-        ways: list[tuple[int, Layout | None]] = [(0, None), (1, None), (2, None)]
+        if amount > MIB:
+            amount -= amount % MIB
+        ways: list[tuple[int, Layout | None]] = [(readers, None) for readers in (0, 1, 2) if readers <= ranks]
         cells: list[Cell | SkippedCell] = []
         if context.striping is None or context.striping.data_targets < 2:
             reason = context.no_striping or "there are fewer than two data targets to spread a file over"

@@ -12,7 +12,7 @@ from strakes.findings.cell import Cell
 from strakes.findings.portrait import SkippedCell
 from strakes.launch.choice import Launch, processes
 from strakes.memory import memory_sizes
-from strakes.plan import MetadataPhase, Plan
+from strakes.plan import MetadataPhase
 from strakes.studies.study import LASTING_S, Context, Pilot
 from strakes.survey.amounts import (
     LASTING_SHARE,
@@ -182,7 +182,15 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
             elif cell.priority > context.least_priority or cell.part in context.left_out:
                 skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))
             else:
-                cells.append(replace(cell, plan=_through_libcephfs(cell.plan)) if request.libcephfs else cell)
+                inside = _through_libcephfs(cell) if request.libcephfs else cell
+                cells.append(inside)
+                skipped += [
+                    SkippedCell(
+                        cell.study, {**cell.settings, **measure.settings}, "libcephfs offers no creation with fsync"
+                    )
+                    for measure in cell.measures
+                    if measure not in inside.measures and measure.metric == "operations_per_s"
+                ]
     if request.libcephfs and cells and not any(cell.plan.inside_ceph() for cell in cells):
         names = ", ".join(dict.fromkeys(cell.study for cell in cells))
         raise BadInputError(
@@ -198,15 +206,20 @@ def why_left_out(context: Context) -> str:
     return f"a larger --budget measures it, too; here phases of {format_seconds(context.phase_s)} came first"
 
 
-def _through_libcephfs(plan: Plan) -> Plan:
-    """Return the plan without the mount, where all it does is metadata.
+def _through_libcephfs(cell: Cell) -> Cell:
+    """Return a cell of metadata operations with libcephfs instead of the mount, without measured phases that fsync.
 
-    Data would go through a cache of each client that cannot be dropped.
+    A cell of other phases, or one that needs its fsync, stays as it is: data would go through a cache of each client
+    that cannot be dropped.
     """
-    phases = [phase for phase in plan.phases if isinstance(phase, MetadataPhase)]
-    if len(phases) < len(plan.phases):
-        return plan
-    return replace(plan, phases=tuple(replace(phase, backend="cephfs") for phase in phases))
+    phases = [phase for phase in cell.plan.phases if isinstance(phase, MetadataPhase) and not phase.fsync]
+    names = {phase.name for phase in phases}
+    left_out = {phase.name for phase in cell.plan.phases} - names
+    others = any(not isinstance(phase, MetadataPhase) for phase in cell.plan.phases)
+    if others or not phases or not left_out <= {measure.phase for measure in cell.measures}:
+        return cell
+    plan = replace(cell.plan, phases=tuple(replace(phase, backend="cephfs") for phase in phases))
+    return replace(cell, plan=plan, measures=tuple(measure for measure in cell.measures if measure.phase in names))
 
 
 def memory_available_bytes() -> int:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from strakes.accept.service_level import Kept, parse_service_level
+from strakes.api import Table
 from strakes.errors import BadInputError
 from strakes.failover.rehearsal.schedule import ScheduleSummary
 from strakes.interop.commands.mdtest import translate
-from strakes.opened import Table
 from strakes.predict.namespace import NamespacePlan, Share, Tally, Walk
 from strakes.predict.namespace_text import render_namespace
 from strakes.report.notices import Notice

@@ -12,7 +12,7 @@ from strakes.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from strakes.opened import OpenedRun
+    from strakes.api import OpenedRun
 
 __all__ = ["__version__", "open"]
 
@@ -25,6 +25,6 @@ def open(run: str = "latest", store: str | Path | None = None) -> OpenedRun:  # 
     ``store`` is a directory of runs; without it that of the command line is read ($STRAKES_STORE). Raises BadInputError
     for a run that is not there.
     """
-    from strakes.opened import open_run
+    from strakes.api import open_run
 
     return open_run(run, store)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from strakes.errors import BadInputError
-from strakes.regular_file import open_regular
+from strakes.files import open_regular
 
 _BEGINNING_BYTES = 1 << 16
 

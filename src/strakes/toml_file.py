@@ -10,7 +10,7 @@ from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.file_kinds import TOML_KINDS, refuse_other_kind
-from strakes.regular_file import read_regular
+from strakes.files import read_regular
 
 _MOST_BYTES = 1 << 20
 # A dotted key takes memory that grows with the square of its parts, and a table for each of them.

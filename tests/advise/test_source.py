@@ -15,8 +15,8 @@ import pytest
 
 from conftest import ROOT, StrakesRunner, one_in
 from strakes.advise.source import published_places, run_to_advise_from
+from strakes.api import open_run
 from strakes.errors import BadInputError
-from strakes.opened import open_run
 from strakes.store.published import PublishedRun
 
 APP = ROOT / "examples" / "apps" / "restart-dump.toml"

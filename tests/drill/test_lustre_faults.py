@@ -25,7 +25,7 @@ from strakes.drill.faults.registry import make_fault
 from strakes.drill.undo import from_record, to_record
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.failover.timeline import Moment
-from strakes.store_root import default_root
+from strakes.files import default_root
 from strakes.targets import registry
 from strakes.targets.command import Servers
 

@@ -19,8 +19,8 @@ from strakes.drill.faults.bmc import PowerOff
 from strakes.drill.faults.fault import Ask
 from strakes.drill.undo import Continue, MountTargets, RunCommand, from_record, to_record
 from strakes.errors import BadInputError, MeasurementError
+from strakes.files import default_root
 from strakes.processes import process_start
-from strakes.store_root import default_root
 from strakes.targets.command import Completed
 
 AGREED = "--yes-this-interrupts-service"

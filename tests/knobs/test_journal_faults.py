@@ -13,7 +13,6 @@ import pytest
 
 from knobs.test_journal import _HEAD, begin, place, write
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.knobs import journal as module
 from strakes.knobs.journal import KnobJournal, directory, locked, open_journals, read_journal
 
 NOBODY = 65534
@@ -74,13 +73,21 @@ def test_of_another_container_of_this_machine_the_lock_tells_who_lives(tmp_path:
 def test_a_closed_journal_is_locked_no_more_and_its_names_are_durable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    durable: list[Path] = []
-    monkeypatch.setattr(module, "sync_directory", durable.append)
+    durable: list[int] = []
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        durable.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
     before = open_files()
     journal = begin(tmp_path)
-    assert durable == [directory(tmp_path, "open")]
+    opened, closed = (directory(tmp_path, which).stat().st_ino for which in ("open", "closed"))
+    assert opened in durable
+    durable.clear()
     journal.close("restored")
-    assert durable[1:] == [directory(tmp_path, "open"), directory(tmp_path, "closed")]
+    assert {opened, closed} <= set(durable)
     assert open_files() == before and is_free(directory(tmp_path, "closed") / journal.path.name)
 
 
@@ -125,7 +132,7 @@ def test_a_journal_of_another_user_is_not_read_and_keeps_nobody_from_changing(tm
 def test_a_move_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = begin(tmp_path)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "rename", fail)

@@ -16,9 +16,9 @@ import pytest
 from conftest import StrakesRunner
 from mounts import loop_mounted
 from strakes.errors import BadInputError
+from strakes.files import default_root
 from strakes.knobs.change import changed, read
 from strakes.knobs.restore import restore
-from strakes.store_root import default_root
 from strakes.targets.block_device import block_device_of
 from strakes.targets.calls import mount_of
 from strakes.targets.registry import detect

@@ -149,9 +149,9 @@ def killed_at(step: int | None, world: World) -> Iterator[None]:
         return done
 
     def around(name: str) -> Callable[..., None]:
-        def wrapped(*arguments: Any) -> None:
+        def wrapped(*arguments: Any, **options: Any) -> None:
             maybe()
-            real[name](*arguments)
+            real[name](*arguments, **options)
             maybe()
 
         return wrapped

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -101,6 +102,33 @@ def _is_harmless(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant | ast.BinOp)
 
 
+def writers_by_path(tree: ast.AST) -> Found:
+    """A link of another user may be on the way: ``strakes.files`` opens what is written. O_EXCL touches no file."""
+    for call, name in calls(tree):
+        method = name.rpartition(".")[2]
+        text = ast.unparse(call)
+        below = keyword(call, "dir_fd") is not None or keyword(call, "src_dir_fd") is not None
+        mode = keyword(call, "mode") or next(iter(call.args[1 if name == "open" else 0 :]), None)
+        if name == "os.open" and not below and "devnull" not in text:
+            flags = ast.unparse(call.args[1])
+            if re.search("O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", flags) and "O_EXCL" not in flags:
+                yield call.lineno, text
+        elif name in ("open", "io.open") or (method == "open" and "." in name and name != "os.open"):
+            if (
+                isinstance(mode, ast.Constant)
+                and isinstance(mode.value, str)
+                and re.fullmatch("[rwaxbt+]+", mode.value)
+            ) and set(mode.value) & set("wax+"):
+                yield call.lineno, text
+        elif (
+            method in ("write_text", "write_bytes", "touch")
+            or name.startswith(("shutil.copy", "sqlite3."))
+            or (name in ("os.rename", "os.replace", "os.unlink", "os.remove", "os.truncate") and not below)
+            or (method in ("rename", "unlink") and not name.startswith("os."))
+        ):
+            yield call.lineno, text
+
+
 RULES: tuple[Callable[[ast.AST], Found], ...] = (
     removers_that_follow_names,
     shells,
@@ -109,6 +137,7 @@ RULES: tuple[Callable[[ast.AST], Found], ...] = (
     listeners_on_every_address,
     secrets_compared_early,
     lines_past_the_filter,
+    writers_by_path,
 )
 
 # Where the rule would be wrong, and why.
@@ -117,6 +146,11 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("failover_text.py", "lines_past_the_filter"): "its rules are our own words",
     ("fault_options.py", "lines_past_the_filter"): "its faults are our own words",
     ("figure.py", "lines_past_the_filter"): "its figures are our own words",
+    ("files.py", "writers_by_path"): "here it is done: a pipe or device that the user names",
+    ("child.py", "writers_by_path"): "paths are below the open directory that --inside names",
+    ("journal.py", "writers_by_path"): "lab/ha/journal.py runs on the lab's own machines",
+    ("receiver.py", "writers_by_path"): "runs on the lab's own machines",
+    ("lab_directory.py", "writers_by_path"): "a link and a marker by their names, below a directory that was checked",
     ("measure.py", "lines_past_the_filter"): "a path that the user gave",
 }
 
@@ -151,6 +185,13 @@ def test_no_file_does_it(rule: Callable[[ast.AST], Found]) -> None:
         (listeners_on_every_address, 'listener.bind(("0.0.0.0", port))'),
         (secrets_compared_early, "if proof == expected: pass"),
         (secrets_compared_early, "self._secret != other"),
+        (writers_by_path, 'open(path, "a")'),
+        (writers_by_path, 'path.open("wb")'),
+        (writers_by_path, "os.open(path, os.O_WRONLY | os.O_CREAT)"),
+        (writers_by_path, "path.write_text(text)"),
+        (writers_by_path, "os.replace(fresh, path)"),
+        (writers_by_path, "(root / name).unlink()"),
+        (writers_by_path, "sqlite3.connect(path)"),
         (lines_past_the_filter, 'click.echo(f"{lab.name} is up")'),
     ],
 )

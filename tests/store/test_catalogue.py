@@ -1,18 +1,16 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from store.conftest import MakeRun
 from strakes.store import Store
-from strakes.store.catalogue import Catalogue
 
 
 @pytest.fixture
@@ -31,47 +29,22 @@ def listed(store: Store) -> list[str]:
 
 
 def test_a_missing_catalogue_is_made_again(store: Store, three: list[str]) -> None:
-    catalogue = store.root / "catalogue.sqlite"
+    catalogue = store.root / "catalogue.json"
     before = store.runs()
     catalogue.unlink()
     assert store.runs() == before
     assert catalogue.exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"this is no database", bytes(8192)])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"this is no catalogue", b"[]", b'{"a": 1}', b'{"a": ["stamp", {"id": 1, "else": 2}]}', b"[" * 9999],
+)
 def test_a_broken_catalogue_is_made_again(store: Store, three: list[str], content: bytes) -> None:
     before = store.runs()
-    (store.root / "catalogue.sqlite").write_bytes(content)
+    (store.root / "catalogue.json").write_bytes(content)
     assert store.runs() == before
-    assert Catalogue(store.root).rebuild() == 3
-
-
-def test_a_catalogue_with_torn_pages_is_made_again(store: Store, make_run: MakeRun) -> None:
-    for number in range(40):
-        make_run(f"run {number}").close()
-    before = listed(store)
-    catalogue = store.root / "catalogue.sqlite"
-    data = bytearray(catalogue.read_bytes())
-    data[4096:] = b"\xff" * (len(data) - 4096)
-    catalogue.write_bytes(bytes(data))
-    assert listed(store) == before
-
-
-def test_a_catalogue_of_another_layout_is_made_again(store: Store, three: list[str]) -> None:
-    with closing(sqlite3.connect(store.root / "catalogue.sqlite")) as connection, connection:
-        connection.execute("DROP TABLE runs")
-        connection.execute("CREATE TABLE runs (id TEXT, something TEXT)")
-        connection.execute("PRAGMA user_version = 99")
-    assert listed(store) == three
-
-
-def test_a_catalogue_that_lacks_its_table_is_made_again(store: Store, three: list[str]) -> None:
-    catalogue = store.root / "catalogue.sqlite"
-    with closing(sqlite3.connect(catalogue)) as connection, connection:
-        connection.execute("DROP TABLE runs")
-    assert listed(store) == three
-    with closing(sqlite3.connect(catalogue)) as connection:
-        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (3,)
+    assert json.loads((store.root / "catalogue.json").read_bytes()).keys() == set(three)
 
 
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:
@@ -107,22 +80,6 @@ def test_a_status_that_changed_without_the_catalogue_is_seen(store: Store, three
     assert [run.status for run in store.runs()] == ["partial", "complete", "complete"]
 
 
-def test_a_locked_catalogue_does_not_keep_the_list_back(
-    store: Store, three: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("strakes.store.catalogue._BUSY_TIMEOUT_S", 0.1)
-    with closing(sqlite3.connect(store.root / "catalogue.sqlite", isolation_level=None)) as connection:
-        connection.execute("BEGIN EXCLUSIVE")
-        assert listed(store) == three
-        connection.execute("ROLLBACK")
-
-
-def test_there_is_no_write_ahead_log(store: Store, three: list[str]) -> None:
-    with closing(sqlite3.connect(store.root / "catalogue.sqlite")) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-    assert not list(store.root.glob("*-wal"))
-
-
 def test_writers_at_the_same_time_lose_nothing(store: Store, measured: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from strakes.store import Store\n"
@@ -138,7 +95,3 @@ def test_writers_at_the_same_time_lose_nothing(store: Store, measured: Path) -> 
     runs = store.runs()
     assert len(runs) == 30
     assert {run.status for run in runs} == {"complete"}
-    with closing(sqlite3.connect(store.root / "catalogue.sqlite")) as connection:
-        assert connection.execute("SELECT count(*) FROM runs WHERE status = CAST('complete' AS BLOB)").fetchone() == (
-            30,
-        )

@@ -128,35 +128,5 @@ def test_the_store_is_its_users_only(tmp_path: Path) -> None:
     root = tmp_path / "new" / "store"
     kept(root)
     kinds = {path.is_dir() for path in root.rglob("*")}
-    assert kinds == {True, False} and (root / "catalogue.sqlite").is_file()
+    assert kinds == {True, False} and (root / "catalogue.json").is_file()
     assert {name: mode for name, mode in modes(root).items() if mode & 0o077} == {}
-
-
-@pytest.mark.usefixtures("umask_of_most")
-def test_a_store_that_others_could_read_is_closed_to_them_when_it_is_opened(tmp_path: Path) -> None:
-    root, outside = tmp_path / "store", tmp_path / "outside"
-    kept(root)
-    for path in (root, *root.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    outside.write_text("")
-    outside.chmod(0o644)
-    (root / "runs" / "link").symlink_to(outside)
-    Store(root)
-    assert {
-        path for path in (root, *root.rglob("*")) if path != root / "runs" / "link" and path.stat().st_mode & 0o077
-    } == set()
-    assert outside.stat().st_mode & 0o777 == 0o644
-
-
-@pytest.mark.usefixtures("umask_of_most")
-def test_of_a_directory_with_other_things_only_what_is_of_the_store_is_closed(tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "letter").write_text("")
-    (tmp_path / "home" / "runs").mkdir()
-    Store(tmp_path / "home")
-    assert modes(tmp_path / "home") == {"home": 0o755, "home/letter": 0o644, "home/runs": 0o700}
-
-
-def test_a_store_whose_rooms_are_no_directories_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "knobs", 0o644)
-    assert Store(tmp_path).root == tmp_path

@@ -77,7 +77,7 @@ def _watched_minutes(directory: str) -> list[RingRow]:
     import time
     from dataclasses import replace
 
-    from strakes.store_root import default_root
+    from strakes.files import default_root
     from strakes.watch.ring import Ring
 
     ring = default_root() / "watch"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import secrets
 import sys
 import tempfile
 import time
@@ -11,6 +12,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from strakes.files import create_kept, make_directory
 from strakes.version import __version__
 
 
@@ -28,10 +30,12 @@ def write_crash_log(error: BaseException, arguments: Sequence[str]) -> Path:
     prefix = time.strftime("crash-%Y%m%d-%H%M%S-")
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "strakes"
-        state.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=prefix, suffix=".log", dir=state)
+        log = state / f"{prefix}{secrets.token_hex(4)}.log"
+        make_directory(state)
+        create_kept(log, text.encode("utf-8", "backslashreplace"))
     except (OSError, RuntimeError):  # not writable, or no home at all
         handle, name = tempfile.mkstemp(prefix=f"strakes-{prefix}", suffix=".log")
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    return Path(name)
+        log = Path(name)
+        with os.fdopen(handle, "w", errors="backslashreplace") as file:
+            file.write(text)
+    return log

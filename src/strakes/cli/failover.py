@@ -228,7 +228,7 @@ def drill_command(
     from strakes.drill.clients import Timing
     from strakes.drill.outcome import document
     from strakes.drill.run import Drill, play
-    from strakes.store_root import default_root
+    from strakes.files import default_root
 
     reader = _reader(directory, read_on, read_in, servers)
     striking = fault.make(directory, servers=servers)
@@ -273,7 +273,7 @@ def undo_command() -> int:
     fault could not be undone.
     """
     from strakes.drill.journal import try_all
-    from strakes.store_root import default_root
+    from strakes.files import default_root
 
     failed = False
     for pending, done, error in try_all(default_root()):
@@ -311,8 +311,8 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
 
 def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pace, json: Output | None) -> int:
     from strakes.drill.schedules import run_schedules, schedules_document, schedules_text
+    from strakes.files import default_root
     from strakes.lab.ha.pair import Pair
-    from strakes.store_root import default_root
 
     directory = Path(facts["bmc_log"]).parent
     trials = run_schedules(name, Pair(facts), directory, seeds, _SCHEDULE_EVENTS, pace, default_root(), _tell)
@@ -369,9 +369,9 @@ def pair_command(
     from strakes.drill.faults.pair import PAIR_FAULTS
     from strakes.drill.trial import Pace
     from strakes.drill.trials import document, rows, run_trials
+    from strakes.files import default_root
     from strakes.lab.ha.pair import Pair
     from strakes.lab.manager import status
-    from strakes.store_root import default_root
 
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):

@@ -121,7 +121,7 @@ def has_sessions(directory: Path) -> bool:
 def drill_visit(directory: Path, agreed: bool, fault: AskedFault, servers: Servers | None = None) -> DrillVisit:
     """Return how a study of drills visits. Raises BadInputError where the fault is impossible or not agreed to."""
     from strakes.drill.visit import DrillVisit
-    from strakes.store_root import default_root
+    from strakes.files import default_root
     from strakes.studies.recovery import TIMING
 
     fault.make(directory, _USUAL, servers)

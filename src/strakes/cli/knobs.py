@@ -138,8 +138,8 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     With DIR, put back only those changed for DIR, and those whose journal is lost. Exits with status 1 if an old value
     could not be put back, or if a journal or a record is damaged.
     """
+    from strakes.files import default_root
     from strakes.knobs.restore import restore
-    from strakes.store_root import default_root
 
     done = restore(default_root(), target=_plain_path(directory), keep=keep)
     if as_json:
@@ -164,8 +164,8 @@ def journal_command(directory: Path | None, with_closed: bool, as_json: bool) ->
 
     Each change has its time and the command that made it. With DIR, show only those changed for DIR.
     """
+    from strakes.files import default_root
     from strakes.knobs.journal import closed_journals, open_journals
-    from strakes.store_root import default_root
 
     root = default_root()
     states = [*(closed_journals(root) if with_closed else ()), *open_journals(root)[0]]
@@ -367,9 +367,9 @@ def _or_none(value: str | None) -> str:
 
 def _print_damaged() -> bool:
     """Name the journals and records that cannot be read. Return whether there are any."""
+    from strakes.files import default_root
     from strakes.knobs.hold import damaged_records
     from strakes.knobs.journal import open_journals
-    from strakes.store_root import default_root
 
     errors = (*open_journals(default_root())[1], *damaged_records())
     for error in errors:

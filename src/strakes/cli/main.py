@@ -243,7 +243,7 @@ def _put_back_knobs(arguments: list[str]) -> None:
         return
     import os
 
-    from strakes.store_root import default_root
+    from strakes.files import default_root
 
     try:
         journals = [name for name in os.listdir(default_root() / "knobs" / "open") if name.endswith(".jsonl")]
@@ -262,7 +262,7 @@ def _put_right_faults(arguments: list[str]) -> None:
     """So are faults of drills that were killed together with their guards."""
     if arguments[:2] == ["failover", "undo"] or {"--help", "-h"} & set(arguments):
         return
-    from strakes.store_root import default_root
+    from strakes.files import default_root
 
     try:
         if not os.listdir(default_root() / "drills"):

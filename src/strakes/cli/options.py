@@ -15,11 +15,11 @@ import click
 
 from strakes.cli.numbers import NumberRange, WholeNumber
 from strakes.errors import BadInputError, MeasurementError
+from strakes.files import write_whole
 from strakes.launch.choice import LAUNCHERS, Launch, Launcher, offer
 from strakes.launch.impact import parse_impact
 from strakes.targets.command import Servers
 from strakes.units import MIB, parse_bytes, parse_seconds
-from strakes.whole_file import write_whole
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

@@ -383,7 +383,7 @@ def _kept(directory: Path | None) -> Ring:
 
 
 def _store(directory: Path | None) -> Path:
-    from strakes.store_root import default_root
+    from strakes.files import default_root
 
     return directory or default_root() / "watch"
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from strakes.drill.undo import Undo, from_record, to_record
 from strakes.errors import BadInputError, StrakesError
+from strakes.files import make_directory, open_kept, open_own, read_whole, remove_kept
 from strakes.knobs.owner import Owner
 from strakes.knobs.restore import command_line
-from strakes.regular_file import open_own, read_whole
-from strakes.store.files import json_document, make_private, store_error, write_json
+from strakes.store.files import json_document, store_error, write_json
 
 _FORMAT = 1
 _MOST_BYTES = 1 << 20
@@ -48,25 +48,20 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     Raises StrakesError when the store cannot be written: then the fault must not be done.
     """
     try:
-        make_private(root, directory(root).name)
+        make_directory(directory(root))
     except OSError as error:
         raise store_error(error, directory(root)) from error
-    # Readable for its owner only: it says which commands will be run in the owner's name.
     path = directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
-    before = os.umask(0o077)
-    try:
-        write_json(
-            path,
-            {
-                "format": _FORMAT,
-                "fault": fault,
-                "owner": asdict(Owner.this_process()),
-                "command": list(command_line()),
-                "undo": to_record(undo),
-            },
-        )
-    finally:
-        os.umask(before)
+    write_json(
+        path,
+        {
+            "format": _FORMAT,
+            "fault": fault,
+            "owner": asdict(Owner.this_process()),
+            "command": list(command_line()),
+            "undo": to_record(undo),
+        },
+    )
     return path
 
 
@@ -80,7 +75,7 @@ def put_right(path: Path) -> str:
             return ""
         pending = read(path)
         not_needed = pending.undo.do()
-        path.unlink(missing_ok=True)
+        remove_kept(path)
         return not_needed or pending.undo.text
 
 
@@ -140,7 +135,7 @@ def read(path: Path) -> Pending:
 def _held(path: Path) -> Iterator[bool]:
     """Let one process at a time undo the fault; yield False when the fault is undone already."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = open_kept(path, os.O_RDWR)
     except FileNotFoundError:
         yield False
         return

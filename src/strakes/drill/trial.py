@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ from strakes.drill.faults.pair import CUT_ALL, CUT_ONE, HANG, POWER_OFF, PairFau
 from strakes.drill.guard import Promise
 from strakes.failover.split_brain import Acknowledgement, JournalRecord, SplitBrainJudgement, judge
 from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
+from strakes.files import open_kept
 from strakes.lab.ha.journal import ONLY, START
 from strakes.lab.ha.pair import Alert, Button, Pair
 
@@ -129,7 +131,7 @@ class RunningClients:
     def __enter__(self) -> Self:
         self._directory = tempfile.TemporaryDirectory(prefix="strakes-clients-")
         self._path = Path(self._directory.name, "answers")
-        with self._path.open("wb") as output:
+        with os.fdopen(open_kept(self._path, os.O_WRONLY | os.O_CREAT), "wb") as output:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=output, start_new_session=True
             )

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from strakes.errors import BadInputError, StrakesError
 from strakes.failover.timeline import ClientOperation, Moment, Timeline, outages_of, timeline
-from strakes.regular_file import read_regular
+from strakes.files import read_regular
 from strakes.targets.command import Completed
 from strakes.targets.description import TargetRecovery
 from strakes.targets.lustre.lctl_param import device, read_params

@@ -15,7 +15,7 @@ from strakes.failover.planned.lustre import lustre_files
 from strakes.failover.planned.pacemaker import pacemaker_file
 from strakes.failover.planned.planned_file import PlannedFile
 from strakes.failover.planned.runbook import runbook
-from strakes.whole_file import write_below
+from strakes.files import write_below
 
 DESCRIPTION = "cluster.toml"
 

@@ -19,7 +19,7 @@ from strakes.failover.node_files_read import holds_secrets, names_below, switche
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
-from strakes.regular_file import read_regular
+from strakes.files import read_regular
 from strakes.targets.command import CommandTimeout, Runner, run
 
 # What stands for the directory where the files are those of this machine.

@@ -21,6 +21,7 @@ from strakes.failover.limits import too_much_to_ask
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
+from strakes.files import write_kept
 from strakes.targets.command import CommandTimeout, run
 
 # For all questions together.
@@ -56,7 +57,7 @@ class _Simulation:
         self._setup, self._cib, self._directory = setup, cib, directory
         self._until = time.monotonic() + _LIMIT_S
         self._start = directory / "start.xml"
-        self._start.write_bytes(Xml.tostring(self._fresh()))
+        write_kept(self._start, Xml.tostring(self._fresh()))
 
     def behaviour(self) -> Behaviour:
         # A service of two sites is looked at where it is granted.

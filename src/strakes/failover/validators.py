@@ -16,6 +16,7 @@ from strakes.failover.blocks import read_corosync
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.rules.heartbeat import is_address, links_of
 from strakes.failover.setup import Setup
+from strakes.files import write_kept
 from strakes.targets.command import CommandTimeout, Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -86,7 +87,7 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
         usual = Path(name, "drbd.conf")
         parts = (setup.root / "etc/drbd.d").resolve()
         found = ("global_common.conf" if (parts / "global_common.conf").exists() else "", "*.res")
-        usual.write_text("".join(f'include "{parts}/{part}";\n' for part in found if part), encoding="utf-8")
+        write_kept(usual, "".join(f'include "{parts}/{part}";\n' for part in found if part))
         return _verdict(program, run([program, "-c", str(usual), "sh-nop"], _LIMIT_S))
 
 
@@ -97,11 +98,11 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
     text = _resolved(setup.texts["etc/corosync/corosync.conf"])
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place = Path(name)
-        (place / "authkey").write_bytes(bytes(256))
+        write_kept(place / "authkey", bytes(256))
         # Here the directory of the site's log need not exist.
         text = re.sub(r"(?m)^(\s*logfile:\s*).*$", rf"\g<1>{place}/corosync.log", text)
         keyed = re.sub(r"(?m)^(\s*totem\s*\{\s*)$", rf"\1\n  keyfile: {place}/authkey", text, count=1)
-        (place / "corosync.conf").write_text(keyed, encoding="utf-8")
+        write_kept(place / "corosync.conf", keyed)
         nodes = read_corosync(text, "").one("nodelist").all("node")
         addresses = list(links_of(nodes[0]).values()) if nodes else []
         commands = [
@@ -132,7 +133,7 @@ def _crm_verify(setup: Setup) -> ValidatorVerdict:
         return ValidatorVerdict("crm_verify", "unable", f"{why}; run it yourself, it takes a while")
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         planned, running = Path(name, "planned.xml"), Path(name, "running.xml")
-        planned.write_text(setup.texts["pacemaker/cib.xml"], encoding="utf-8")
+        write_kept(planned, setup.texts["pacemaker/cib.xml"])
         if not installed("crm_simulate"):
             return _verdict("crm_verify", run(["crm_verify", "-V", "--xml-file", str(planned)], _LIMIT_S))
         up = [word for node in setup.cib.nodes for word in ("--node-up", node)]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from strakes.errors import BadInputError
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
+from strakes.files import read_regular
 from strakes.interop.foreign import Foreign
 from strakes.interop.readers import elbencho, fio, io500, ior, mdtest, postmark
-from strakes.regular_file import read_regular
 
 # Results are small; a larger file is something else.
 MOST_BYTES = 256 * 1024 * 1024

@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError, MeasurementError
+from strakes.files import remove_kept, replace_kept
 from strakes.launch.choice import Launch
 from strakes.processes import python_module
+from strakes.store.files import store_error
 from strakes.store.jobs import Job, Jobs
 from strakes.targets import command
 
@@ -31,10 +33,10 @@ def submit_job(name: str, arguments: Sequence[str], launch: Launch, options: Seq
     sbatch = _tool("sbatch")
     words = (*_placement(launch), *options)
     path = directory / f".{os.getpid()}.sh"
-    path.unlink(missing_ok=True)  # of a process that was killed
-    # Command lines stand in it.
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
-        file.write(script(arguments, directory))
+    try:
+        replace_kept(path, script(arguments, directory).encode())
+    except OSError as error:
+        raise store_error(error, path) from error
     argv = [
         str(sbatch),
         "--parsable",
@@ -46,7 +48,7 @@ def submit_job(name: str, arguments: Sequence[str], launch: Launch, options: Seq
     try:
         done = command.run(argv, _ASK_S)
     finally:
-        path.unlink()
+        remove_kept(path)
     if done.status != 0:
         raise EnvironmentLacksError(
             "Slurm did not accept the job",

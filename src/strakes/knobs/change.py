@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.files import default_root
 from strakes.knobs import answers, hold
 from strakes.knobs.bindings import Bindings, Remembering, knobs_of, reason
 from strakes.knobs.journal import KnobJournal
@@ -16,7 +17,6 @@ from strakes.knobs.knob import Knob
 from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.loader import catalogue, find
 from strakes.knobs.restore import Restored, command_line, forget, settle
-from strakes.store_root import default_root
 from strakes.targets.command import Runner
 from strakes.targets.target import Target
 

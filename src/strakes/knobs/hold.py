@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Literal
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.files import create_kept, make_directory, open_directory, open_kept, read_kept, remove_kept
 from strakes.knobs.board import Board, board_of
 from strakes.knobs.journal import DamagedJournalError, JournalState, read_journal
 from strakes.knobs.knob_place import KnobPlace
-from strakes.regular_file import read_at_most
-from strakes.store.files import make_private, store_error, sync_directory
+from strakes.store.files import store_error
 from strakes.targets.command import Runner, Servers
 from strakes.targets.marker import boot_id
 
@@ -147,8 +147,8 @@ def _alone() -> Iterator[None]:
     """Keep others of this machine from judging and removing a record at the same moment."""
     lock = Path(os.environ.get("STRAKES_RUN", "/run/strakes"), "knobs", ".lock")
     try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.close(open_directory(lock.parent, make=0o755))
+        descriptor = open_kept(lock, os.O_RDWR | os.O_CREAT)
     except OSError:  # who may not write there makes and removes none
         yield
         return
@@ -247,26 +247,12 @@ def _on_server(place: KnobPlace, script: str, ask: Runner, text: str) -> str:
 def _take_here(place: KnobPlace, text: str) -> str:
     path = _file(place)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    except PermissionError:
+        os.close(open_directory(path.parent, make=0o755))
+        create_kept(path, text.encode(), mode=0o644)
+    except (FileExistsError, PermissionError):
         return _read_here(place)  # who may not write there changes no setting of this machine
     except OSError as error:
         raise _no_record(place, error) from error
-    try:
-        try:
-            os.write(descriptor, text.encode())
-        finally:
-            os.close(descriptor)
-        # Under its name when it is whole: no kill leaves a record that says nothing.
-        os.link(fresh, path)
-    except FileExistsError:
-        return _read_here(place)
-    except OSError as error:
-        raise _no_record(place, error) from error
-    finally:
-        fresh.unlink(missing_ok=True)
     return ""
 
 
@@ -286,7 +272,7 @@ def _read_here(place: KnobPlace) -> str:
 def _read_file(path: Path, *, own: bool = False) -> str:
     """Return what is in a record; nothing where there is none, or, of ``own`` ones, where it is another user's."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_kept(path, os.O_RDONLY)
     except OSError:
         return ""
     with os.fdopen(descriptor, "rb") as file:
@@ -301,7 +287,7 @@ def _remove(place: KnobPlace, ask: Runner) -> None:
         _on_server(place, _REMOVE, ask, "")
     else:
         with suppress(OSError):
-            _file(place).unlink(missing_ok=True)
+            remove_kept(_file(place))
 
 
 def _read(held: str) -> dict[str, object]:
@@ -334,22 +320,17 @@ def _identity_of(store: Path) -> str:
     path = _identity_file(store)
     try:
         with suppress(FileNotFoundError):
-            return read_at_most(path, _MOST_BYTES).decode("ascii", "replace").strip()
-        make_private(store, "knobs")
-        fresh = path.with_name(f".identity-{secrets.token_hex(8)}")
-        try:
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
-                file.write(f"{secrets.token_hex(16)}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(FileExistsError):  # another process was first
-                os.link(fresh, path)
-            sync_directory(path.parent)
-        finally:
-            fresh.unlink(missing_ok=True)
-        return read_at_most(path, _MOST_BYTES).decode("ascii", "replace").strip()
+            return _read_identity(path)
+        make_directory(path.parent)
+        with suppress(FileExistsError):  # another process was first
+            create_kept(path, f"{secrets.token_hex(16)}\n".encode())
+        return _read_identity(path)
     except OSError as error:
         raise store_error(error, path) from error
+
+
+def _read_identity(path: Path) -> str:
+    return read_kept(path, _MOST_BYTES).decode("ascii", "replace").strip()
 
 
 def _identity_file(store: Path) -> Path:
@@ -381,9 +362,7 @@ def _condition(held: str, place: KnobPlace) -> Condition:
     if record.get("seen_from") != _seen_from() or not isinstance(journal, str) or not isinstance(store, str):
         return "foreign"
     try:
-        if read_at_most(_identity_file(Path(store)), _MOST_BYTES).decode("ascii", "replace").strip() != record.get(
-            "identity"
-        ):
+        if _read_identity(_identity_file(Path(store))) != record.get("identity"):
             return "lost"  # another store has its name now
         if (state := _state_of(Path(journal))) == "damaged":
             return "damaged"

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.files import make_directory, move_kept, open_kept, open_own, read_whole, remove_kept
 from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.owner import Life, Owner
-from strakes.regular_file import open_own, read_whole
-from strakes.store.files import AppendFile, make_private, store_error, sync_directory, whole_length
+from strakes.store.files import AppendFile, store_error, whole_length
 
 _FORMAT = 1
 _CLOSED_KEPT = 200
@@ -100,8 +100,8 @@ def locked(root: Path) -> Iterator[None]:
     place = root / "knobs"
     try:
         for each in ("open", "closed"):
-            make_private(root, "knobs", each)
-        descriptor = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            make_directory(place / each)
+        descriptor = open_kept(place / "lock", os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise store_error(error, place) from error
     try:
@@ -148,8 +148,7 @@ class KnobJournal:
                     }
                 )
                 _lock(journal._file.fileno(), path, wait=True)
-                os.rename(fresh, path)
-                sync_directory(place)
+                move_kept(fresh, path)
             except OSError as error:
                 journal.release()
                 raise store_error(error, path) from error
@@ -349,7 +348,7 @@ def _sweep(root: Path) -> None:
     place = directory(root, "open")
     # Whoever makes or closes one holds the lock that we hold.
     for torn in place.glob(".new-*"):
-        torn.unlink(missing_ok=True)
+        remove_kept(torn)
     for path in _files(place):
         with suppress(BadInputError):
             if read_journal(path).closed:
@@ -367,18 +366,16 @@ def _move_to_closed(root: Path, path: Path) -> None:
     try:
         target = directory(root, "closed")
         with suppress(FileNotFoundError):
-            os.rename(path, target / path.name)
-        sync_directory(path.parent)
-        sync_directory(target)
+            move_kept(path, target / path.name)
         for old in _files(target)[:-_CLOSED_KEPT]:
-            old.unlink(missing_ok=True)
+            remove_kept(old)
     except OSError as error:
         raise store_error(error, path) from error
 
 
 def _is_locked(path: Path) -> bool:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = open_kept(path, os.O_RDWR)
     except OSError:
         return False
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.files import write_kernel_file
 from strakes.knobs import answers
 from strakes.targets.command import Completed, Runner, Servers
 from strakes.targets.lustre.lctl_param import read_params, set_param
@@ -156,12 +157,7 @@ class KnobPlace:
 
     def _write_file(self, value: str) -> None:
         try:
-            # Neither made nor emptied: it is the kernel's.
-            descriptor = os.open(self.file, os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                os.write(descriptor, os.fsencode(value + "\n"))
-            finally:
-                os.close(descriptor)
+            write_kernel_file(Path(self.file), value + "\n")
         except OSError as error:
             raise self._of_file(error, f"is not set to {value}") from error
 

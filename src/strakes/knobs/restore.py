@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import StrakesError
+from strakes.files import remove_kept
 from strakes.knobs.hold import Orphan, damaged_records, give_back, orphans
 from strakes.knobs.journal import JournalEntry, JournalState, KnobJournal, Outcome, open_journals, sweep
 from strakes.knobs.knob_place import KnobPlace, PlaceGoneError
@@ -107,7 +108,7 @@ def _put_back_orphan(record: Orphan, keep: bool, ask: Runner) -> Restored:
         value, outcome, why = None, "not put back", "; ".join(filter(None, (error.why or error.what, error.remedy)))
     restored = Restored("", record.place.knob, record.place.name, record.before, value, outcome, why)
     if restored.done:
-        record.path.unlink(missing_ok=True)
+        remove_kept(record.path)
     return restored
 
 

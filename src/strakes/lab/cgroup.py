@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
+from strakes.files import write_kernel_file
 from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
@@ -77,7 +78,7 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
     try:
         if hierarchy.version == 2:
             name = "io" if controller == "blkio" else controller
-            (hierarchy.root / "cgroup.subtree_control").write_text(f"+{name}")
+            write_kernel_file(hierarchy.root / "cgroup.subtree_control", f"+{name}")
         path.mkdir(exist_ok=True)
     except OSError as error:
         raise EnvironmentLacksError(
@@ -100,24 +101,24 @@ def limit_cpu(group: Group, percent: int) -> None:
     quota = max(_LEAST_QUOTA_US, _PERIOD_US * percent // 100)
     period = max(_PERIOD_US, quota * 100 // percent)
     if group.version == 2:
-        (group.path / "cpu.max").write_text(f"{quota} {period}")
+        write_kernel_file(group.path / "cpu.max", f"{quota} {period}")
         return
-    (group.path / "cpu.cfs_period_us").write_text(str(period))
-    (group.path / "cpu.cfs_quota_us").write_text(str(quota))
+    write_kernel_file(group.path / "cpu.cfs_period_us", str(period))
+    write_kernel_file(group.path / "cpu.cfs_quota_us", str(quota))
 
 
 def limit_iops(device: str, operations: int, group: Group | None) -> None:
     """Limit reads and writes a second of ``device`` (major:minor; 0: any): of the group with version 2, else of all."""
     if group is not None and group.version == 2:
         limit = operations or "max"
-        (group.path / "io.max").write_text(f"{device} riops={limit} wiops={limit}")
+        write_kernel_file(group.path / "io.max", f"{device} riops={limit} wiops={limit}")
         return
     hierarchy = hierarchy_of("blkio")
     if hierarchy is None or hierarchy.version != 1:
         return
     # Not in a group of its own: there the journal and the write-back of others would pass by.
     for direction in ("read", "write"):
-        (hierarchy.root / f"blkio.throttle.{direction}_iops_device").write_text(f"{device} {operations}")
+        write_kernel_file(hierarchy.root / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
 
 
 def throttled_devices() -> dict[str, int]:
@@ -139,12 +140,12 @@ def release_groups(lab_id: str) -> None:
     """Lift every limit of a lab's groups: what is to end ends sooner."""
     for group in groups_of(lab_id):
         with suppress(OSError):
-            (group / "cpu.cfs_quota_us").write_text("-1")
+            write_kernel_file(group / "cpu.cfs_quota_us", "-1")
         with suppress(OSError):
-            (group / "cpu.max").write_text("max")
+            write_kernel_file(group / "cpu.max", "max")
         with suppress(OSError):
             for line in (group / "io.max").read_text().splitlines():
-                (group / "io.max").write_text(f"{line.split()[0]} riops=max wiops=max")
+                write_kernel_file(group / "io.max", f"{line.split()[0]} riops=max wiops=max")
 
 
 def remove_groups(lab_id: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.files import open_kept
 from strakes.lab.cgroup import Group, limit_iops, throttled_devices
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
@@ -53,7 +54,8 @@ def require_space(directory: Path, wanted: int, option: str) -> None:
 
 def make_file(path: Path, size: int) -> Path:
     """Make a sparse file."""
-    with path.open("wb") as file:
+    with os.fdopen(open_kept(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
+        file.truncate(0)
         file.truncate(size)
     return path
 

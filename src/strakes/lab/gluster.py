@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.files import write_kernel_file
 from strakes.lab.bricks import PACKAGES, Brick, check_bricks, make_bricks
 from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.lab_directory import refuse_long_path
@@ -136,7 +137,7 @@ class GlusterLab(Lab[GlusterOptions]):
 
     def _join(self, number: int, brick: Brick) -> None:
         for procs in brick.join:
-            procs.write_text(str(self._pid_of(brick)))
+            write_kernel_file(procs, str(self._pid_of(brick)))
 
 
 def _volfile(socket: Path, network: LabNetwork) -> str:

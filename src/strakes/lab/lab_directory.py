@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import BadInputError
+from strakes.files import write_kept
 
 # In directories that strakes made to hold labs, so that it may remove them with the last one.
 ROOT_MARKER = ".made-by-strakes-lab"
@@ -183,7 +184,7 @@ def _make_root(root: Path) -> None:
     _make_root(root.parent)
     with suppress(FileExistsError):
         root.mkdir(mode=0o755)
-    (root / ROOT_MARKER).touch()
+    write_kept(root / ROOT_MARKER, "", mode=0o644)
 
 
 def _remove_root(root: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from strakes.files import write_kept
 from strakes.lab.bricks import PACKAGES, Brick, check_bricks, make_bricks
 from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.mounts import mounted_at, space_of
@@ -98,7 +99,7 @@ class MooseFsLab(Lab[MooseFsOptions]):
     def _start_master(self) -> None:
         self.site.step("master")
         data = self.site.make_directory("master")
-        (data / "metadata.mfs").write_bytes(b"MFSM NEW")
+        write_kept(data / "metadata.mfs", b"MFSM NEW", mode=0o644)
         exports = self.site.write("mfsexports.cfg", f"{self._network.subnet} / rw,alldirs,admin,maproot=0:0\n")
         topology = self.site.write("mfstopology.cfg", "")
         server = self._network.server

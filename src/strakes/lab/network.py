@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
+from strakes.files import write_kept
 from strakes.lab.ports import is_listening
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
@@ -45,7 +46,7 @@ def make_network(site: LabSite) -> LabNetwork:
     subnet = _free_subnet(site)
     client, server = (str(address) for address in subnet.hosts())
     namespace = site.directory / _NAMESPACE
-    namespace.touch()
+    write_kept(namespace, "")
     network = LabNetwork(server, client, str(subnet), namespace)
     link, prefix = _link_of(site.id), subnet.prefixlen
     site.run("unshare", f"--net={namespace}", "ip", "link", "set", "lo", "up")

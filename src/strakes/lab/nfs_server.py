@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from strakes.files import write_kernel_file
 from strakes.lab.network import LabNetwork
 from strakes.lab.packages import Package
 from strakes.lab.process import run
@@ -56,7 +57,7 @@ def start_server(site: LabSite, network: LabNetwork, path: Path, kind: str) -> s
 def stop_kernel_server(directory: Path) -> None:
     """Stop the kernel's server of the lab in a directory, where there is one: its threads are no processes to end."""
     with suppress(OSError):
-        (directory / _CONTROL / "threads").write_text("0\n", encoding="ascii")
+        write_kernel_file(directory / _CONTROL / "threads", "0\n")
 
 
 def _start_kernel_server(site: LabSite, network: LabNetwork, exported: Path) -> None:

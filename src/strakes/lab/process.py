@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from strakes.files import open_kept
 from strakes.lab.state import ProcessRecord
 from strakes.processes import process_start
 from strakes.targets import command
@@ -64,7 +65,7 @@ class GatedProcess:
 
     def __init__(self, argv: Sequence[str], *, log: Path, lab_id: str) -> None:
         """Start it. Raises OSError when it cannot be started."""
-        with log.open("ab") as output:
+        with os.fdopen(open_kept(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as output:
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", _GATE, "gate", *argv],
                 stdin=subprocess.PIPE,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
+from strakes.files import open_directory, write_kept, write_kernel_file
 from strakes.lab.process import GatedProcess, last_lines, run
 from strakes.lab.state import LabJournal, ProcessRecord
 
@@ -45,13 +47,13 @@ class LabSite:
     def make_directory(self, *parts: str) -> Path:
         """Make a directory of the lab."""
         path = self.directory.joinpath(*parts)
-        path.mkdir(parents=True, exist_ok=True)
+        os.close(open_directory(path, make=0o755))
         return path
 
-    def write(self, name: str, text: str) -> Path:
+    def write(self, name: str, text: str, mode: int = 0o644) -> Path:
         """Write a file of the lab."""
         path = self.directory / name
-        path.write_text(text, encoding="utf-8")
+        write_kept(path, text, mode=mode)
         return path
 
     def run(self, *argv: str | Path, limit_s: float = _COMMAND_S) -> str:
@@ -75,7 +77,7 @@ class LabSite:
             ) from error
         self.adopt(role, process.pid, process.started)
         for group in join:
-            group.write_text(str(process.pid))
+            write_kernel_file(group, str(process.pid))
         process.release()
         self._daemons[role] = process
         return process.pid

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.errors import BadInputError
+from strakes.files import open_kept
 from strakes.targets.marker import boot_id
 
 JOURNAL = "lab.jsonl"
@@ -60,7 +61,7 @@ class LabJournal:
     def create(cls, directory: Path, kind: str, name: str, options: Mapping[str, Any]) -> tuple[Self, str]:
         """Begin one; gives it and the new lab's id."""
         path = directory / JOURNAL
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        descriptor = open_kept(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         journal = cls(path, descriptor)
         lab_id = uuid.uuid4().hex[:10]
         journal._append(
@@ -82,7 +83,7 @@ class LabJournal:
     def reopen(cls, directory: Path) -> Self:
         """Open that of a lab that is up."""
         path = directory / JOURNAL
-        return cls(path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
+        return cls(path, open_kept(path, os.O_WRONLY | os.O_APPEND))
 
     def step(self, text: str) -> None:
         """Note what will be done next."""

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from strakes.errors import BadInputError
-from strakes.regular_file import read_regular
+from strakes.files import read_regular
 from strakes.units import GIB
 
 NAME = "io500"

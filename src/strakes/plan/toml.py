@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.files import read_regular
 from strakes.plan.model import PLACEMENT, Plan, plan_from_json
-from strakes.regular_file import read_regular
 from strakes.toml_file import read_toml
 from strakes.units import parse_bytes, parse_seconds
 

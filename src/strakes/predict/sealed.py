@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.files import make_directory, read_at_most
 from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.file_system import MeasuredFileSystem, contents_of, file_system_of
 from strakes.predict.scale import Scale
-from strakes.regular_file import read_at_most
 from strakes.store import Run, Store
-from strakes.store.files import make_private, store_error, write_json
+from strakes.store.files import store_error, write_json
 
 _DIRECTORY = "forecasts"
 _SCORE = ".score.json"
@@ -346,7 +346,7 @@ def _moment(text: str) -> datetime:
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
     try:
-        make_private(path.parent.parent, path.parent.name)
+        make_directory(path.parent)
         write_json(path, document)
     except OSError as error:
         raise store_error(error, path) from error

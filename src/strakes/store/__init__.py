@@ -3,9 +3,9 @@
 The catalogue beside them only speeds up listing.
 """
 
+from strakes.files import default_root
 from strakes.store.run import Run, RunSummary
 from strakes.store.store import Store
 from strakes.store.writer import RunWriter
-from strakes.store_root import default_root
 
 __all__ = ["Run", "RunSummary", "RunWriter", "Store", "default_root"]

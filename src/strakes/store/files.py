@@ -8,14 +8,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.regular_file import read_at_most
+from strakes.files import open_kept, read_kept, replace_kept
 
 # No run is so large; a file of holes says that it is.
 MOST_BYTES = 4 << 30
@@ -25,65 +24,13 @@ _WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measu
 
 def store_error(error: OSError, path: Path) -> StrakesError:
     """Return what an operating system error means for somebody who only wanted to keep a run."""
-    why = os.strerror(error.errno) if error.errno else str(error)
+    why = error.strerror or str(error)
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return BadInputError("the store is not a directory", where=str(path), why=why, remedy=_WAY_OUT)
     if error.errno in _FULL:
         remedy = "Free some space there and continue with --resume, or set STRAKES_STORE to a directory elsewhere."
         return EnvironmentLacksError("the store is full", where=str(path), why=why, remedy=remedy)
     return EnvironmentLacksError("the store cannot be written", where=str(path), why=why, remedy=_WAY_OUT)
-
-
-# What strakes makes in its store.
-_ROOMS = ("runs", "jobs", "knobs", "drills", "watch", "forecasts")
-_CATALOGUE = "catalogue.sqlite"
-_OTHERS = 0o077
-
-
-def make_private(root: Path, *names: str) -> Path:
-    """Make a directory below the store, and the store, for their user only. Raises OSError."""
-    root.parent.mkdir(parents=True, exist_ok=True)
-    path = root
-    for name in ("", *names):
-        path = path / name
-        path.mkdir(mode=0o700, exist_ok=True)
-    return path
-
-
-def tighten(root: Path) -> None:
-    """Take from a store of this user what others may do with it: command lines may say what is nobody else's business.
-
-    Only what strakes keeps there: a user may have named a directory that has other things, too.
-    """
-    with suppress(OSError):
-        names = os.listdir(root)
-        for name in names:
-            mode = os.lstat(root / name).st_mode
-            if name in _ROOMS and stat.S_ISDIR(mode) and mode & _OTHERS:
-                for place, _, files, descriptor in os.fwalk(root / name, topdown=False):
-                    for file in files:
-                        if not os.path.islink(f"{place}/{file}"):
-                            _close_to_others(file, descriptor)
-                    os.fchmod(descriptor, 0o700)
-        if _CATALOGUE in names:
-            descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                _close_to_others(_CATALOGUE, descriptor)
-            finally:
-                os.close(descriptor)
-        if names and set(names) <= {*_ROOMS, _CATALOGUE} and os.stat(root).st_uid == os.geteuid():
-            os.chmod(root, 0o700)
-
-
-def _close_to_others(name: str, directory: int) -> None:
-    with suppress(OSError):
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
-        try:
-            state = os.fstat(descriptor)
-            if state.st_uid == os.geteuid() and stat.S_ISREG(state.st_mode) and state.st_mode & _OTHERS:
-                os.fchmod(descriptor, state.st_mode & 0o700)
-        finally:
-            os.close(descriptor)
 
 
 def write_json(path: Path, document: Mapping[str, object]) -> None:
@@ -102,31 +49,11 @@ def json_line(row: Mapping[str, object]) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write beside ``path``, make it durable, then rename over it. Raises StrakesError that says what to do."""
-    # Always the same name: what a killed writer left is overwritten, and a run has one writer.
-    fresh = path.with_name(f".{path.name}.new")
+    """Replace ``path`` durably and as a whole. Raises StrakesError that says what to do."""
     try:
-        # Command lines may say what is nobody else's business.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        sync_directory(path.parent)
+        replace_kept(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
         raise store_error(error, path) from error
-
-
-def sync_directory(path: Path) -> None:
-    """Make names in a directory durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -169,7 +96,7 @@ def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
 def of_another_user(error: PermissionError, path: Path) -> StrakesError:
     """Return what it means that runs cannot be read."""
     remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
-    why = os.strerror(error.errno or 0)
+    why = error.strerror or str(error)
     return EnvironmentLacksError("this run belongs to another user", where=str(path), why=why, remedy=remedy)
 
 
@@ -180,7 +107,7 @@ def _read(path: Path) -> bytes:
     there is none.
     """
     try:
-        return read_at_most(path, MOST_BYTES)
+        return read_kept(path, MOST_BYTES)
     except FileNotFoundError:
         raise
     except PermissionError as error:
@@ -222,7 +149,7 @@ class AppendFile:
         self._path = path
         self._durable = durable
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._descriptor = open_kept(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         except OSError as error:
             raise store_error(error, path) from error
 
@@ -232,7 +159,9 @@ class AppendFile:
 
     def drop_torn_line(self) -> None:
         """Cut off what a killed writer left half written, so that the next row does not join it."""
-        os.ftruncate(self._descriptor, whole_length(self._path.read_bytes()))
+        with open(self._descriptor, "rb", closefd=False) as file:
+            file.seek(0)
+            os.ftruncate(self._descriptor, whole_length(file.read()))
 
     def append(self, *rows: Mapping[str, object]) -> None:
         """Add rows. When there is no room for all of them, none stays. Raises StrakesError."""

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.regular_file import read_at_most
-from strakes.store.files import make_private, read_json, store_error, write_json
-from strakes.store_root import default_root
+from strakes.files import default_root, make_directory, read_kept, replace_kept
+from strakes.store.files import read_json, store_error, write_json
 
 _VARIABLE = "SLURM_JOB_ID"
 _MOST_NOTE_BYTES = 4096
@@ -43,7 +42,7 @@ class Jobs:
     def make_directory(self) -> Path:
         """Where records and outputs go. Raises EnvironmentLacksError when it cannot be made."""
         try:
-            make_private(self._directory.parent, self._directory.name)
+            make_directory(self._directory)
         except OSError as error:
             raise store_error(error, self._directory) from error
         return self._directory
@@ -75,7 +74,7 @@ class Jobs:
         """Inside a job that was submitted from here: the run that it measures."""
         job = variables.get(_VARIABLE, "")
         if job and (self._directory / f"{job}.json").exists():
-            (self._directory / f"{job}.run").write_text(run, encoding="utf-8")
+            replace_kept(self._directory / f"{job}.run", run.encode())
 
     def _job(self, record: Mapping[str, Any]) -> Job:
         """Read a job; what it says itself is in files beside the record, so that two hosts never write one file."""
@@ -93,4 +92,4 @@ class Jobs:
         return job
 
     def _note(self, name: str) -> str:
-        return read_at_most(self._directory / name, _MOST_NOTE_BYTES).decode(errors="replace").strip()
+        return read_kept(self._directory / name, _MOST_NOTE_BYTES).decode(errors="replace").strip()

@@ -14,7 +14,7 @@ from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
-from strakes.regular_file import read_regular
+from strakes.files import read_regular
 from strakes.store.run import Run
 
 _REMEDY = "Write a valid file with: strakes export RUN -o FILE"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from strakes.errors import BadInputError, PerhapsDamagedError
+from strakes.files import open_kept
 from strakes.findings.cell import Cell
 from strakes.findings.record import from_record
 from strakes.store.files import read_json, read_json_lines, write_json
@@ -180,7 +181,7 @@ class Run:
     def is_being_written(self) -> bool:
         """Whether a living process writes it: writers lock the run's visits."""
         try:
-            descriptor = os.open(self.path / "visits.jsonl", os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = open_kept(self.path / "visits.jsonl", os.O_RDONLY)
         except OSError:
             return False
         try:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from strakes.errors import BadInputError, StrakesError
 from strakes.file_kinds import refuse_other_kind
+from strakes.files import default_root, make_directory, make_new_directory, open_directory
 from strakes.store.catalogue import Catalogue
-from strakes.store.files import make_private, store_error, sync_directory, tighten, write_json
+from strakes.store.files import store_error, write_json
 from strakes.store.jobs import Jobs
 from strakes.store.run import Run, RunSummary
 from strakes.store.writer import RunWriter, utc_now
-from strakes.store_root import default_root
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.removal import remove_tree
 from strakes.units import counted
@@ -45,7 +45,6 @@ class Store:
         self.root = (root or default_root()).absolute()
         self._runs = self.root / "runs"
         self._catalogue = Catalogue(self.root)
-        tighten(self.root)
 
     def create(
         self,
@@ -85,11 +84,10 @@ class Store:
                     "strakes_version": __version__,
                 },
             )
-            writer = RunWriter(path, self._catalogue)
+            writer = RunWriter(path)
         except StrakesError:
             _remove(path)
             raise
-        self._catalogue.remember(path)
         Jobs(self.root).take_note(path.name)
         return writer
 
@@ -118,7 +116,7 @@ class Store:
                 remedy="Resume it with the same directory and options, or start a new run without --resume.",
             )
         self._refuse_workspace()
-        writer = RunWriter(summary.path, self._catalogue)
+        writer = RunWriter(summary.path)
         try:
             writer.mark_running()
         except BaseException:
@@ -131,7 +129,6 @@ class Store:
         """Forget a run that came to nothing before anything was measured."""
         writer.close()
         _remove(writer.path)
-        self._catalogue.rebuild()
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
@@ -185,14 +182,13 @@ class Store:
     def _new_directory(self, name: str) -> Path:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
         try:
-            make_private(self.root, "runs")
+            make_directory(self._runs)
             while True:
                 path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{secrets.token_hex(2)}"
                 try:
-                    path.mkdir(mode=0o700)
+                    make_new_directory(path)
                 except FileExistsError:
                     continue
-                sync_directory(self._runs)
                 return path
         except OSError as error:
             raise store_error(error, self.root) from error
@@ -213,7 +209,7 @@ class Store:
 def _remove(run: Path) -> None:
     """Remove the directory of a run, and nothing that is mounted or linked there; what cannot be removed stays."""
     with suppress(OSError):
-        parent = os.open(run.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        parent = open_directory(run.parent)
         try:
             remove_tree(parent, run.name)
         finally:

@@ -15,7 +15,6 @@ from typing import Any, Self
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.record import to_record
-from strakes.store.catalogue import Catalogue
 from strakes.store.files import AppendFile, store_error, write_json, write_json_lines
 from strakes.store.records import RunEvent, Visit, event_to_record
 from strakes.store.run import FinishedStatus, Run
@@ -35,10 +34,9 @@ class RunWriter:
     Leaving it as a context manager without :meth:`finish` keeps the run unfinished, so that it can be resumed.
     """
 
-    def __init__(self, path: Path, catalogue: Catalogue) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.run = Run(path)
-        self._catalogue = catalogue
         self._appending = threading.Lock()  # an engine's reader thread adds events while visits are written
         self._visits = AppendFile(path / "visits.jsonl", durable=True)
         try:
@@ -107,7 +105,6 @@ class RunWriter:
     def _set_manifest(self, **changes: Any) -> None:
         manifest = {**Run(self.path).manifest, **changes}
         write_json(self.path / "run.json", manifest)
-        self._catalogue.remember(self.path)
 
 
 def _lock(file: AppendFile, run: str) -> None:

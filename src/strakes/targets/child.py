@@ -53,12 +53,17 @@ def _try_writing(path: str, name: str) -> None:
     """Make a directory and a file in it, to the disks of the servers, and remove both."""
     os.mkdir(path, 0o700)
     try:
-        descriptor = os.open(f"{path}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            os.fsync(descriptor)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(name, flags, 0o600, dir_fd=directory)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+                os.unlink(name, dir_fd=directory)
         finally:
-            os.close(descriptor)
-            os.unlink(f"{path}/{name}")
+            os.close(directory)
     finally:
         os.rmdir(path)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from strakes.errors import BadInputError
-from strakes.regular_file import open_regular
+from strakes.files import open_regular
 from strakes.watch.lustre import read_text
 from strakes.watch.reading import CounterReading
 

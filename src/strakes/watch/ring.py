@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.files import make_directory, open_directory, open_kept, read_kept, remove_kept, replace_kept
 from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 
@@ -32,6 +33,8 @@ _EVENTS = "events.jsonl"
 _ROWS = "rows-[0-9][0-9][0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 # A line of a wider file: length and digest of the narrower file that has been merged into it.
 _MERGED = "merged"
+# A file of a day has 1,440 lines of at most 100 kB.
+_MOST_BYTES = 1 << 28
 # Events that could not be written are written later, the newest so many of them.
 _MOST_LATE = 1000
 # Beyond, there is no date: it is the year 9892.
@@ -69,14 +72,17 @@ class Ring:
                 "the store of a watch is a directory, this is a file", where=str(directory), remedy=remedy
             )
         try:
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_directory(directory)
             for path in directory.glob("*.jsonl"):
                 _mend(path)
-            for path in directory.glob("*.new"):
-                path.unlink(missing_ok=True)
+            for path in directory.glob(".strakes-*"):
+                remove_kept(path)
         except OSError as error:
             raise EnvironmentLacksError(
-                "the watch cannot keep anything", where=str(directory), why=error.strerror or "", remedy=remedy
+                "the watch cannot keep anything",
+                where=error.filename or str(directory),
+                why=error.strerror or "",
+                remedy=remedy,
             ) from error
 
     @property
@@ -87,7 +93,7 @@ class Ring:
 
     def hold(self) -> None:
         """Keep it for this process. Raises BadInputError where another watch has it."""
-        self._lock = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._lock = open_directory(self.directory)
         # Some file systems have no locks.
         with suppress(OSError):
             try:
@@ -172,10 +178,12 @@ class Ring:
         merged: dict[float, tuple[float, dict[str, Histogram]]] = {}
         wider = self.directory / _name(width, day_s)
         try:
-            before = wider.read_bytes() if wider.exists() else b""
-            content = path.read_bytes()
-        except OSError as error:
-            self.why = error.strerror or str(error)
+            before = b""
+            with suppress(FileNotFoundError):
+                before = read_kept(wider, _MOST_BYTES)
+            content = read_kept(path, _MOST_BYTES)
+        except (OSError, BadInputError) as error:
+            self.why = str(error)
             return
         # A crash after merging leaves these lines in both; a clock that was set back has written further ones since.
         for document in map(_document, content[_merged_already(before, content) :].splitlines()):
@@ -188,21 +196,15 @@ class Ring:
                 merged[start] = (seconds + row.seconds, figures)
         lines = [_row_line(RingRow(start, seconds, figures)) for start, (seconds, figures) in sorted(merged.items())]
         mark = json.dumps({_MERGED: [len(content), hashlib.sha256(content).hexdigest()]})
-        new = wider.with_suffix(".new")
         try:
-            with open(new, "wb") as file:
-                file.write(before + "".join(f"{line}\n" for line in [*lines, mark]).encode())
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(wider)
-            path.unlink()
+            replace_kept(wider, before + "".join(f"{line}\n" for line in [*lines, mark]).encode())
+            remove_kept(path)
         except OSError as error:
             self.why = error.strerror or str(error)
-            new.unlink(missing_ok=True)
 
     def _append(self, name: str, line: str) -> bool:
         try:
-            descriptor = os.open(self.directory / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = open_kept(self.directory / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
                 size = os.fstat(descriptor).st_size
                 content = f"{line}\n".encode()
@@ -261,7 +263,7 @@ def _event(document: Any) -> WatchEvent:
 
 def _lines(path: Path) -> Iterator[bytes]:
     try:
-        with open(path, "rb") as file:
+        with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
             yield from file
     except FileNotFoundError:
         return
@@ -287,7 +289,7 @@ def _merged_already(wider: bytes, content: bytes) -> int:
 
 def _mend(path: Path) -> None:
     """Cut off what a crash has left of a line."""
-    with open(path, "r+b") as file:
+    with os.fdopen(open_kept(path, os.O_RDWR), "r+b") as file:
         size = file.seek(0, os.SEEK_END)
         if not size:
             return

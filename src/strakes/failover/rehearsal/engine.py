@@ -11,6 +11,7 @@ from xml.etree import ElementTree as Xml
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.cib import Cib
 from strakes.failover.validators import installed
+from strakes.files import write_kept
 from strakes.targets.command import run
 
 _LIMIT_S = 60.0
@@ -76,7 +77,7 @@ class PolicyEngine:
             if one.is_drbd or cib.promotable(one.clone)
         }
         self._planned = self._new_file()
-        self._planned.write_text(text, encoding="utf-8")
+        write_kept(self._planned, text)
 
     def steady(self, watched: frozenset[tuple[str, str, int]] = frozenset()) -> ClusterState:
         """Return the state with all nodes up and all copies the same. Raises BadInputError when nothing runs then."""
@@ -120,7 +121,7 @@ class PolicyEngine:
 
     def _transitions(self, state: ClusterState, event: Event, *, fencing: bool) -> ClusterState:
         start = self._new_file()
-        start.write_bytes(state.file.read_bytes())
+        write_kept(start, state.file.read_bytes())
         self._prepare(start, event)
         if not fencing:
             self._remove(start, {device.id for device in self._cib.devices})

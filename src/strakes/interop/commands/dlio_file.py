@@ -17,7 +17,7 @@ import yaml
 
 from strakes.errors import BadInputError, nearest_word
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
-from strakes.regular_file import read_regular
+from strakes.files import read_regular
 
 _MOST_BYTES = 1 << 20
 # In one value, each as often as aliases repeat it.

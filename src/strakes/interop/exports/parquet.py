@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError, MeasurementError
+from strakes.files import write_kept, write_whole
 
 
 def write_parquet(table: str, columns: Mapping[str, str], path: Path) -> None:
@@ -25,16 +25,16 @@ def write_parquet(table: str, columns: Mapping[str, str], path: Path) -> None:
         raise EnvironmentLacksError("Parquet needs DuckDB", why=str(error), remedy=remedy) from error
     types = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
     try:
-        with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".strakes-") as place:
+        with tempfile.TemporaryDirectory(prefix="strakes-") as place:
             source, fresh = Path(place) / "rows.csv", Path(place) / "rows.parquet"
-            source.write_text(table, encoding="utf-8")
+            write_kept(source, table)
             reading = "header = true, auto_detect = false, delim = ',', quote = '\"', escape = '\"'"
             reader = f"read_csv({_quoted(source)}, {reading}, columns = {{{types}}})"
             with duckdb.connect() as connection:
                 connection.execute(
                     f"COPY (SELECT * FROM {reader}) TO {_quoted(fresh)} (FORMAT parquet, COMPRESSION zstd)"
                 )
-            os.replace(fresh, path)
+            write_whole(path, fresh.read_bytes())
     except (OSError, duckdb.Error) as error:
         raise MeasurementError("the export cannot be written", where=str(path), why=str(error)) from error
 

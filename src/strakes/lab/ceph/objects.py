@@ -7,11 +7,11 @@ import hashlib
 import hmac
 import http.client
 import json
-import os
 from email.utils import formatdate
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
+from strakes.files import write_kept
 from strakes.lab import ports
 from strakes.lab.packages import Package
 from strakes.lab.site import LabSite
@@ -51,18 +51,14 @@ def start_gateway(site: LabSite, config: Path, port: int) -> None:
     site.start("rgw.a", "radosgw", *words, "-f")
     site.wait_until("the object gateway", lambda: "" if ports.is_listening(port) else "it does not listen yet")
     _make_bucket(port, keys["access_key"], keys["secret_key"])
-    opened = os.open(site.directory / KEYS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(opened, "w", encoding="utf-8") as file:
-        file.writelines(
-            f"export {name}='{value}'\n"
-            for name, value in {
-                "AWS_ENDPOINT_URL": f"http://{ports.LOOPBACK}:{port}",
-                "AWS_REGION": REGION,
-                "AWS_ACCESS_KEY_ID": keys["access_key"],
-                "AWS_SECRET_ACCESS_KEY": keys["secret_key"],
-                "STRAKES_S3_BUCKET": BUCKET,
-            }.items()
-        )
+    exports = {
+        "AWS_ENDPOINT_URL": f"http://{ports.LOOPBACK}:{port}",
+        "AWS_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": keys["access_key"],
+        "AWS_SECRET_ACCESS_KEY": keys["secret_key"],
+        "STRAKES_S3_BUCKET": BUCKET,
+    }
+    write_kept(site.directory / KEYS, "".join(f"export {name}='{value}'\n" for name, value in exports.items()))
 
 
 def _make_bucket(port: int, key: str, secret: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from strakes.errors import BadInputError
 from strakes.failover.planned.alerts import alert_files
 from strakes.failover.planned.corosync import corosync_file
+from strakes.files import write_kept
 from strakes.lab.ha.configuration import BMC_EMULATION, PASSWORD, WEBHOOK, bmc_text
 from strakes.lab.ha.machines import PACKAGES as MACHINE_PACKAGES
 from strakes.lab.ha.machines import READY_LIMIT_S, Machines
@@ -101,7 +102,7 @@ class HaLab(Lab[HaOptions]):
             site.make_directory(name)
         site.run("mount", "-t", "tmpfs", "-o", "size=64m,mode=0755", f"strakes-lab-{site.name}", site.mount_point)
         for name in ("bmc.log", "alerts.jsonl"):
-            (site.directory / name).touch()
+            site.write(name, "")
         site.step("networks: two heartbeat links and one for management")
         self._connect()
         planned = self._nodes.plan(self.options.token)
@@ -110,7 +111,7 @@ class HaLab(Lab[HaOptions]):
             self._start_bmc(number, name)
         self._listen()
         for file in alert_files(planned):
-            site.write(Path(file.path).name, file.text).chmod(file.mode)
+            site.write(Path(file.path).name, file.text, file.mode)
         site.write(
             "hosts",
             "127.0.0.1 localhost\n" + "".join(f"10.1.0.{number} mds-{name}\n" for number, name in enumerate(NODES, 1)),
@@ -153,7 +154,7 @@ class HaLab(Lab[HaOptions]):
 
     def _connect(self) -> None:
         hub = self.site.directory / "net.hub"
-        hub.touch()
+        write_kept(hub, "")
         self.site.run("unshare", f"--net={hub}", "ip", "link", "set", "lo", "up")
         self._nodes.connect()
         for number, name in enumerate(NODES, 1):
@@ -164,8 +165,7 @@ class HaLab(Lab[HaOptions]):
     def _start_bmc(self, number: int, name: str) -> None:
         configuration = self.site.write(f"bmc-{name}.conf", bmc_text(number, name, self._script))
         emulation = self.site.write("bmc.emu", BMC_EMULATION)
-        script = self.site.write("bmc-password", f"#!/bin/sh\necho {PASSWORD}\n")
-        script.chmod(0o700)
+        self.site.write("bmc-password", f"#!/bin/sh\necho {PASSWORD}\n", 0o700)
         state = self.site.make_directory(f"bmc-{name}")
         self.site.start(
             f"bmc.{name}", *self._at_hub, "ipmi_sim", "-n", "-c", configuration, "-f", emulation, "-s", state
@@ -173,11 +173,10 @@ class HaLab(Lab[HaOptions]):
 
     def _listen(self) -> None:
         directory = self.site.directory
-        self.site.write("bin/mail", _MAIL.format(ADMIN, RECEIVER_PORT)).chmod(0o755)
-        address = self.site.write(WEBHOOK, f"http://{ADMIN}:{RECEIVER_PORT}/webhook\n")
+        self.site.write("bin/mail", _MAIL.format(ADMIN, RECEIVER_PORT), 0o755)
+        address = self.site.write(WEBHOOK, f"http://{ADMIN}:{RECEIVER_PORT}/webhook\n", 0o400)
         # Pacemaker runs its alerts as this user.
         shutil.chown(address, _OWNER)
-        address.chmod(0o400)
         self.site.start(
             "alerts", *self._at_hub, "/usr/bin/python3", directory / "receiver.py", ADMIN, directory / "alerts.jsonl"
         )
@@ -190,12 +189,10 @@ class HaLab(Lab[HaOptions]):
         for part in DISKS:
             self.site.make_directory(name, part)
         disk = self.site.directory / name
-        (disk / "etc/corosync/authkey").write_bytes(key)
-        (disk / "etc/corosync/authkey").chmod(0o400)
-        (disk / "etc/corosync/corosync.conf").write_text(configuration, encoding="utf-8")
+        write_kept(disk / "etc/corosync/authkey", key, mode=0o400)
+        write_kept(disk / "etc/corosync/corosync.conf", configuration, mode=0o644)
         known = disk / "var/lib/pacemaker/cib/cib.xml"
-        known.write_text(cib, encoding="utf-8")
-        known.chmod(0o600)
+        write_kept(known, cib)
         owner, group = pwd.getpwnam(_OWNER).pw_uid, grp.getgrnam(_GROUP).gr_gid
         for path in (disk / "var/lib/pacemaker", *(disk / "var/lib/pacemaker").rglob("*")):
             os.chown(path, owner, group)

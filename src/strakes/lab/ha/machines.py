@@ -5,7 +5,6 @@ from __future__ import annotations
 import lzma
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from strakes.errors import EnvironmentLacksError
 from strakes.failover.cluster import Cluster
 from strakes.failover.planned.drbd import drbd_files
+from strakes.files import open_directory, write_kept
 from strakes.lab.device import make_file, require_space
 from strakes.lab.ha.configuration import cluster, machine_cib
 from strakes.lab.ha.nodes import NODES, Nodes, put_file
@@ -92,14 +92,13 @@ class Machines(Nodes):
             own = site.directory / name
             for file in drbd_files(planned):
                 path = own / file.path
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(file.text, encoding="utf-8")
+                os.close(open_directory(path.parent, make=0o755))
+                write_kept(path, file.text, mode=0o644)
             authentication = own / "etc/drbd.d/authentication.secret"
             net = f'cram-hmac-alg sha1; shared-secret "{secret}"; {_PATIENT_NET}'
-            authentication.write_text(f"common {{ net {{ {net} }} disk {{ {_QUICK_RESYNC} }} }}\n", encoding="utf-8")
-            authentication.chmod(0o600)
+            write_kept(authentication, f"common {{ net {{ {net} }} disk {{ {_QUICK_RESYNC} }} }}\n")
             (own / "var/lib/drbd").mkdir()
-            shutil.copyfile(site.directory / "hosts", own / "etc/hosts")
+            write_kept(own / "etc/hosts", (site.directory / "hosts").read_bytes(), mode=0o644)
             for what, size in _SIZES.items():
                 make_file(site.directory / f"{name}.{what}", size)
             site.run("mkfs.ext4", "-q", "-d", own, site.directory / f"{name}.own")
@@ -109,7 +108,7 @@ class Machines(Nodes):
         """Make the kernel, and what it needs before it has its files."""
         self.site.step("an initial file system of this machine's kernel")
         kernel = _newest_kernel()
-        shutil.copyfile(f"/boot/vmlinuz-{kernel}", self.site.directory / "kernel")
+        write_kept(self.site.directory / "kernel", Path(f"/boot/vmlinuz-{kernel}").read_bytes())
         self._make_initrd(kernel)
 
     def start(self) -> None:
@@ -154,12 +153,12 @@ class Machines(Nodes):
         root = site.make_directory("initrd.d")
         (root / "bin").mkdir()
         (root / "modules").mkdir()
-        shutil.copy("/bin/busybox", root / "bin/busybox")
+        write_kept(root / "bin/busybox", Path("/bin/busybox").read_bytes(), mode=0o755)
         put_file(site, "initrd.sh", "initrd.d/init")
         listed = site.run("modprobe", "--set-version", kernel, "--all", "--show-depends", *_MODULES)
         paths = dict.fromkeys(line.split()[1] for line in listed.splitlines() if line.startswith("insmod"))
         for number, path in enumerate(paths):
-            (root / "modules" / f"{number:02}").write_bytes(_module(Path(path)))
+            write_kept(root / "modules" / f"{number:02}", _module(Path(path)))
         site.run("sh", "-c", 'cd "$1" && find . | cpio --quiet -o -H newc >"$2"', "sh", root, site.directory / "initrd")
         directory = os.open(root.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

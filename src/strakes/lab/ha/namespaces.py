@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from strakes.failover.cluster import Cluster
+from strakes.files import write_kept
 from strakes.lab.ha.configuration import cluster, namespace_cib
 from strakes.lab.ha.nodes import NODES, Nodes
 
@@ -29,7 +30,7 @@ class Namespaces(Nodes):
         site = self.site
         net = {name: site.directory / f"net.{name}" for name in NODES}
         for path in net.values():
-            path.touch()
+            write_kept(path, "")
             site.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
 
         def ip(where: str, *words: str | Path) -> None:

@@ -62,6 +62,4 @@ class Nodes(ABC):
 
 def put_file(site: LabSite, source: str, name: str) -> Path:
     """One of this package's programs, in the directory of the lab."""
-    path = site.write(name, resources.files("strakes").joinpath(f"lab/ha/{source}").read_text(encoding="utf-8"))
-    path.chmod(0o755)
-    return path
+    return site.write(name, resources.files("strakes").joinpath(f"lab/ha/{source}").read_text(encoding="utf-8"), 0o755)

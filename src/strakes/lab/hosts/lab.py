@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from strakes.files import write_kept
 from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, count, maybe_size, size
 from strakes.lab.packages import Package
@@ -125,7 +126,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
         """Every host has one link, to a switch that is nobody's host."""
         net = {name: self.site.directory / f"net.{name}" for name in ("hub", *self.addresses)}
         for path in net.values():
-            path.touch()
+            write_kept(path, "")
             self.site.run("unshare", f"--net={path}", "true")
         lines = ["link add switch type bridge", "link set switch up"]
         for name in self.addresses:

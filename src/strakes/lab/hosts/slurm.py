@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from strakes.files import write_kept
 from strakes.lab.hosts.lab import LOGIN, HostsLab, HostsOptions
 from strakes.lab.options import choice, count
 from strakes.lab.packages import Package
@@ -40,9 +41,7 @@ class SlurmLab(HostsLab[SlurmOptions]):
     def up(self) -> None:
         """Start everything."""
         site = self.site
-        key = site.directory / "munge.key"
-        key.touch(mode=0o600)
-        key.write_bytes(secrets.token_bytes(_KEY_BYTES))
+        write_kept(site.directory / "munge.key", secrets.token_bytes(_KEY_BYTES))
         for directory in ("etc/slurm", "state", *(f"spool/{name}" for name in self.names)):
             site.make_directory(directory)
         site.write("etc/slurm/slurm.conf", self._configuration())
@@ -57,7 +56,7 @@ class SlurmLab(HostsLab[SlurmOptions]):
                 "munged",
                 "--foreground",
                 "--force",
-                f"--key-file={key}",
+                f"--key-file={site.directory}/munge.key",
                 "--seed-file=/run/munge/seed",
             )
         site.start("slurmctld", *self.on(LOGIN), "slurmctld", "-D", "-c")

@@ -135,7 +135,7 @@ def _facts(places: Sequence[Sequence[str | int]]) -> dict[str, Any]:
 def _look(directory: Path, file: str) -> dict[str, Any]:
     """Return what is mounted there and what the file put there says; calls on a dead mount have their own limit."""
     from strakes.errors import BadInputError, StrakesError
-    from strakes.regular_file import read_regular
+    from strakes.files import read_regular
     from strakes.targets.calls import mount_of, sizes_of
 
     try:

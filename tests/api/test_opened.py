@@ -10,8 +10,8 @@ import pytest
 from nbclient import NotebookClient
 
 import strakes
+from strakes.api import OpenedRun, Table
 from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.opened import OpenedRun, Table
 
 EXPORT = Path(__file__).parents[1] / "store" / "runs" / "access-patterns.json.gz"
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "python.md"

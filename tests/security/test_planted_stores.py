@@ -1,0 +1,235 @@
+"""A store that another user controls: no file of root's is read, changed or removed through his links."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import StrakesError
+from strakes.files import (
+    create_kept,
+    make_directory,
+    make_new_directory,
+    move_kept,
+    open_directory,
+    open_kept,
+    read_kept,
+    remove_kept,
+    replace_kept,
+    write_kept,
+)
+from strakes.knobs.journal import KnobJournal
+from strakes.store import Store
+from strakes.store.jobs import Jobs
+from strakes.watch.ring import DAY_S, Ring, RingRow
+
+OTHER = 65534
+TEXT = "line one\nlast line without an end"
+
+_CALLS = "trace=open,openat,creat,rename,unlink,truncate"
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant what is somebody else's")
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """Make a directory of root with one file."""
+    directory = tmp_path / "victim"
+    directory.mkdir(mode=0o700)
+    (directory / "file").write_text(TEXT)
+    (directory / "file").chmod(0o640)
+    return directory
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Make a directory of another user."""
+    (tmp_path / "store").mkdir()
+    os.chown(tmp_path / "store", OTHER, OTHER)
+    return tmp_path / "store"
+
+
+def plant(link: Path, target: Path) -> None:
+    link.symlink_to(target)
+    os.chown(link, OTHER, OTHER, follow_symlinks=False)
+
+
+def plant_hard_link(link: Path, target: Path) -> None:
+    os.link(target, link)
+
+
+def unchanged(victim: Path) -> bool:
+    state = (victim / "file").stat()
+    return os.listdir(victim) == ["file"] and (victim / "file").read_text() == TEXT and state.st_mode & 0o777 == 0o640
+
+
+ACTS: dict[str, Callable[[Path], object]] = {
+    "append": lambda path: open_kept(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND),
+    "change": lambda path: open_kept(path, os.O_RDWR),
+    "write": lambda path: write_kept(path, "new"),
+    "read": lambda path: read_kept(path, 1000),
+    "replace": lambda path: replace_kept(path, b"new"),
+    "create": lambda path: create_kept(path, b"new"),
+    "move": lambda path: move_kept(path, path.with_name("moved")),
+    "remove": remove_kept,
+    "make a directory": make_new_directory,
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("how", [plant, plant_hard_link])
+def test_a_link_in_place_of_a_file_leads_nowhere(
+    store: Path, victim: Path, act: str, how: Callable[[Path, Path], None]
+) -> None:
+    if act == "read" and how is plant_hard_link:
+        pytest.skip("whoever can make a hard link could read before")
+    how(store / "file", victim / "file")
+    # Replacing, moving and removing act on the link itself.
+    if act in ("replace", "move", "remove"):
+        ACTS[act](store / "file")
+    else:
+        with pytest.raises(OSError, match=r"link|second name|exists"):
+            ACTS[act](store / "file")
+    assert unchanged(victim)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_link_in_place_of_a_directory_leads_nowhere(store: Path, victim: Path, act: str) -> None:
+    plant(store / "runs", victim)
+    with pytest.raises(PermissionError, match="a link of another user"):
+        ACTS[act](store / "runs" / "file")
+    assert unchanged(victim)
+
+
+@pytest.mark.parametrize("make", [make_directory, open_directory])
+def test_a_store_whose_path_leads_over_a_link_of_another_user_is_refused(
+    store: Path, victim: Path, make: Callable[[Path], object]
+) -> None:
+    plant(store / "home", victim)
+    with pytest.raises(PermissionError, match="home is a link of another user"):
+        make(store / "home" / "new")
+    assert unchanged(victim)
+
+
+def test_links_of_root_and_of_this_user_are_followed(tmp_path: Path, victim: Path) -> None:
+    (tmp_path / "relative").symlink_to("victim")
+    (tmp_path / "absolute").symlink_to(tmp_path / "relative" / ".." / "relative")
+    replace_kept(tmp_path / "absolute" / "new", b"text")
+    assert (victim / "new").read_bytes() == b"text"
+
+
+def test_a_ring_of_links_ends(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links"):
+        read_kept(tmp_path / "a" / "file", 10)
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(store: Path) -> None:
+    os.mkfifo(store / "events.jsonl")
+    for flags in (os.O_RDONLY, os.O_RDWR, os.O_WRONLY | os.O_APPEND):
+        with pytest.raises(PermissionError, match="not a regular file"):
+            open_kept(store / "events.jsonl", flags)
+
+
+@pytest.mark.parametrize("how", [plant, plant_hard_link])
+@pytest.mark.parametrize("name", ["x.jsonl", "events.jsonl", "rows-0060-020000.jsonl", ".strakes-x"])
+def test_a_watch_changes_no_file_that_its_store_links_to(
+    store: Path, victim: Path, name: str, how: Callable[[Path, Path], None]
+) -> None:
+    how(store / name, victim / "file")
+    with suppress(StrakesError):
+        ring = Ring(store)
+        ring.add(RingRow(20000 * DAY_S, 60, {}))
+        ring.thin(20010 * DAY_S)
+    assert unchanged(victim)
+
+
+def test_merged_rows_are_for_their_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        ring = Ring(tmp_path / "watch")
+        for minute in range(5):
+            ring.add(RingRow(20000 * DAY_S + 60 * minute, 60, {}))
+        ring.thin(20005 * DAY_S)
+    finally:
+        os.umask(before)
+    (merged,) = (tmp_path / "watch").iterdir()
+    assert merged.name.startswith("rows-0600-") and merged.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", ["visits.jsonl", "events.jsonl"])
+def test_a_run_whose_file_became_a_link_is_not_resumed(tmp_path: Path, store: Path, victim: Path, name: str) -> None:
+    stored = Store(store)
+    stored.create("plan", "p", tmp_path, {"fingerprint": "f"}, {}).close()
+    (run,) = stored.runs()
+    (run.path / name).unlink()
+    plant(run.path / name, victim / "file")
+    with pytest.raises(StrakesError, match="cannot be written"):
+        stored.resume(None, "f")
+    assert unchanged(victim)
+
+
+@pytest.mark.parametrize("name", ["runs", "knobs", "jobs", "catalogue.json", "knobs/lock", "jobs/1.run"])
+def test_no_part_of_a_store_writes_through_a_link(
+    tmp_path: Path, store: Path, victim: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = store / name
+    path.parent.mkdir(exist_ok=True)
+    plant(path, victim / "file" if "." in name or "/" in name else victim)
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    if name == "jobs/1.run":
+        (store / "jobs" / "1.json").write_text("{}")
+    for act in (
+        lambda: Store(store).create("plan", "p", tmp_path, {}, {}).close(),
+        lambda: Store(store).runs(),
+        lambda: KnobJournal.begin(store, "/x", ["strakes"]).release(),
+        lambda: Jobs(store).make_directory(),
+    ):
+        with suppress(StrakesError):
+            act()
+    assert unchanged(victim)
+
+
+def test_every_file_that_a_run_opens_for_writing_is_below_a_directory_that_was_checked(tmp_path: Path) -> None:
+    """strace sees what libraries do, too: no path is opened for writing from the root or the current directory."""
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("needs strace")
+    (tmp_path / "measured").mkdir()
+    (tmp_path / "p.toml").write_text(
+        'title = "m"\nranks = 1\n[[phase]]\nkind = "metadata"\nname = "c"\noperation = "file-create"\n'
+        'directory = "shared"\nitems = 20\n'
+    )
+    trace = tmp_path / "trace"
+    environment = os.environ | {"STRAKES_STORE": str(tmp_path / "store")}
+    for limit, *words in (
+        ("60", "run", tmp_path / "p.toml", tmp_path / "measured", "--budget", "1s", "-q"),
+        ("60", "runs"),
+        ("8", "watch", "run", tmp_path / "measured", "--store", tmp_path / "watch"),
+    ):
+        subprocess.run(
+            [strace, "-f", "-qq", "-o", trace, "-e", _CALLS, "timeout", "-s", "INT", limit, "strakes", *words],
+            env=environment,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+        lines = trace.read_text(errors="replace").splitlines()
+        assert lines
+        assert [line for line in lines if _writes_by_path(line)] == []
+
+
+def _writes_by_path(line: str) -> bool:
+    call = re.search(r"(?:openat\(AT_FDCWD, |\b(?:open|creat|rename|unlink|truncate)\()\"([^\"]*)\"(.*)", line)
+    if call is None or not re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|creat\(|rename\(|unlink\(|truncate\(", line):
+        return False
+    # An exclusive creation touches no file that exists, and Python keeps its code beside the installed source.
+    return "O_EXCL" not in line and ".pyc" not in call[1] and not call[1].startswith(("/dev/", "/proc/self/"))

@@ -8,12 +8,21 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from xml.etree import ElementTree as Xml
+from xml.parsers import expat
 
 from strakes.errors import BadInputError
 from strakes.failover.cib_ties import Ties
-from strakes.failover.cib_values import TRUE, is_true, role_of, score, seconds
+from strakes.failover.cib_values import TRUE, canonical, is_true, role_of, score, seconds
 from strakes.failover.limits import too_much
-from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
+from strakes.failover.pacemaker_resources import (
+    DEFAULT_TIMEOUT_S,
+    Colocation,
+    Location,
+    Operation,
+    Order,
+    Primitive,
+    Source,
+)
 from strakes.failover.patterns import matches
 
 _MOST_ATTRIBUTES = 256
@@ -27,9 +36,10 @@ class Cib:
     """The cluster information base. Raises BadInputError when the text is no CIB."""
 
     def __init__(self, text: str, where: str) -> None:
+        self._where, self._lines = where, dict[str, int]()
         try:
-            self.root = Xml.fromstring(text)
-        except Xml.ParseError as error:
+            self.root = self._parsed(text)
+        except expat.ExpatError as error:
             raise BadInputError("the CIB is not valid XML", where=where, why=str(error)) from error
         if why := too_much(self.root):
             raise BadInputError("this CIB cannot be checked", where=where, why=why)
@@ -44,10 +54,28 @@ class Cib:
         self._sets_of: dict[str, list[Xml.Element]] = {}
         self._by_id = {element.get("id", ""): element for element in own if element.get("id")}
 
+    def _parsed(self, text: str) -> Xml.Element:
+        """Parse the text, and note the line of each id."""
+        builder, parser = Xml.TreeBuilder(), expat.ParserCreate()
+
+        def start(tag: str, attributes: dict[str, str]) -> None:
+            builder.start(tag, attributes)
+            identity = attributes.get("uname") or attributes.get("id", "")
+            self._lines.setdefault(identity, parser.CurrentLineNumber)
+
+        parser.StartElementHandler, parser.EndElementHandler = start, builder.end
+        parser.CharacterDataHandler = builder.data
+        parser.Parse(text.encode(errors="replace"), True)
+        return builder.close()
+
+    def source_of(self, identity: str) -> Source:
+        """Return the file and the line of the element with this id, or of the node with this name."""
+        return Source(self._where, self._lines.get(identity, 0))
+
     @cached_property
     def properties(self) -> dict[str, str]:
-        """Return the properties of the cluster."""
-        return self._merged("./configuration/crm_config/cluster_property_set")
+        """Return the properties of the cluster by their names in Pacemaker 2."""
+        return canonical(self._merged("./configuration/crm_config/cluster_property_set"), "properties")
 
     @cached_property
     def defaults(self) -> dict[str, str]:
@@ -84,6 +112,9 @@ class Cib:
         for clone in [*self.root.iter("clone"), *self.root.iter("master")]:
             meta: dict[str, str] = {"promotable": "true"} if clone.tag == "master" else {}
             found[clone.get("id", "")] = meta | self._block(clone, "meta_attributes")
+        for bundle in self.root.iter("bundle"):
+            promoted = any((each.get("promoted-max") or each.get("masters") or "0") != "0" for each in bundle)
+            found[bundle.get("id", "")] = {"promotable": "true"} if promoted else {}
         return found
 
     def promotable(self, clone: str) -> bool:
@@ -303,6 +334,9 @@ class Cib:
                 yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), identity, group)
             elif element.tag == "group":
                 yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), clone, identity)
+            elif element.tag == "bundle":
+                # A bundle starts its replicas as a clone starts its copies.
+                yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), identity, group)
 
     def _primitive(self, element: Xml.Element, metas: Sequence[dict[str, str]], clone: str, group: str) -> Primitive:
         template = self._by_id.get(element.get("template", ""))
@@ -333,6 +367,7 @@ class Cib:
             group,
             own,
             self._default_timeout_s,
+            self.source_of(element.get("id", "")),
         )
 
     @cached_property

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
 
 _FACTORS = {
     "": 1.0,
@@ -17,8 +21,25 @@ _FACTORS = {
 }
 _MOST_S = 1e12
 TRUE = ("true", "yes", "on", "1", "y")
-# What older configurations call them.
-_ROLES = {"Master": "Promoted", "Slave": "Unpromoted"}
+
+
+@cache
+def renamed(kind: str) -> Mapping[str, str]:
+    """Return the Pacemaker 2 names of ``properties`` or ``roles``, by their other names."""
+    table = resources.files("strakes.failover") / "options" / "renamed.toml"
+    names: dict[str, str] = tomllib.loads(table.read_text(encoding="utf-8"))[kind]
+    return names
+
+
+def canonical(given: Mapping[str, str], kind: str) -> dict[str, str]:
+    """Return settings by their Pacemaker 2 names; of two names for one setting the newer one counts.
+
+    >>> canonical({"fencing-enabled": "false", "no-quorum-policy": "stop"}, "properties")
+    {'no-quorum-policy': 'stop', 'stonith-enabled': 'false'}
+    """
+    names = renamed(kind)
+    plain = {name: value for name, value in given.items() if name not in names}
+    return plain | {names[name]: value for name, value in given.items() if name in names}
 
 
 def is_true(text: str) -> bool:
@@ -54,4 +75,4 @@ def role_of(text: str) -> str:
     ('Promoted', 'Started')
     """
     text = text[:1].upper() + text[1:].lower()
-    return _ROLES.get(text, text)
+    return renamed("roles").get(text, text)

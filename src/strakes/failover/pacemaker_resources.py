@@ -13,6 +13,17 @@ PINGING = ("ping", "pingd", "healthLNET")
 
 
 @dataclass(frozen=True)
+class Source:
+    """The place of a fact: a file and a line of it, 0 where no line says it."""
+
+    file: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True)
 class Operation:
     """One operation with its effective values: its own, then those of ``op_defaults``, then Pacemaker's."""
 
@@ -49,6 +60,7 @@ class Primitive:
     group: str = ""
     own_meta: dict[str, str] = field(default_factory=dict)
     default_timeout_s: float = DEFAULT_TIMEOUT_S
+    source: Source = Source("")
 
     def operation(self, name: str, role: str = "") -> Operation | None:
         """Return the first operation of this name, and of this role where one is given; None without one."""

@@ -1,0 +1,31 @@
+"""The model of a cluster: roles follow from resources, and names of any release mean the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from failover.clusters import planned
+from strakes.failover.cib import Cib
+from strakes.failover.model import model_of
+from strakes.failover.setup import read_plan
+
+
+def test_services_are_found_by_what_runs_together_and_not_by_their_names(tmp_path: Path) -> None:
+    plan = planned("nfs", tmp_path / "plan")
+    cib = plan / "pacemaker/cib.xml"
+    cib.write_text(cib.read_text().replace("serve-home", "g"))
+    (plan / "cluster.toml").unlink()
+    model = model_of(read_plan(plan))
+    (service,) = [one for one in model.services if one.name == "g"]
+    assert service.replicated == ("home",) and service.nodes == ("nfs1", "nfs2") and service.addresses
+    assert model.fencing and model.quorum.two_node and [one.targets for one in model.devices]
+    assert str(service.source).startswith(str(cib)) and service.source.line > 1
+    assert any("cluster.toml" in text for text in model.assumed)
+
+
+def test_properties_of_pacemaker_3_are_known_by_their_older_names() -> None:
+    text = (
+        '<cib><configuration><crm_config><cluster_property_set id="p">'
+        '<nvpair id="e" name="fencing-enabled" value="false"/></cluster_property_set></crm_config></configuration></cib>'
+    )
+    assert Cib(text, "cib.xml").properties == {"stonith-enabled": "false"}

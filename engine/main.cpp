@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "session/object_removal.hpp"
 #include "session/run.hpp"
 #include "system/descriptor.hpp"
 
@@ -46,6 +48,8 @@ int main(int count, char** words) {
         std::puts(STRAKES_VERSION);
         return 0;
     }
+    if (arguments.size() == 2 && arguments.front() == "--remove-objects")
+        return strakes::remove_objects(std::string(arguments.back()));
     const strakes::Descriptor signals = take_signals();
     allow_many_descriptors();
     return strakes::run_engine(signals.get(), arguments);

@@ -16,7 +16,7 @@
 namespace strakes {
 
 std::string_view engine_usage() {
-    return "usage: strakes-engine [--version]\n"
+    return "usage: strakes-engine [--version | --remove-objects PREFIX]\n"
            "Reads plans on standard input, one JSON message per line, and writes samples on standard output\n"
            "(docs/reference/engine.md).\n";
 }

@@ -20,6 +20,8 @@ namespace {
 
 constexpr long kConnectSeconds = 30, kSilentSeconds = 60;
 constexpr std::size_t kMostText = std::size_t{16} << 20U;  // a page of 1000 keys has less than 2 MiB
+// The time of a request without data (completing an upload takes minutes), and the lowest rate of its data.
+constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
 constexpr long kUploadBuffer = 1L << 20U, kReceiveBuffer = 512L << 10U;
 
 std::string variable(const char* name) {
@@ -196,6 +198,9 @@ S3Answer S3Connection::ask(Wish wish) {
     set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     set(CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+    set(CURLOPT_TIMEOUT, wish.most_seconds != 0 ? wish.most_seconds
+                                                : kMostSeconds + static_cast<long>(wish.body.size() + wish.into.size()) /
+                                                                     kLeastBytesPerSecond);
     set(CURLOPT_BUFFERSIZE, kReceiveBuffer);
     set(CURLOPT_UPLOAD_BUFFERSIZE, kUploadBuffer);
     set(CURLOPT_WRITEFUNCTION, &Receiver::take);
@@ -237,7 +242,7 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
                             std::uint32_t most) {
     NamedTexts query{{"list-type", "2"}, {"prefix", prefix}, {"max-keys", std::to_string(most)}};
     if (!mark.empty()) query.emplace_back("continuation-token", mark);
-    S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query)});
+    S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query), .most_seconds = kPageSeconds});
     const std::string before = std::exchange(mark, {});
     if (answer.error != 0) return answer;
     for (const std::string_view object : xml_elements(answer.text, "Contents")) keys.push_back(xml_text(object, "Key"));

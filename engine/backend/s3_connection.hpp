@@ -33,6 +33,9 @@ struct S3Answer {
     std::string tag;        // of the object or part (ETag)
 };
 
+// A page of 1000 keys; gateways with full indexes need up to 20 s.
+inline constexpr long kPageSeconds = 60;
+
 inline constexpr const char* kEndless = "the server's list does not end";
 
 class S3Connection {
@@ -52,6 +55,7 @@ class S3Connection {
         std::span<const std::byte> body = {};
         std::string_view digest = kUnsignedBody;
         std::span<std::byte> into = {};  // what comes is to go there
+        long most_seconds = 0;           // until the answer is complete; 0: as long as its size allows
     };
     // NOLINTEND(readability-redundant-member-init)
     // Waits for the answer, asleep.

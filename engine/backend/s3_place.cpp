@@ -16,9 +16,12 @@ namespace strakes {
 namespace {
 
 constexpr const char* kMarkerName = ".strakes-marker";
-// Pages one after the other in which nothing is ours, and rounds of uploads of which a plan has at most some thousand:
-// a server that goes on for longer does not end.
-constexpr unsigned kMostUseless = 100, kMostRounds = 1000;
+constexpr const char* kNotRemoved = "objects could not be removed";
+// Pages of 1000 keys. A server that sends more has no end: it shows nothing of ours on 100 pages in a row, or more than
+// 100 million objects or a million uploads.
+constexpr unsigned kMostUseless = 100, kMostPages = 100'000, kMostRounds = 1000;
+// Everything is removed again that is listed after it was removed; a listing may lag behind.
+constexpr unsigned kMostPasses = 3;
 
 std::string& plan_prefix() {
     static std::string prefix;
@@ -82,16 +85,20 @@ Failure endless(const char* call, const S3Connection& connection, const std::str
     return failure;
 }
 
-std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix) {
+// Adds the number of uploads that were listed to `found`.
+std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix, std::uint64_t& found) {
     for (unsigned round = 0; round < kMostRounds; ++round) {
-        const S3Answer answer =
-            connection.ask({.method = "GET", .key = {}, .query = {{"uploads", ""}, {"prefix", prefix}}});
+        const S3Answer answer = connection.ask({.method = "GET",
+                                                .key = {},
+                                                .query = {{"uploads", ""}, {"prefix", prefix}},
+                                                .most_seconds = kPageSeconds});
         if (answer.error != 0)
             return failure_of("ListMultipartUploads", connection, answer.error, prefix, "uploads cannot be listed");
         const auto uploads = xml_elements(answer.text, "Upload");
         for (const std::string_view upload : uploads) {
             const std::string key = xml_text(upload, "Key");
             if (!key.starts_with(prefix)) continue;
+            ++found;
             const S3Answer ended =
                 connection.ask({.method = "DELETE", .key = key, .query = {{"uploadId", xml_text(upload, "UploadId")}}});
             if (ended.error != 0 && ended.error != ENOENT)
@@ -100,6 +107,26 @@ std::optional<Failure> end_uploads(S3Connection& connection, const std::string& 
         if (uploads.empty() || xml_text(answer.text, "IsTruncated") != "true") return std::nullopt;
     }
     return endless("ListMultipartUploads", connection, prefix, "uploads cannot be listed");
+}
+
+// Adds the number of objects that were listed to `found`.
+std::optional<Failure> remove_listed(S3Connection& connection, const std::string& prefix, const std::string& marker,
+                                     std::uint64_t& found) {
+    unsigned useless = 0, pages = 0;
+    for (std::string mark;;) {
+        std::vector<std::string> keys;
+        if (const S3Answer answer = connection.list(prefix, mark, keys); answer.error != 0)
+            return failure_of("ListObjectsV2", connection, answer.error, prefix, kNotRemoved);
+        std::erase_if(keys, [&](const std::string& key) { return key == marker || !key.starts_with(prefix); });
+        if (!keys.empty())
+            if (const int error = remove_keys(connection, keys); error != 0)
+                return failure_of("DELETE", connection, error, prefix, kNotRemoved);
+        found += keys.size();
+        if (mark.empty()) return std::nullopt;
+        useless = keys.empty() ? useless + 1 : 0;
+        if (useless > kMostUseless || ++pages > kMostPages)
+            return endless("ListObjectsV2", connection, prefix, kNotRemoved);
+    }
 }
 
 }  // namespace
@@ -146,29 +173,25 @@ std::optional<Failure> S3Place::join() {
 }
 
 std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
-    constexpr const char* kWhat = "objects could not be removed";
     const std::string& prefix = of_plan();
     S3Connection connection;
     const S3Answer there = connection.ask({.method = "HEAD", .key = marker()});
     if (there.error == ENOENT) return std::nullopt;
-    if (there.error != 0) return failure_of("HEAD", connection, there.error, prefix, kWhat);
-    if (auto failure = end_uploads(connection, prefix)) return failure;
-    unsigned useless = 0;
-    for (std::string mark;;) {
-        std::vector<std::string> keys;
-        if (const S3Answer answer = connection.list(prefix, mark, keys); answer.error != 0)
-            return failure_of("ListObjectsV2", connection, answer.error, prefix, kWhat);
-        std::erase_if(keys, [&](const std::string& key) { return key == marker() || !key.starts_with(prefix); });
-        if (!keys.empty())
-            if (const int error = remove_keys(connection, keys); error != 0)
-                return failure_of("DELETE", connection, error, prefix, kWhat);
-        removed.fetch_add(keys.size(), std::memory_order_relaxed);
-        if (mark.empty()) break;
-        useless = keys.empty() ? useless + 1 : 0;
-        if (useless > kMostUseless) return endless("ListObjectsV2", connection, prefix, kWhat);
+    if (there.error != 0) return failure_of("HEAD", connection, there.error, prefix, kNotRemoved);
+    for (unsigned pass = 0;; ++pass) {
+        std::uint64_t objects = 0, uploads = 0;
+        if (auto failure = end_uploads(connection, prefix, uploads)) return failure;
+        if (auto failure = remove_listed(connection, prefix, marker(), objects)) return failure;
+        if (objects + uploads == 0) break;
+        if (pass == kMostPasses) {
+            Failure failure = failure_of("ListObjectsV2", connection, EBUSY, prefix, kNotRemoved);
+            failure.why = std::to_string(objects + uploads) + " are still listed after they were removed";
+            return failure;
+        }
+        if (pass == 0) removed.fetch_add(objects, std::memory_order_relaxed);
     }
     if (const S3Answer answer = connection.ask({.method = "DELETE", .key = marker()}); answer.error != 0)
-        return failure_of("DELETE", connection, answer.error, marker(), kWhat);
+        return failure_of("DELETE", connection, answer.error, marker(), kNotRemoved);
     return std::nullopt;
 }
 

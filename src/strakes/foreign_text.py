@@ -7,11 +7,14 @@ may copy, or into a CSV cell.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 
 # A spreadsheet takes a cell that begins so for a formula; those of East Asia also take the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# C0 but for white space, C1, marks and isolates of the reading direction, line separators, bytes that are no UTF-8.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def for_terminal(text: object) -> str:
@@ -61,6 +64,24 @@ def escaped(text: str) -> str:
         character if character.isprintable() or character in "\n\r\t" else character.encode("unicode_escape").decode()
         for character in text
     )
+
+
+def without_secrets(text: str) -> str:
+    """Return the text with nothing of an address but its host: its user, path or query may be a secret.
+
+    >>> without_secrets("--alertmanager=https://me:secret@alerts:9093/token?key=1 /scratch")
+    '--alertmanager=https://alerts:9093/... /scratch'
+    """
+    return re.sub(r"(https?://)(?:[^\s/'\"]*@)?([^\s/?'\"]*)[/?][^\s'\"]*", r"\1\2/...", text)
+
+
+def for_page(text: str) -> str:
+    r"""Return the text for a web page, which escapes markup itself; control characters are written as their codes.
+
+    >>> print(for_page("a\x1b[2J\u202etxt <b>"))
+    a\x1b[2J\u202etxt <b>
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def for_csv(value: object) -> object:

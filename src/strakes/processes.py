@@ -45,6 +45,14 @@ def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
     return child.wait(None if over else 0)
 
 
+def engine_path() -> Path:
+    """Return $STRAKES_ENGINE, else the path of the engine inside the package."""
+    from importlib import resources
+
+    chosen = os.environ.get("STRAKES_ENGINE")
+    return Path(chosen) if chosen else Path(str(resources.files("strakes") / "bin" / "strakes-engine"))
+
+
 def python_module(module: str, *words: str) -> list[str]:
     """Return the command that runs a module of strakes, whatever lies in the current directory.
 

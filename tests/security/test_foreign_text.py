@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from strakes.interop.importing import import_file
 from strakes.knobs.journal import KnobJournal
 from strakes.knobs.knob_place import KnobPlace
 from strakes.portraits.build import build_portrait
+from strakes.report.html import plotly_bundle, render_html
 from strakes.store import Store
 from strakes.store.files import replace_text
 
@@ -96,6 +98,13 @@ def test_what_was_imported_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet(
     said = CliRunner().invoke(cli, ["runs"]).output
     assert all(line.isprintable() for line in said.splitlines())
     os.fsencode(said)
+
+
+def test_a_page_shows_control_characters_as_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = imported(tmp_path, monkeypatch)
+    page = render_html(build_portrait(store.open("latest"))).replace(plotly_bundle(), "")
+    assert not re.search("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+    assert r"\x1b" in page and r"\u202e" in page
 
 
 def test_what_a_killed_command_left_is_listed_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,3 +234,16 @@ def test_words_pass_unharmed_through_every_shell_on_their_way(tmp_path: Path) ->
     for template in (f"{shell} {{host}}", f"{shell} admin {shell} {{host}}"):
         done = run(Servers(template).argv("oss1", ["printf", "%s", word]))
         assert (done.status, done.stdout) == (0, word)
+
+
+@pytest.mark.parametrize("output", ["", " >&2"])
+def test_output_without_end_is_refused_and_never_kept_whole(output: str) -> None:
+    with pytest.raises(MeasurementError, match="printed too much"):
+        run(["sh", "-c", f"yes 0123456789{output}"])
+
+
+def test_output_up_to_the_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.targets.command._MOST_OUTPUT_BYTES", 4096)
+    assert len(run(["head", "-c", "4096", "/dev/zero"]).stdout) == 4096
+    with pytest.raises(MeasurementError, match="larger than"):
+        run(["head", "-c", "4097", "/dev/zero"])

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from strakes.files import create_kept, make_directory
+from strakes.foreign_text import without_secrets
 from strakes.version import __version__
 
 
@@ -21,7 +22,7 @@ def write_crash_log(error: BaseException, arguments: Sequence[str]) -> Path:
     text = "\n".join(
         [
             f"strakes {__version__}, Python {platform.python_version()}, {platform.platform()}",
-            f"arguments: {list(arguments)}",
+            f"arguments: {without_secrets(str(list(arguments)))}",
             f"executable: {sys.executable}",
             "",
             "".join(traceback.format_exception(error)),

@@ -23,7 +23,7 @@ from strakes.cli.options import (
 )
 from strakes.cli.say import say
 from strakes.errors import BadInputError
-from strakes.foreign_text import for_terminal
+from strakes.foreign_text import for_terminal, without_secrets
 from strakes.targets.command import Servers
 from strakes.units import counted, parse_seconds
 
@@ -59,7 +59,7 @@ class _WatchGroup(click.Group):
 def _web_address(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     match = re.fullmatch(r"https?://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::(\d+))?(/\S*)?", value or "")
     if value is not None and (not match or int(match[2] or 1) not in range(1, 65536)):
-        raise click.BadParameter(f"expected an address such as http://alerts:9093, not {value!r}")
+        raise click.BadParameter(f"expected an address such as http://alerts:9093, not {without_secrets(repr(value))}")
     return value
 
 

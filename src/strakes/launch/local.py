@@ -8,18 +8,18 @@ from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.engine import REINSTALL, Engine
+from strakes.processes import engine_path
 
 _HELLO_S = 10.0
 
 
 def find_engine() -> Path:
     """$STRAKES_ENGINE, else the one inside the package. Raises EnvironmentLacksError where there is none."""
-    from importlib import resources
-
-    chosen = os.environ.get("STRAKES_ENGINE")
-    path = Path(chosen) if chosen else Path(str(resources.files("strakes") / "bin" / "strakes-engine"))
+    path = engine_path()
     if not path.is_file():
-        remedy = "Unset STRAKES_ENGINE, or set it to the path of the engine." if chosen else REINSTALL
+        remedy = REINSTALL
+        if os.environ.get("STRAKES_ENGINE"):
+            remedy = "Unset STRAKES_ENGINE, or set it to the path of the engine."
         raise EnvironmentLacksError("the engine is missing", where=str(path), why="no such file", remedy=remedy)
     return path
 

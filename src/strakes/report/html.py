@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from strakes.findings.portrait import CellEstimate, Headline, Portrait, Recommendation
+from strakes.foreign_text import for_page
 from strakes.language.page import translate_page
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.notices import notices, omissions
@@ -146,10 +147,22 @@ def _drawings(parts: Sequence[Section]) -> str:
         for plot in part.plots
         if plot.drawing is not None
     }
-    text = json.dumps(drawings, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_visible(drawings), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def _visible(value: Any) -> Any:
+    """Write the control characters of all texts in a value as codes; what is markup already is our own."""
+    match value:
+        case str():
+            return value if hasattr(value, "__html__") else for_page(value)
+        case dict():
+            return {_visible(key): _visible(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_visible(item) for item in value]
+    return value
 
 
 def _policy(scripts: Iterable[str]) -> str:
@@ -175,7 +188,12 @@ def _environment() -> Environment:
 
     loader = FunctionLoader(lambda name: _resource("templates", name))
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        finalize=_visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["explained"] = explained
     environment.filters["warning"] = title_of_warning

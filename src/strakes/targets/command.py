@@ -5,6 +5,7 @@ No call blocks for ever, none waits for a terminal, and servers are reached only
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shlex
@@ -21,6 +22,8 @@ from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementErro
 from strakes.processes import mark_of, process_start, wait_for_end
 
 DEFAULT_TIMEOUT_S = 10.0
+# The largest real output is the job statistics of a thousand Lustre targets, 20 MB.
+_MOST_OUTPUT_BYTES = 64 << 20
 # How long a killed child may take to go. One that waits in the kernel for a dead server does not go, and is left to it.
 _REAP_S = 1.0
 _abandoned: list[subprocess.Popen[bytes]] = []
@@ -93,7 +96,7 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
     # Files and not pipes: whoever else holds them open cannot keep us waiting for their end. In memory: TMPDIR may be
     # on a dead server.
-    with os.fdopen(os.memfd_create("stdout"), "r+b") as stdout, os.fdopen(os.memfd_create("stderr"), "r+b") as stderr:
+    with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
         try:
             # In a session of its own it has no terminal to ask for a password on, and is killed with its children.
             child = subprocess.Popen(
@@ -122,7 +125,27 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         except BaseException:
             _kill(child)
             raise
+        if max(_length(stdout), _length(stderr)) > _MOST_OUTPUT_BYTES:
+            raise MeasurementError(
+                "a command printed too much",
+                where=shlex.join(argv),
+                why=f"its output is larger than {_MOST_OUTPUT_BYTES >> 20} MiB",
+                remedy="Run it yourself to see what it prints.",
+            )
         return Completed(tuple(argv), status, _text(stdout), _text(stderr))
+
+
+def _output_file(name: str) -> IO[bytes]:
+    """Return a file in memory that cannot grow beyond twice the limit, whatever is written to it."""
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, 2 * _MOST_OUTPUT_BYTES)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
+    return os.fdopen(descriptor, "r+b")
+
+
+def _length(file: IO[bytes]) -> int:
+    """Return how much was written: the commands share our position in the file."""
+    return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
@@ -136,9 +159,8 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
 
 
 def _text(file: IO[bytes]) -> str:
-    file.seek(0)
     # File names need not be UTF-8: their bytes come through as os.fsdecode would have them.
-    return os.fsdecode(file.read())
+    return os.fsdecode(os.pread(file.fileno(), _length(file), 0))
 
 
 def _last_line(text: str) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.message import EmailMessage
 from http.client import HTTPException
 
-from strakes.foreign_text import escaped
+from strakes.foreign_text import escaped, without_secrets
 from strakes.units import counted, format_duration
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch_text import line
@@ -91,7 +91,7 @@ def to_alertmanager(url: str, clock: Callable[[], float] = time.time) -> Way:
         else:
             lasting.pop(event.key, None)
 
-    return Way(f"Alertmanager {url}", send, repeats=True)
+    return Way(f"Alertmanager {without_secrets(url)}", send, repeats=True)
 
 
 def to_command(words: Sequence[str]) -> Way:

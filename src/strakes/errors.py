@@ -50,6 +50,10 @@ class MeasurementError(StrakesError):
     exit_status = 1
 
 
+class ServersDeadError(MeasurementError):
+    """Servers did not answer for so long that the command was ended."""
+
+
 class BadInputError(StrakesError):
     """Bad usage or input, refused before the target was touched."""
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from strakes.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError
+from strakes.launch.watchdog import set_last_resort
 from strakes.processes import descendants_of, kernel_waits, wait_in_words
 
 # Told of by the child when its work is done.
@@ -82,6 +83,12 @@ def run_apart(
     if os.getppid() != parent:
         os._exit(1)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def tell(status: int) -> None:
+        os.write(status_for_parent, bytes([status]))
+        os.kill(parent, _DONE)
+
+    set_last_resort(tell)
     status = work()
     # Whoever reads what we print waits for its end.
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -89,8 +96,7 @@ def run_apart(
         with suppress(OSError, ValueError, AttributeError):  # closed, or never open
             stream.flush()
         os.dup2(nowhere, number)
-    os.write(status_for_parent, bytes([status]))
-    os.kill(parent, _DONE)
+    tell(status)
     return status
 
 

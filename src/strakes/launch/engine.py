@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
-from strakes.errors import EnvironmentLacksError
+from strakes.errors import EnvironmentLacksError, ServersDeadError
 from strakes.findings.record import from_record, to_record
 from strakes.findings.sample import Sample
 from strakes.launch.impact import UNLIMITED, Impact
@@ -165,6 +165,10 @@ class Engine(ABC):
         )
         try:
             ended = self._listen(process, talk, limit_s, on_progress, on_log) if sent else "died"
+        except ServersDeadError:
+            self._forget()
+            process.stop(_SILENT_STOP_S)
+            raise
         except BaseException:
             self._abandon(process, talk)
             raise

@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Literal, Self
 
-from strakes.errors import MeasurementError, StrakesError
+from strakes.errors import MeasurementError, ServersDeadError, StrakesError
 from strakes.launch.engine import Engine
 from strakes.launch.local import LocalEngine
 from strakes.launch.messages import LoggedOperation, PlanResult
@@ -67,9 +68,14 @@ class Probe:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
         self._stopping.set()
         self._engine.cancel()
+        if isinstance(error, ServersDeadError):
+            self._engine.cancel()  # for the second time: at once
+            return
         self._thread.join(_JOIN_S)
         self._engine.close()
 

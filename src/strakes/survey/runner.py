@@ -11,6 +11,7 @@ from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.interrupts import interrupts_deferred
 from strakes.launch.choice import engine_for
 from strakes.launch.messages import Hello
+from strakes.launch.watchdog import servers_watched
 from strakes.measure.begin import begin_run, open_site
 from strakes.neighbour.neighbour import neighbour_in
 from strakes.store import RunWriter, Store
@@ -59,10 +60,13 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
         )
     target = detect(request.directory, request.servers)
     try:
-        if request.amounts():
-            for side in (target, *([detect(request.against, request.servers)] if request.against else [])):
-                refuse_amounts(request, asdict(side.facts()), len(os.sched_getaffinity(0)))
-        return _perform(request, target, store, progress)
+        sides = [target, *([detect(request.against, request.servers)] if request.against else [])]
+        # A study that interrupts the service waits for its servers itself.
+        with servers_watched(sides if request.visit is None else [], progress.note):
+            if request.amounts():
+                for side in sides:
+                    refuse_amounts(request, asdict(side.facts()), len(os.sched_getaffinity(0)))
+            return _perform(request, target, store, progress)
     except UnansweredError as error:
         raise error.naming(target.trouble()) from error
 

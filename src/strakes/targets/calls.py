@@ -254,6 +254,17 @@ def begin_writing(directory: str, name: str) -> subprocess.Popen[bytes]:
     )
 
 
+def begin_look(path: str) -> subprocess.Popen[bytes]:
+    """Start a child that looks at a path and ends when the file system has answered."""
+    return subprocess.Popen(
+        (*_CHILD, "stat", path),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
 def direct_works(directory: str, name: str, sizes: Sequence[int], ask: Runner = run) -> bool:
     """Whether O_DIRECT really works for one of the sizes, tried with a file of that name."""
     return _call(ask, "direct", directory, name, *map(str, sizes)) == "True"

@@ -28,6 +28,11 @@ _MOST_OUTPUT_BYTES = 64 << 20
 _REAP_S = 1.0
 _abandoned: list[subprocess.Popen[bytes]] = []
 _abandoned_lock = threading.Lock()
+# What runs now, so that :func:`end_running` can end it.
+_running: set[subprocess.Popen[bytes]] = set()
+# What puts settings back after the servers died asks this machine, which answers at once.
+_SHORT_TIMEOUT_S = 2.0
+_short = threading.Event()
 
 # Administration tools are here even where a user's PATH does not say so.
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -112,6 +117,9 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             raise EnvironmentLacksError(
                 f"{argv[0]} cannot be started", why=why, remedy=f"Install {argv[0]}, or add it to the PATH."
             ) from error
+        _running.add(child)
+        if _short.is_set():
+            timeout_s = min(timeout_s, _SHORT_TIMEOUT_S)
         try:
             status = wait_for_end(child, timeout_s)
         except subprocess.TimeoutExpired:
@@ -125,6 +133,8 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         except BaseException:
             _kill(child)
             raise
+        finally:
+            _running.discard(child)
         if max(_length(stdout), _length(stderr)) > _MOST_OUTPUT_BYTES:
             raise MeasurementError(
                 "a command printed too much",
@@ -148,9 +158,25 @@ def _length(file: IO[bytes]) -> int:
     return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 
-def _kill(child: subprocess.Popen[bytes]) -> None:
+def end_running() -> None:
+    """End all commands that run now, and give later ones a short limit until :func:`end_grace`."""
+    _short.set()
+    for child in tuple(_running):
+        _signal(child)
+
+
+def end_grace() -> None:
+    """Give commands their own limits again."""
+    _short.clear()
+
+
+def _signal(child: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    _signal(child)
     try:
         child.wait(_REAP_S)
     except subprocess.TimeoutExpired:

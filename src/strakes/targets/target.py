@@ -69,6 +69,14 @@ class TargetFacts:
     """What each of them leaves, in words; what is free is no more than that."""
 
 
+@dataclass(frozen=True)
+class LostServer:
+    """A server that does not answer this client now: its host, empty where that is not known, and the state."""
+
+    host: str
+    state: str
+
+
 class UnsupportedError(BadInputError):
     """Asked for something this file system, or this way to it, does not offer."""
 
@@ -166,6 +174,13 @@ class Target(ABC):
         Asked when something failed, and ends soon in any case.
         """
         return ()
+
+    def lost_servers(self) -> Mapping[str, LostServer] | None:
+        """Return the servers that do not answer now, by the names of their targets; None where that is not known.
+
+        It asks the kernel and waits for no server.
+        """
+        return None
 
     def interruptions(self) -> tuple[Interruption, ...]:
         """When servers did not serve this client lately, as far as the file system remembers or shows; ends soon."""

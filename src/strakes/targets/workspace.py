@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from strakes.errors import BadInputError, MeasurementError
+from strakes.errors import BadInputError, MeasurementError, ServersDeadError
 from strakes.targets import calls
 from strakes.targets.calls import mount_of
 from strakes.targets.directory import require_directory
@@ -30,6 +30,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A beat that does not return in this time waits for a target that hangs, and so would removing.
 _LAST_BEAT_S = 10.0
+_HANGING_BEAT_S = 0.5
 
 
 class Workspace:
@@ -100,7 +101,7 @@ class Workspace:
         if self._closed:
             return ()
         # Before removing: an open file that is removed stays as .nfs… on NFS.
-        if not self._heart.stop(_LAST_BEAT_S) or self._hangs:
+        if not self._heart.stop(_HANGING_BEAT_S if self._hangs else _LAST_BEAT_S) or self._hangs:
             return (Left(str(self.path), "the file system does not answer"),)
         self._closed = True
         calls.let_go(str(self.path))
@@ -144,7 +145,9 @@ class Workspace:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove everything, unless it is kept."""
+        """Remove everything, unless it is kept or its servers are dead."""
+        if isinstance(error, ServersDeadError):
+            self.leave_alone()
         left = self.remove()
         if not left:
             return

@@ -14,6 +14,7 @@ from statistics import median
 from strakes.errors import BadInputError
 from strakes.launch.choice import engine_for
 from strakes.launch.messages import Hello
+from strakes.launch.watchdog import servers_watched
 from strakes.measure.begin import begin_run, open_site
 from strakes.measure.visit import Site
 from strakes.store import RunWriter, Store
@@ -44,7 +45,8 @@ def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> 
     """
     target = detect(request.directory, request.servers)
     try:
-        return _perform(request, target, store, progress)
+        with servers_watched([target], progress.note):
+            return _perform(request, target, store, progress)
     except UnansweredError as error:
         raise error.naming(target.trouble()) from error
 

@@ -17,6 +17,8 @@ from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.state_history import lost_changes, parse_states
 from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.nfs import counters
+from strakes.targets.target import LostServer
+from targets.lustre.recorded import PLACE
 from targets.lustre.test_own import LOST, NAME, WELL, Client, connection, lustre
 from targets.lustre.test_target import mount
 
@@ -130,3 +132,28 @@ def test_a_connection_over_the_loopback_is_to_this_node_whatever_its_configured_
 
     targets, _, _ = connections(Answers(lfs), "/mnt/lab", name)
     assert [target.host for target in targets] == ["localhost"]
+
+
+RECORDED = (PLACE / "wave3" / "mdc_import_two_servicenodes.txt").read_text()
+
+
+def test_a_lost_target_is_named_with_the_server_that_last_served_it_not_the_one_that_is_tried(tmp_path: Path) -> None:
+    instance = "0000000082244000"
+    imported, _, history = RECORDED.partition(f"mdc.lus-MDT0001-mdc-{instance}.state=\n")
+    imported = imported.partition("\n")[2]
+    parameters = {
+        f"mdc.lus-MDT0001-mdc-{instance}.import": imported,
+        f"mdc.lus-MDT0001-mdc-{instance}.state": history,
+        f"mdc.lus-MDT0001-mdc-{instance}.mds_conn_uuid": "10.77.0.2@tcp",
+    }
+    client = Client(parameters, f"lus-{instance}")
+    target = LustreTarget(tmp_path, replace(mount(tmp_path), source="10.77.0.1@tcp:/lus"), runner=client)
+    before = LustreTarget(tmp_path, target.mount, runner=client)
+    assert target.lost_servers() == {}
+    # The client tries the other server, which is well.
+    parameters[f"mdc.lus-MDT0001-mdc-{instance}.mds_conn_uuid"] = "10.77.0.1@tcp"
+    parameters[f"mdc.lus-MDT0001-mdc-{instance}.state"] = (
+        history.replace("current_state: FULL", "current_state: DISCONN") + " - [ 1795733400, DISCONN ]\n"
+    )
+    assert target.lost_servers() == {"lus-MDT0001": LostServer("10.77.0.2", "DISCONN")}
+    assert before.trouble()[0].startswith("lus-MDT0001 on 10.77.0.2 or 10.77.0.1 does not answer: DISCONN, for")

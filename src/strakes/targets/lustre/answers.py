@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from strakes.errors import StrakesError
-from strakes.targets.command import Command, Runner
+from strakes.targets.command import Command, CommandTimeout, Runner
 from strakes.targets.target import said
 
 T = TypeVar("T")
@@ -18,12 +18,17 @@ class Answers:
         """Take how commands are run."""
         self.run = run
         self.notes: list[str] = []
+        self._silent: set[str] = set()
 
     def get(self, command: Command[T], otherwise: T) -> T:
-        """Return the answer, or ``otherwise`` and a note."""
+        """Return the answer, or ``otherwise`` and a note; a tool that did not answer in time is not asked again."""
+        if command.argv[0] in self._silent:
+            return otherwise
         try:
             return command.ask(self.run)
         except StrakesError as error:
+            if isinstance(error, CommandTimeout):
+                self._silent.add(command.argv[0])
             self.note(error)
             return otherwise
 

@@ -20,6 +20,9 @@ _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
 _CUT_ENTRY = re.compile(r" ?|(?: -(?: (?:\[(?: (?:\d+(?:,(?: (?:[A-Z_]+ ?)?)?)?)?)?)?)?)")
 # FULL is connected; IDLE connects by itself when there is something to do.
 WORKING_STATES = ("FULL", "IDLE")
+IDLE = "IDLE"
+# No server answers in these; in all others that do not work one takes the client back.
+UNREACHED_STATES = ("NEW", "CONNECTING", "DISCONN")
 # Where an interruption begins, or is seen to have begun: CONNECTING alone also follows IDLE.
 _LOST = ("DISCONN", "EVICTED")
 # So many changes the kernel remembers: what was before the first of them is not known.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -43,9 +43,16 @@ from strakes.targets.lustre.lfs_setstripe import options_of, setstripe
 from strakes.targets.lustre.lfs_targets import mdts, osts
 from strakes.targets.lustre.lov_xattr import lov_attribute
 from strakes.targets.lustre.output import NotUnderstoodError
-from strakes.targets.lustre.state_history import StateChange, States, continued, lost_changes
+from strakes.targets.lustre.state_history import (
+    IDLE,
+    UNREACHED_STATES,
+    StateChange,
+    States,
+    continued,
+    lost_changes,
+)
 from strakes.targets.mountinfo import Mount
-from strakes.targets.target import Target, TargetFacts, said
+from strakes.targets.target import LostServer, Target, TargetFacts, said
 
 T = TypeVar("T")
 
@@ -198,17 +205,55 @@ class LustreTarget(Target):
 
         From the kernel, which waits for nobody.
         """
-        return self._silent_targets() + self._health(Answers(self.run)).complaints
-
-    def _silent_targets(self) -> tuple[str, ...]:
         answers = Answers(self.run)
+        return self._silent_targets(answers) + self._health(answers).complaints
+
+    def _silent_targets(self, answers: Answers) -> tuple[str, ...]:
         now_s = time.time()
         lost = {name: known for name, known in self._states(answers).items() if known.lost(now_s)}
-        where = addresses_in(answers, self._file_system, self._instance) if lost else {}
         return tuple(
-            f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(now_s)}."
+            f"{name} on {self._last_served_by(name)} does not answer: {known.in_words(now_s)}."
             for name, known in lost.items()
         )
+
+    def lost_servers(self) -> Mapping[str, LostServer] | None:
+        """Return the targets whose connections are not even in recovery, and the others on the same servers."""
+        answers = Answers(self.run)
+        known = self._states(answers)
+        if not known:
+            return None
+        now_s = time.time()
+        lost = {
+            name: LostServer(self._last_served_by(name), of.current)
+            for name, of in known.items()
+            if of.current in UNREACHED_STATES and of.lost(now_s)
+        }
+        if not lost and known != self._known_states:
+            self._known_states = known
+            where = addresses_in(answers, self._file_system, self._instance)
+            self._served_by |= {name: host_of(address) for name, address in where.items()}
+        # A target that nothing was asked of since is lost, too, though its connection does not say so.
+        hosts_lost = {self._served_by[name] for name in lost if name in self._served_by}
+        beside = {
+            name: LostServer(host, f"{known[name].current}, on the same server")
+            for name, host in self._served_by.items()
+            if host in hosts_lost and name in known and name not in lost and known[name].current == IDLE
+        }
+        return lost | beside
+
+    def _last_served_by(self, name: str) -> str:
+        """Return the host on which a target was served when this client was last connected to it, or all it may be on.
+
+        The address that the kernel tells in the meantime is the one it tries.
+        """
+        if host := self._served_by.get(name):
+            return host
+        hosts_of_target = self._service_hosts(name) or hosts({name: self.server_addresses().get(name, "")})
+        return " or ".join(hosts_of_target) or "a server"
+
+    @cached_property
+    def _served_by(self) -> dict[str, str]:
+        return {}
 
     def _health(self, answers: Answers) -> Health:
         where = addresses_in(answers, self._file_system, self._instance)
@@ -239,6 +284,8 @@ class LustreTarget(Target):
             self._changes[name] = continued(self._changes.get(name, ()), of.changes)
         return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
 
+    _known_states: Mapping[str, States] | None = None
+
     @cached_property
     def _changes(self) -> dict[str, tuple[StateChange, ...]]:
         return {}
@@ -249,12 +296,15 @@ class LustreTarget(Target):
 
     def servers_of(self, name: str) -> tuple[str, ...]:
         """Return the machines that may serve a target; all of the file system where this client is not told."""
-        with suppress(StrakesError):
-            imports = self._ask(get_param(f"*.{name}-*.import")).values.values()
-            addresses = [address for text in imports for address in parse_import(text).failover_addresses]
-            if addresses:
-                return tuple(dict.fromkeys(map(host_of, addresses)))
-        return hosts(self.server_addresses())
+        return self._service_hosts(name) or hosts(self.server_addresses())
+
+    def _service_hosts(self, name: str) -> tuple[str, ...]:
+        """Return the hosts that a target is configured on; none for users who may not know that."""
+        try:
+            imports = get_param(f"*.{name}-*.import").ask(self.run).values.values()
+            return hosts({address: address for text in imports for address in parse_import(text).failover_addresses})
+        except StrakesError:
+            return ()
 
     def metadata_target_name(self, number: int) -> str:
         """Return a metadata target's name."""
@@ -312,7 +362,7 @@ class LustreTarget(Target):
         try:
             return command.ask(self.run)
         except CommandTimeout as error:
-            why = "; ".join((error.why, *self._silent_targets()))
+            why = "; ".join((error.why, *self._silent_targets(Answers(self.run))))
             raise CommandTimeout(error.what, where=error.where, why=why, remedy=error.remedy) from error
 
     def _newest(self, ask: Callable[[Form], T]) -> T:

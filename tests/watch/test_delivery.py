@@ -443,7 +443,7 @@ def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
 
 def test_a_token_in_the_address_of_alertmanager_is_no_label_and_in_no_message() -> None:
     alerts = AlertSender([to_alertmanager("http://127.0.0.1:1/s3cr3t?token=s3cr3t")])
-    alerts.tell([WatchEvent("level", "x", 1.0, 2.0, "text", cause="fullness")])
+    alerts.tell([WatchEvent("heavy", "job", 1.0, 2.0, "begun")])
     alerts.settle(0.3)
     assert alerts.failed.startswith("Alertmanager http://127.0.0.1:1/...: ")
     assert "s3cr3t" not in f"{alerts.failed} {alerts.counts} {alerts.troubles(1.0)}"

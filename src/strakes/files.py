@@ -314,6 +314,54 @@ def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be re
         raise BadInputError(what, where=str(path), why=error.strerror or str(error), remedy=remedy) from error
 
 
+def read_below(root: Path, name: str, most_bytes: int) -> bytes:
+    """Read a regular file below a directory; links in it lead nowhere else (as RESOLVE_IN_ROOT of openat2(2)).
+
+    Raises BadInputError; its cause is the OSError, if there is one.
+    """
+    path = root / name
+    try:
+        with os.fdopen(_open_below(root, name), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise BadInputError("this is not a regular file", where=str(path), remedy="Copy its content to a file.")
+            return read_whole(file, path, most_bytes)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise BadInputError("a file cannot be read", where=str(path), why=why) from error
+
+
+def _open_below(root: Path, name: str) -> int:
+    top = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    here = os.dup(top)
+    left = list(reversed(PurePosixPath(name).parts))
+    links = 0
+    try:
+        while True:
+            part = left.pop()
+            if part == ".." and os.path.sameopenfile(here, top):
+                continue
+            step = os.open(part, _LINK, dir_fd=here)
+            mode = os.fstat(step).st_mode
+            if stat.S_ISLNK(mode):
+                target = _target(step, (os.fstat(step).st_uid,), part)
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                left += reversed(PurePosixPath(target).parts)
+                if not target.startswith("/"):
+                    continue
+                left.pop()
+                step = os.dup(top)
+            elif not left:
+                os.close(step)
+                return os.open(part, os.O_RDONLY | _FILE, dir_fd=here)
+            os.close(here)
+            here = step
+    finally:
+        os.close(here)
+        os.close(top)
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file at once or not at all; it keeps its mode. Raises OSError.
 

@@ -198,3 +198,44 @@ def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_re
     assert time.monotonic() - began < 2 * _MOMENT_S
     with pytest.raises(BadInputError, match="this configuration cannot be checked"):
         setup_of("", tmp_path, {"etc/drbd.d/r.res": text + one.format(1000, 0, 0)}, setup.cluster)
+
+
+@pytest.mark.parametrize("blanks", [" ", "\n", "\t", " \n"])
+def test_an_include_with_many_blanks_takes_a_time_like_its_length(tmp_path: Path, blanks: str) -> None:
+    setup = plan(tmp_path, cib())
+    setup.texts["etc/drbd.conf"] = f"include{blanks * 100_000}x"
+    began = time.monotonic()
+    list(findings(setup))
+    assert time.monotonic() - began < _MOMENT_S
+
+
+@pytest.mark.parametrize("target", ["/victim", "../victim", "../../../../victim", "/proc/self/../../victim"])
+def test_a_link_out_of_the_checked_directory_leads_nowhere(tmp_path: Path, target: str) -> None:
+    (tmp_path / "victim").write_text("resource s3cr3t {\n")
+    plan(tmp_path / "plan", cib())
+    (tmp_path / "plan" / "etc" / "drbd.conf").symlink_to(target.replace("/victim", f"{tmp_path}/victim"))
+    assert "etc/drbd.conf" not in read_plan(tmp_path / "plan").texts
+
+
+def test_a_link_within_the_checked_directory_is_followed_as_on_its_node(tmp_path: Path) -> None:
+    plan(tmp_path, cib())
+    (tmp_path / "etc" / "drbd.conf").symlink_to("/real/drbd.conf")
+    (tmp_path / "real").symlink_to("../../etc/../kept")
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "drbd.conf").write_text("global { usage-count no; }\n")
+    assert read_plan(tmp_path).texts["etc/drbd.conf"].startswith("global")
+
+
+@pytest.mark.parametrize("name", ["/root-only", "../../root-only", "drbd.d/../../../root-only"])
+def test_a_file_outside_of_the_checked_directory_is_not_included(tmp_path: Path, name: str) -> None:
+    if not Path("/usr/sbin/drbdadm").exists():
+        pytest.skip("needs drbdadm")
+    (tmp_path / "root-only").write_text("s3cr3t word\n")
+    plan(tmp_path / "a" / "b", cib())
+    included = name if name.startswith(("..", "d")) else f"{tmp_path}{name}"
+    (tmp_path / "a/b/etc/drbd.d").mkdir()
+    (tmp_path / "a/b/etc/drbd.conf").write_text(
+        f'include "{included}";\nresource r {{ device minor 1; disk /dev/x; meta-disk internal; }}\n'
+    )
+    said = [verdict for verdict in verdicts(read_plan(tmp_path / "a" / "b")) if "drbdadm" in verdict.program]
+    assert [verdict.state for verdict in said] == ["unable"] and "s3cr3t" not in str(said)

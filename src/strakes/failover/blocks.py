@@ -110,6 +110,15 @@ def read_drbd(text: str, where: str) -> Block:
     return top
 
 
+def included_by(text: str) -> list[str]:
+    """Return what a file of DRBD includes, as it is written there.
+
+    >>> included_by('include "drbd.d/*.res";')
+    ['drbd.d/*.res']
+    """
+    return [found.strip(' \t"') for found in re.findall(r"(?m)^[ \t]*include\b([^;\n]*);", text)]
+
+
 def _tokens(text: str) -> Iterator[str]:
     for line in text.splitlines():
         yield from _TOKEN.findall(re.sub(r'^((?:[^"#]|"[^"]*")*)#.*', r"\1", line))

@@ -19,7 +19,7 @@ from strakes.failover.node_files_read import holds_secrets, names_below, switche
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
-from strakes.files import read_regular
+from strakes.files import read_below
 from strakes.targets.command import CommandTimeout, Runner, run
 
 # What stands for the directory where the files are those of this machine.
@@ -290,7 +290,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
     for name in names_below(root, planned=planned):
         path = root / name
         try:
-            content = read_regular(path, _MOST_BYTES, "a file cannot be read")
+            content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
             # Who may ask Pacemaker may not read the keys of networks.
             kept = isinstance(error.__cause__, PermissionError) and holds_secrets(name)

@@ -7,16 +7,16 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from strakes.errors import EnvironmentLacksError
-from strakes.failover.blocks import read_corosync
+from strakes.failover.blocks import included_by, read_corosync
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.rules.heartbeat import is_address, links_of
-from strakes.failover.setup import Setup
-from strakes.files import write_kept
+from strakes.failover.setup import LIVE, Setup
+from strakes.files import make_directory, write_kept
 from strakes.targets.command import CommandTimeout, Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -79,16 +79,22 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
 
 
 def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
-    file = setup.root / "etc/drbd.conf"
-    if file.exists():
-        return _verdict(program, run([program, "-c", str(file), "sh-nop"], _LIMIT_S))
+    if setup.where == LIVE and (setup.root / "etc/drbd.conf").exists():
+        return _verdict(program, run([program, "-c", str(setup.root / "etc/drbd.conf"), "sh-nop"], _LIMIT_S))
+    files = {name: text for name, text in setup.texts.items() if name.startswith("etc/drbd")}
+    outside = [one for text in files.values() for one in included_by(text) if one.startswith("/") or ".." in one]
+    if outside:
+        # drbdadm would read any file of this machine and quote it.
+        return ValidatorVerdict(program, "unable", f"a file outside of the directory is included: {outside[0]}")
     # The package brings one that does no more than this.
-    with tempfile.TemporaryDirectory(prefix="strakes-") as name:
-        usual = Path(name, "drbd.conf")
-        parts = (setup.root / "etc/drbd.d").resolve()
-        found = ("global_common.conf" if (parts / "global_common.conf").exists() else "", "*.res")
-        write_kept(usual, "".join(f'include "{parts}/{part}";\n' for part in found if part))
-        return _verdict(program, run([program, "-c", str(usual), "sh-nop"], _LIMIT_S))
+    parts = [part for part in ("global_common.conf", "*.res") if part[0] == "*" or f"etc/drbd.d/{part}" in files]
+    usual = {"etc/drbd.conf": "".join(f'include "drbd.d/{part}";\n' for part in parts)}
+    with tempfile.TemporaryDirectory(prefix="strakes-") as place:
+        for name, text in (usual | files).items():
+            make_directory(Path(place, name).parent)
+            write_kept(Path(place, name), text)
+        done = run([program, "-c", f"{place}/etc/drbd.conf", "sh-nop"], _LIMIT_S)
+    return _verdict(program, replace(done, stderr=done.stderr.replace(place, str(setup.root))))
 
 
 def _corosync(setup: Setup) -> ValidatorVerdict:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
+from strakes.failover.blocks import included_by
 from strakes.failover.known_options import meant, options_of
 from strakes.failover.replication import kib
 from strakes.failover.rules.heartbeat import is_address, network_of
@@ -209,9 +210,7 @@ def replication_file_not_read(setup: Setup) -> Iterator[str]:
     """Find files of resources that drbd.conf does not include."""
     files = {name: re.sub(r"#.*", "", text) for name, text in setup.texts.items() if name.startswith("etc/drbd")}
     included = [
-        posixpath.join("/", posixpath.dirname(name), one)
-        for name, text in files.items()
-        for one in re.findall(r'(?m)^\s*include\s+"?([^";]+)"?\s*;', text)
+        posixpath.join("/", posixpath.dirname(name), one) for name, text in files.items() for one in included_by(text)
     ]
     for name, text in files.items() if files.get("etc/drbd.conf", "").strip() else ():
         holds = name.startswith("etc/drbd.d/") and re.search(r"(?m)^\s*resource\b", text)

@@ -198,9 +198,10 @@ S3Answer S3Connection::ask(Wish wish) {
     set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     set(CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
-    set(CURLOPT_TIMEOUT, wish.most_seconds != 0 ? wish.most_seconds
-                                                : kMostSeconds + static_cast<long>(wish.body.size() + wish.into.size()) /
-                                                                     kLeastBytesPerSecond);
+    set(CURLOPT_TIMEOUT,
+        wish.most_seconds != 0
+            ? wish.most_seconds
+            : kMostSeconds + static_cast<long>(wish.body.size() + wish.into.size()) / kLeastBytesPerSecond);
     set(CURLOPT_BUFFERSIZE, kReceiveBuffer);
     set(CURLOPT_UPLOAD_BUFFERSIZE, kUploadBuffer);
     set(CURLOPT_WRITEFUNCTION, &Receiver::take);

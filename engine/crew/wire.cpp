@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -129,6 +130,13 @@ socklen_t socket_address(std::string_view name, sockaddr_storage& storage) {
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
+// Every user of the machine sees the name of a local socket.
+bool is_of_this_user(int descriptor) {
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    return ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
+}
+
 // Where a switchboard is.
 struct Place {
     std::string text;
@@ -242,6 +250,7 @@ void Switchboard::accept_waiting() {
         if (strays_.size() >= kMostStrays) strays_.erase(strays_.begin());
         Descriptor descriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!descriptor) break;
+        if (!name_.empty() && !is_of_this_user(descriptor.get())) continue;
         strays_.push_back({.descriptor = std::move(descriptor),
                            .heard = {},
                            .greeting = {},

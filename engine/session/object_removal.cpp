@@ -31,9 +31,7 @@ nlohmann::json removal_of(const std::string& prefix) {
     return {{"removed", removed.load()}};
 }
 #else
-nlohmann::json removal_of(const std::string& /*prefix*/) {
-    return {{"why", "this engine was built without libcurl"}};
-}
+nlohmann::json removal_of(const std::string& /*prefix*/) { return {{"why", "this engine was built without libcurl"}}; }
 #endif
 
 }  // namespace

@@ -6,13 +6,19 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -220,6 +226,36 @@ TEST_CASE("the processes of one node meet where no other machine knocks") {
     for (std::uint32_t rank = 1; rank < kRanks; ++rank) CHECK(connect_to(where, rank).why.empty());
     const std::vector<Descriptor> connections = switchboard.take();
     CHECK(std::ranges::count_if(connections, [](const Descriptor& each) { return bool(each); }) == kRanks - 1);
+}
+
+TEST_CASE("another user of the machine is disconnected from the socket of a node's ranks at once") {
+    if (::geteuid() != 0) return;
+    Switchboard switchboard(2, Reach::node);
+    const std::string where = switchboard.where();
+    Unpacker unpacker(where);
+    (void)unpacker.get<std::uint16_t>();
+    (void)unpacker.get<Secret>();
+    const std::string name(unpacker.get_text());
+    const auto closed_for = [&](uid_t user) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            sockaddr_un address{};
+            address.sun_family = AF_UNIX;
+            name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+            const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+            const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
+            if (::setuid(user) != 0 || ::connect(descriptor, reinterpret_cast<sockaddr*>(&address), length) != 0)
+                ::_exit(2);
+            pollfd ready{.fd = descriptor, .events = POLLIN, .revents = 0};
+            char byte = 0;
+            ::_exit(::poll(&ready, 1, 1000) == 1 && ::recv(descriptor, &byte, 1, 0) == 0 ? 0 : 1);
+        }
+        int status = 0;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        return WEXITSTATUS(status);
+    };
+    CHECK(closed_for(65534) == 0);
+    CHECK(closed_for(0) == 1);
 }
 
 namespace {

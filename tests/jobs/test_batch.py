@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -86,3 +87,18 @@ def test_the_jobs_own_command_line_submits_nothing() -> None:
 def test_an_unknown_job_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError):
         Jobs(tmp_path).find("7")
+
+
+@pytest.mark.parametrize("job", ["../../outside", "..", "a/b", "", "../jobs/1", "1.json"])
+def test_an_id_that_slurm_does_not_give_leaves_the_store_alone(tmp_path: Path, job: str) -> None:
+    record = {"schema": 1, "id": job, "name": "n", "command": [], "submitted": "", "output": "", "run": ""}
+    (tmp_path / "store" / "jobs").mkdir(parents=True)
+    (tmp_path / "outside.json").write_text(json.dumps(record))
+    jobs = Jobs(tmp_path / "store")
+    with pytest.raises(BadInputError, match="has submitted no job"):
+        jobs.find(job)
+    jobs.take_note("run", {"SLURM_JOB_ID": job})
+    (tmp_path / "store" / "jobs" / "1.json").write_text(json.dumps(record))
+    with pytest.raises(BadInputError, match="damaged"):
+        jobs.find("1")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["1.json", "jobs", "outside.json", "store"]

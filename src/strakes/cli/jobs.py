@@ -10,6 +10,7 @@ import click
 
 from strakes.cli.say import print_json, say, say_lines
 from strakes.errors import BadInputError, InterruptedByUser, MeasurementError
+from strakes.files import open_regular
 
 if TYPE_CHECKING:
     from strakes.store.jobs import Job, Jobs
@@ -106,7 +107,7 @@ def _killed(job: Job) -> MeasurementError:
 def _show_more(output: Path, shown: int) -> int:
     """Print what was written since; return how much has been shown."""
     try:
-        with output.open("rb") as file:
+        with open_regular(output) as file:
             file.seek(shown)
             more = file.read()
     except FileNotFoundError:

@@ -15,7 +15,7 @@ from strakes.files import remove_kept, replace_kept
 from strakes.launch.choice import Launch
 from strakes.processes import python_module
 from strakes.store.files import store_error
-from strakes.store.jobs import Job, Jobs
+from strakes.store.jobs import Job, Jobs, is_job_id
 from strakes.targets import command
 
 _ASK_S = 20.0
@@ -57,7 +57,7 @@ def submit_job(name: str, arguments: Sequence[str], launch: Launch, options: Seq
             remedy="Change the options given with --batch.",
         )
     job = done.stdout.strip().partition(";")[0]
-    if not job.isascii() or not job.isalnum():  # it becomes the name of a file
+    if not is_job_id(job):
         raise EnvironmentLacksError("Slurm did not say the number of the job", where=shlex.join(argv[:-1]), why=job)
     now = datetime.now(UTC).isoformat()
     jobs.remember(Job(job, name, ("strakes", *arguments), now, str(directory / f"{job}.out")))

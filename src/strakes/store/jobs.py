@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -33,6 +34,15 @@ class Job:
     status: int | None = None
 
 
+def is_job_id(text: str) -> bool:
+    """Tell whether Slurm gives such ids: they become names of files.
+
+    >>> is_job_id("4711"), is_job_id("../../x"), is_job_id("")
+    (True, False, False)
+    """
+    return text.isascii() and text.isalnum()
+
+
 class Jobs:
     """The jobs of a store, in ``jobs`` below its root."""
 
@@ -54,6 +64,8 @@ class Jobs:
     def find(self, job: str) -> Job:
         """Read one job. Raises BadInputError for one that was not submitted from here."""
         try:
+            if not is_job_id(job):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             return self._job(read_json(self._directory / f"{job}.json"))
         except FileNotFoundError:
             remedy = "strakes jobs lists the jobs."
@@ -73,7 +85,7 @@ class Jobs:
     def take_note(self, run: str, variables: Mapping[str, str] = os.environ) -> None:
         """Inside a job that was submitted from here: the run that it measures."""
         job = variables.get(_VARIABLE, "")
-        if job and (self._directory / f"{job}.json").exists():
+        if is_job_id(job) and (self._directory / f"{job}.json").exists():
             replace_kept(self._directory / f"{job}.run", run.encode())
 
     def _job(self, record: Mapping[str, Any]) -> Job:
@@ -81,8 +93,10 @@ class Jobs:
         try:
             texts = (str(record[key]) for key in ("id", "name", "submitted", "output"))
             number, name, submitted, output = texts
+            if not is_job_id(number):
+                raise ValueError("its id is not one of Slurm")
             job = Job(number, name, tuple(map(str, record["command"])), submitted, output)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             where = str(self._directory)
             raise BadInputError("the record of a job is damaged", where=where, why=repr(error)) from error
         with suppress(FileNotFoundError):

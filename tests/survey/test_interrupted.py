@@ -114,3 +114,25 @@ def test_only_interruptions_of_the_time_in_question_count(tmp_path: Path) -> Non
         (250, 260, "b"),
     ):
         assert "".join(lost.target for lost in watch.interruptions(began, ended)) == names
+
+
+class SlowToRead(LocalTarget):
+    """One whose servers take long to be read, as by ssh to a small machine."""
+
+    looks = 0
+
+    def observe(self) -> Observation:
+        self.looks += 1
+        time.sleep(0.1)
+        return {"mds.0": {"md.requests": float(self.looks)}}
+
+
+def test_servers_that_are_slow_to_read_are_read_where_it_is_needed(tmp_path: Path) -> None:
+    target = SlowToRead(tmp_path, mount_of(tmp_path))
+    watch = TargetWatch(target)
+    watch.begin()
+    assert watch.end()[0]
+    watch.begin()
+    assert watch.end() == ({}, ())  # a look would cost more than its share
+    watch.begin(needed=True)
+    assert watch.end()[0] == {"mds.0": {"md.requests": 1.0}}

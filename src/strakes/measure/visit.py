@@ -86,7 +86,9 @@ def make_visit(
     started_unix_s, started = time.time(), time.monotonic()
     with conditions or nullcontext():
         given = {} if place.is_plain() else prepare(site.target, directory, name, place)
-        site.watch.begin()
+        # Servers that were asked for are read for each cell at least once.
+        first = planned.purpose == "measure" and planned.block == 1
+        site.watch.begin(needed=first and site.target.servers is not None)
         if run_plan is not None:
             result = run_plan(site.engine, cell.plan, directory, name, limit_s)
         else:

@@ -5,6 +5,7 @@ Looking must cost little of the time there is.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +28,8 @@ from strakes.targets.target import Target
 _SHARE = 0.05
 # Between two plans nothing of ours happens: what was seen after one holds before the next, for so long.
 _FRESH_S = 0.25
+# Where a look takes longer, it holds for this share of the time it took.
+_FRESH_SHARE = 0.5
 # Times that file systems remember are in whole seconds.
 _WHOLE_SECONDS_S = 1.0
 
@@ -38,6 +41,7 @@ class TargetWatch:
         self._target = target
         self._began = time.monotonic()
         self._spent_s = 0.0
+        self._look_s = 0.0
         self._recall_s = 0.0
         self._counts = True
         self._before: Observation | None = None
@@ -45,10 +49,10 @@ class TargetWatch:
         self._last: tuple[float, Observation] | None = None
         self._processors: ProcessorWatch | None = None
 
-    def begin(self) -> None:
-        """Before a visit."""
+    def begin(self, *, needed: bool = False) -> None:
+        """Look before a visit. With ``needed``, also where looking takes a large share of the time."""
         self._before, self._lost = None, ()
-        self._observe_before()
+        self._observe_before(needed=needed)
         if self._processors is not None:
             self._processors.end()
         self._processors = None
@@ -63,10 +67,12 @@ class TargetWatch:
         self._processors.end()
         return self._processors.shares(samples)
 
-    def _observe_before(self) -> None:
-        if not self._counts or self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began):
+    def _observe_before(self, *, needed: bool) -> None:
+        dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)
+        if not self._counts or (dear and not needed):
             return
-        fresh = self._last is not None and time.monotonic() - self._last[0] < _FRESH_S
+        age_s = math.inf if self._last is None else time.monotonic() - self._last[0]
+        fresh = age_s < max(_FRESH_S, _FRESH_SHARE * self._look_s)
         self._before = self._last[1] if fresh and self._last is not None else self._look()
         # Nothing to be counted now, or without --servers, is nothing to be counted later.
         self._counts = bool(self._before)
@@ -112,7 +118,8 @@ class TargetWatch:
     def _look(self) -> Observation:
         began = time.monotonic()
         seen = self._target.observe()
-        self._spent_s += time.monotonic() - began
+        self._look_s = time.monotonic() - began
+        self._spent_s += self._look_s
         return seen
 
 

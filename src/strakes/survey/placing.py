@@ -8,16 +8,20 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from strakes.errors import BadInputError, MeasurementError
+from strakes.errors import BadInputError, MeasurementError, StrakesError
 from strakes.findings.cell import Cell
 from strakes.measure.prepared import prepare, try_place
 from strakes.store.records import CellSkipped, DirectoryPlaced, LayoutGiven
 from strakes.survey.session import Session
+from strakes.targets.calls import UnansweredError
 from strakes.targets.description import Layout
 
 # How long directories get to move to the targets they were placed on, and which share of the budget at most.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
+# Cells of a lower priority are placed as long as less than this share of the budget is spent. With twice as much, a
+# study of two minutes has no time left to decide anything.
+_PLACING_SHARE = 0.15
 
 
 def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
@@ -57,22 +61,26 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Try each wish for a place once; return the cells whose directories can be made where they ask for."""
+    """Return the cells whose directories can be made where they ask for; directories that stay are made here.
+
+    The most important come first: making a directory on a chosen target takes a second on some systems, and what
+    remains of that share of the budget limits how many cells of a lower priority are placed.
+    """
     refused: dict[str, str] = {}
     kept = []
-    for cell in cells:
-        wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
+    for cell in sorted(cells, key=lambda cell: cell.priority):
         if cell.place.placement is None and not cell.place.entries:
             kept.append(cell)
             continue
-        if wish not in refused:
-            side = session.sides[cell.place.target]
-            refused[wish] = try_place(side.target, side.workspace.path, f"try{len(refused)}", cell.place)
-        if refused[wish]:
-            session.writer.append_event(CellSkipped(cell.study, cell.settings, refused[wish]))
+        why = _refusal(session, cell, refused)
+        if why:
+            session.writer.append_event(CellSkipped(cell.study, cell.settings, why))
         else:
             kept.append(cell)
-    _make_kept_directories(session, kept)
+    moving = [session.sides[cell.place.target].target for cell in kept if cell.place.kept and cell.place.placement]
+    if any(target.moves_directories for target in moving):
+        session.progress.update("placing directories", 0.0, "waiting until they have moved to their targets")
+        time.sleep(min(_MOVING_S, _MOVING_SHARE * session.request.budget_s))
     if not kept:
         raise BadInputError(
             "no directory can be placed as the study needs it",
@@ -80,20 +88,33 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
             why="; ".join(dict.fromkeys(filter(None, refused.values()))),
             remedy="strakes target DIR shows what can be set here.",
         )
-    return kept
+    return [cell for cell in cells if cell in kept]
 
 
-def _make_kept_directories(session: Session, cells: list[Cell]) -> None:
-    """Make the directories that stay, and give the file system time to move them to their targets.
-
-    Ceph does so every few seconds.
-    """
-    placed = [cell for cell in cells if cell.place.kept and cell.place.placement is not None]
-    for cell in placed:
+def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
+    """Return why a cell's directories cannot be placed; empty where they can. ``refused``: what is known by wish."""
+    if cell.priority > 1 and session.elapsed_s() > _PLACING_SHARE * session.request.budget_s:
+        return "a larger --budget measures it, too; placing its directories would take too much of this one"
+    wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
+    stays = bool(cell.place.kept and cell.place.placement)
+    if wish not in refused or (stays and not refused[wish]):
         side = session.sides[cell.place.target]
-        session.progress.update("placing directories", 0.0, cell.key)
+        if stays:
+            session.progress.update("placing directories", 0.0, cell.key)
+            refused[wish] = _place(session, cell)
+        else:
+            refused[wish] = try_place(side.target, side.workspace.path, f"try{len(refused)}", cell.place)
+    return refused[wish]
+
+
+def _place(session: Session, cell: Cell) -> str:
+    """Make the directories of a cell that stay; return why they cannot be made, empty where they were."""
+    side = session.sides[cell.place.target]
+    try:
         given = prepare(side.target, side.workspace.path, cell.place.kept, cell.place)
-        session.writer.append_event(DirectoryPlaced(cell.key, given))
-    if any(session.sides[cell.place.target].target.mount.remote for cell in placed):
-        session.progress.update("placing directories", 0.0, "waiting until they have moved to their targets")
-        time.sleep(min(_MOVING_S, _MOVING_SHARE * session.request.budget_s))
+    except UnansweredError:
+        raise
+    except StrakesError as error:
+        return ": ".join(filter(None, (error.what, error.why)))
+    session.writer.append_event(DirectoryPlaced(cell.key, given))
+    return ""

@@ -63,8 +63,10 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
         sides = [target, *([detect(request.against, request.servers)] if request.against else [])]
         # A study that interrupts the service waits for its servers itself.
         with servers_watched(sides if request.visit is None else [], progress.note):
-            if request.amounts():
-                for side in sides:
+            for side in sides:
+                if error := side.unread_server():
+                    raise error
+                if request.amounts():
                     refuse_amounts(request, asdict(side.facts()), len(os.sched_getaffinity(0)))
             return _perform(request, target, store, progress)
     except UnansweredError as error:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError, MeasurementError, StrakesError
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
 from strakes.targets.block_device import BlockDevice
 from strakes.targets.command import Runner, Servers, run
@@ -89,6 +89,9 @@ class Target(ABC):
     seen as a client sees it.
     """
 
+    # Whether a new directory moves to the metadata target it is placed on some seconds later.
+    moves_directories = False
+
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
         """Take the directory and its mount; nothing is asked yet."""
         self.path = path
@@ -163,6 +166,10 @@ class Target(ABC):
         Empty where that is not known.
         """
         return {}
+
+    def unread_server(self) -> EnvironmentLacksError | None:
+        """Return an error where --servers was given and the counters of a server cannot be read by it."""
+        return None
 
     def client_requests(self) -> Mapping[str, float]:
         """Return how many requests each client has sent since it was first asked for; empty where nobody tells."""

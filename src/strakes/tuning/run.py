@@ -46,6 +46,8 @@ def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> 
     target = detect(request.directory, request.servers)
     try:
         with servers_watched([target], progress.note):
+            if unread := target.unread_server():
+                raise unread
             return _perform(request, target, store, progress)
     except UnansweredError as error:
         raise error.naming(target.trouble()) from error

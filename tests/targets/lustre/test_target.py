@@ -490,3 +490,25 @@ def test_a_machine_without_lfs_says_so_and_describes_the_mount(tmp_path: Path) -
     assert "cannot be started" in description.notes[0]
     assert lustre.observe() == {}
     assert any("cannot be started" in limit.why for limit in lustre.limits())
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Completed((), 255, "", "ssh: connect to host 192.168.77.1 port 22: No route to host\n"), "No route to host"),
+        (Completed((), 1, "", "error: get_param: param_path 'mdt/*/md_stats': Permission denied\n"), "Permission"),
+        (Completed((), 0, "mdt.other-MDT0000.md_stats=\nsnapshot_time 1.0 secs.nsecs\n", ""), "no target of labfs"),
+    ],
+)
+def test_a_server_that_was_asked_for_and_cannot_be_read_is_an_error_with_the_command(
+    tmp_path: Path, answer: Completed, why: str
+) -> None:
+    assert target(tmp_path, servers=AT).unread_server() is None
+    recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
+
+    def run(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        return replace(answer, argv=tuple(argv[2:])) if argv[0] == "ssh" else recorded(argv, timeout_s)
+
+    error = LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host}"), runner=run).unread_server()
+    assert error is not None and error.where == "192.168.77.1" and why in error.why
+    assert "ssh 192.168.77.1 lctl get_param" in error.remedy

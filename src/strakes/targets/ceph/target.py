@@ -57,6 +57,8 @@ _STORES_EACH_S = 300.0
 class CephTarget(Target):
     """Every call has a limit of time: a dead server ends it with an error, it never hangs."""
 
+    moves_directories = True
+
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
         """Take the directory and its mount; nothing is asked yet."""
         super().__init__(path, mount, servers=servers, runner=runner)

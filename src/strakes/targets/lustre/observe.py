@@ -19,7 +19,6 @@ from strakes.targets.lustre.own import is_target_of
 from strakes.targets.lustre.recovery_status import PARAMETERS as RECOVERY
 from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.stats import Stats, parse_stats
-from strakes.targets.lustre.version import module_version
 from strakes.targets.target import said
 
 # The name under which the counters of the mount as a whole stand.
@@ -82,15 +81,17 @@ def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, d
     return seen
 
 
-def not_reached(ways: Mapping[str, Runner]) -> dict[str, str]:
-    """Return the servers that cannot be asked, and why."""
+def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
+    """Return the servers whose counters cannot be read, and why."""
 
     def ask(host: str) -> str:
         try:
-            module_version().ask(ways[host])
+            params = get_param(*_SERVER_PARAMETERS).ask(ways[host])
         except StrakesError as error:
             return said(error)
-        return ""
+        if params.cut_off:
+            return params.why or "lctl gives only a part of them"
+        return "" if _of_one_server(params, file_system) else f"it serves no target of {file_system}"
 
     return {host: why for host, why in ask_each(ways, ask).items() if why}
 

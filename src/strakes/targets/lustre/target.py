@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -336,6 +337,26 @@ class LustreTarget(Target):
                 limits.append(Limit("spread directories", "there is only one metadata target"))
         return tuple(limits)
 
+    def unread_server(self) -> EnvironmentLacksError | None:
+        """Return an error for the first server whose counters --servers does not reach, with the command to try."""
+        if self.servers is None:
+            return None
+        where, why = self._file_system, "lctl does not say on which servers the targets are (root may ask)"
+        answers = Answers(self.run)
+        on = hosts(addresses_in(answers, self._file_system, self._instance))
+        if on:
+            unread = counters.unread(ways_to_servers(self.run, self.servers, on), self._file_system)
+            if not unread:
+                return None
+            where, why = next(iter(unread.items()))
+        words = self.servers.argv(where, ("lctl", "get_param", "mdt.*.md_stats", "obdfilter.*.stats"))
+        return EnvironmentLacksError(
+            "the counters of a server cannot be read",
+            where=where,
+            why="; ".join((why, *answers.notes)),
+            remedy=f"Try: {shlex.join(words)} - or leave out --servers.",
+        )
+
     def _servers_not_reached(self) -> list[Limit]:
         answers, what = Answers(self.run), "read counters of servers"
         try:
@@ -349,7 +370,8 @@ class LustreTarget(Target):
             others = ", ".join(host for host in on if host not in ways) or "the servers"
             what = "read counters of other servers" if ways else what
             return [Limit(what, f"they are on {others}; give --servers to reach them")]
-        return [Limit(f"read counters of server {host}", why) for host, why in counters.not_reached(ways).items()] or [
+        unread = counters.unread(ways, self._file_system)
+        return [Limit(f"read counters of server {host}", why) for host, why in unread.items()] or [
             Limit(what, note) for note in answers.notes
         ]
 

@@ -15,8 +15,9 @@ from strakes.errors import BadInputError
 from strakes.findings.portrait import Portrait
 from strakes.findings.record import from_record
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered
-from strakes.interop.formats import FORMATS, read_file
+from strakes.interop.formats import FORMATS, PRINTED, read_file
 from strakes.interop.importing import import_file
+from strakes.interop.readers.blocks import cut
 from strakes.report.findings import validate
 from strakes.store import Store
 from strakes.units import KIB, MIB
@@ -27,21 +28,26 @@ RESULTS = sorted(path.name for path in SAMPLES.iterdir() if path.name not in NO_
 
 
 def foreign(name: str) -> Foreign:
-    return read_file(SAMPLES / name)[1]
+    (test,) = read_file(SAMPLES / name).tests
+    return test
 
 
-def values(name: str) -> dict[str, list[float]]:
+def rates(test: Foreign) -> dict[str, list[float]]:
     """Figures by name, bandwidth in MiB/s."""
     return {
         figure.name: [round(value / (MIB if figure.metric == "bytes_per_s" else 1), 2) for value in figure.values]
-        for figure in foreign(name).figures
+        for figure in test.figures
     }
+
+
+def values(name: str) -> dict[str, list[float]]:
+    return rates(foreign(name))
 
 
 def read_or_refuse(path: Path) -> tuple[list[float], str]:
     """All values in the file, or what was said against it."""
     try:
-        return [value for figure in read_file(path)[1].figures for value in figure.values], ""
+        return [value for test in read_file(path).tests for one in test.figures for value in one.values], ""
     except BadInputError as error:
         return [], str(error)
 
@@ -52,6 +58,7 @@ def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(
 ) -> None:
     assert strakes(["import", str(SAMPLES / name)]) == 0
     run = Store().runs()[-1]
+    assert len(Store().runs()) == len(read_file(SAMPLES / name).tests)
     assert run.kind == "import"
     assert run.status == "complete"
     assert run.id in capsys.readouterr().out
@@ -65,10 +72,12 @@ def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(
     assert "imported from" in portrait.scope
 
 
-def test_each_sample_is_recognised_by_one_format_only() -> None:
-    for name in RESULTS:
+def test_each_sample_is_of_one_format_only() -> None:
+    for name in (name for name in RESULTS if name != "ior-and-mdtest.txt"):
         text = (SAMPLES / name).read_text()
-        assert len([known.name for known in FORMATS if known.recognises(text)]) == 1, name
+        whole = [known.name for known in FORMATS if known.recognises(text)]
+        printed = {tool.name for tool, _ in cut(text, PRINTED) if tool} if not whole else set()
+        assert len(whole) + len(printed) == 1, name
 
 
 def test_the_summary_and_the_list_of_runs_say_imported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,8 +129,8 @@ def test_text_of_ior_3_is_read_with_tasks_and_beginnings_in_between() -> None:
     assert (settings["ranks"], settings["transfer_bytes"], settings["api"]) == (4, 20 * MIB, "POSIX")
 
 
-def test_the_tests_of_a_script_are_told_apart_by_their_settings() -> None:
-    first, second = foreign("ior-3.0-script.txt").figures
+def test_each_test_of_a_script_of_ior_is_a_measurement() -> None:
+    first, second = (test.figures[0] for test in read_file(SAMPLES / "ior-3.0-script.txt").tests)
     assert (first.settings["api"], first.settings["transfer_bytes"], first.values) == (
         "POSIX",
         256 * KIB,
@@ -155,8 +164,8 @@ def test_json_cut_off_anywhere_gives_the_whole_results_before_the_cut_or_a_clear
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "cut.json"
     path.write_text((SAMPLES / "ior-4.1.json").read_text()[:cut])
-    rates, refusal = read_or_refuse(path)
-    assert str(path) in refusal or {round(value / MIB, 2) for value in rates} <= {297.16, 942.4, 1405.48, 1183.89}
+    found, refusal = read_or_refuse(path)
+    assert str(path) in refusal or {round(value / MIB, 2) for value in found} <= {297.16, 942.4, 1405.48, 1183.89}
 
 
 def test_rank_details_give_the_rate_of_the_slowest_rank() -> None:
@@ -261,27 +270,15 @@ def test_repeated_runs_in_an_old_elbencho_csv_are_repetitions() -> None:
     assert result.when is not None and result.when.isoformat() == "2021-02-03T03:05:06+00:00"
 
 
-def test_several_elbencho_tables_in_one_text_are_told_apart_and_mixed_phases_have_two_sides() -> None:
-    result = foreign("elbencho-1.8-sweep.txt")
-    assert [(figure.name, figure.settings["table"]) for figure in result.figures] == [
-        ("mkdirs", 1),
-        ("write", 1),
-        ("write-entries", 1),
-        ("write", 2),
-        ("rwmix70-write", 2),
-        ("rwmix70-read", 2),
-    ]
-    assert list(result.figures[1].values) == [6 * MIB]
-    assert list(result.figures[3].values) == pytest.approx([19e9])
-    assert values("elbencho-1.8-sweep.txt")["rwmix70-read"] == [70]
+def test_each_elbencho_table_is_a_measurement_and_mixed_phases_have_two_sides() -> None:
+    first, second = read_file(SAMPLES / "elbencho-1.8-sweep.txt").tests
+    assert rates(first) == {"mkdirs": [12000], "write": [6], "write-entries": [6100]}
+    assert rates(second) == {"write": [18119.81], "rwmix70-write": [30], "rwmix70-read": [70]}
 
 
-def test_tables_of_the_same_command_are_repetitions(tmp_path: Path) -> None:
-    twice = tmp_path / "twice.txt"
-    twice.write_text((SAMPLES / "elbencho-result.txt").read_text() * 2)
-    figures = {figure.name: figure for figure in read_file(twice)[1].figures}
-    assert list(figures["stat"].values) == [194174, 194174]
-    assert not figures["stat"].settings
+def test_tables_that_elbencho_services_printed_are_no_repetitions() -> None:
+    assert values("elbencho-services.txt") == {"write": [2630]}
+    assert foreign("elbencho-services.txt").notes == ("4 tables left out that elbencho services printed, one each",)
 
 
 def test_a_live_log_of_elbencho_2_has_no_dates_and_runs_appended_to_it() -> None:
@@ -302,8 +299,8 @@ def test_a_csv_of_elbencho_gives_both_sides_of_a_mixed_phase(tmp_path: Path) -> 
     cells[columns.index("rwmix read MiB/s [last]")] = "20"
     path = tmp_path / "mixed.csv"
     path.write_text(f"{header}\n{','.join(cells)}\n")
-    rates = {figure.name: figure.values for figure in read_file(path)[1].figures}
-    assert (rates["rwmix50-write"], rates["rwmix50-read"]) == ((30 * MIB,), (20 * MIB,))
+    (test,) = read_file(path).tests
+    assert rates(test)["rwmix50-write"] == [30] and rates(test)["rwmix50-read"] == [20]
 
 
 def test_fio_json_old_and_new_gives_bytes_and_operations_of_each_direction() -> None:
@@ -328,11 +325,62 @@ def test_what_fio_wrote_before_the_end_of_a_run_is_left_out() -> None:
     assert values("fio-2.16-intervals.json") == {"steps-write": [0.5], "steps-write-operations": [128]}
 
 
-def test_whole_fio_runs_after_each_other_are_repetitions(tmp_path: Path) -> None:
+def test_each_fio_run_in_a_file_is_a_measurement(tmp_path: Path) -> None:
     path = tmp_path / "appended.json"
     document = (SAMPLES / "fio-2.2.json").read_text()
     path.write_text(document + document.replace("2048", "4096"))
-    assert [round(value / MIB, 2) for value in read_file(path)[1].figures[0].values] == [2, 4]
+    assert [rates(test)["old-read"] for test in read_file(path).tests] == [[2], [4]]
+
+
+def test_what_fio_wrote_at_intervals_is_one_run() -> None:
+    assert values("fio-3.33-intervals.json")["j3-write"] == [8.01]
+
+
+def test_tests_that_differ_only_in_directory_or_command_are_several_measurements() -> None:
+    tests = read_file(SAMPLES / "ior-stripes.txt").tests
+    assert [test.path for test in tests] == [f"/scratch/c{count}/ior.dat" for count in (1, 4, 16)]
+    assert [rates(test)["write"] for test in tests] == [[400], [1500], [5200]]
+    assert len({test.fingerprint() for test in tests}) == 3
+    first, second = read_file(SAMPLES / "mdtest-two.txt").tests
+    assert (first.figures[0].settings["ranks"], rates(first)["file-creation"]) == (1, [400])
+    assert (second.figures[0].settings["ranks"], rates(second)) == (64, {"file-stat": [320000]})
+    assert '"/mnt/b"' in second.command
+
+
+def test_results_of_several_tools_in_one_file_are_all_read() -> None:
+    first, second = read_file(SAMPLES / "ior-and-mdtest.txt").tests
+    assert (first.tool, rates(first)) == ("ior", {"write": [5000], "read": [7000]})
+    assert (second.tool, rates(second)["file-stat"], len(second.figures)) == ("mdtest", [103960], 9)
+    assert second.form == "mdtest text"
+
+
+def test_what_was_not_understood_is_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "night.log"
+    text = (SAMPLES / "ior-stripes.txt").read_text()
+    killed = text.split("access    bw(MiB/s)", maxsplit=1)[0]
+    other = "job: (g=0): rw=read, bs=4k\nfio-3.1\n  READ: bw=12MiB/s (13MB/s)\n"
+    path.write_text(f"{text}\n{killed}\n{other}")
+    assert strakes(["import", str(path)]) == 0
+    expected = "2 of 5 results were not read: lines 115-139 (the test has no results); lines 140-143 (fio text)"
+    assert expected in capsys.readouterr().err
+    assert expected in Store().open(Store().runs()[-1].id).manifest["options"]["imported"]["notes"]
+
+
+def test_mdtest_statistics_of_ranks_are_not_taken_for_those_of_iterations() -> None:
+    assert values("mdtest-ranks.txt")["directory-stat"] == [112000.17]
+
+
+def test_mdtest_output_of_times_only_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "times.txt"
+    path.write_text((SAMPLES / "mdtest-3.4.txt").read_text().replace("SUMMARY rate", "SUMMARY time"))
+    with pytest.raises(BadInputError, match="mdtest -Z prints times without rates"):
+        read_file(path)
+
+
+def test_decimal_commas_and_invalid_runs_of_io500_are_noted() -> None:
+    assert values("io500-2018-comma.txt") == values("io500-2018-invalid.txt")
+    assert foreign("io500-2018-invalid.txt").notes == ("IO500 marks this run as INVALID: ior-hard-write",)
+    assert "decimal commas" in foreign("io500-2018-comma.txt").notes[1]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +388,7 @@ def test_whole_fio_runs_after_each_other_are_repetitions(tmp_path: Path) -> None
 )
 def test_what_fio_prints_otherwise_is_refused_with_how_to_write_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "fio.out").write_text(text)
-    with pytest.raises(BadInputError, match="only its JSON"):
+    with pytest.raises(BadInputError, match="only fio's JSON"):
         read_file(tmp_path / "fio.out")
 
 
@@ -362,8 +410,8 @@ def test_an_unknown_file_is_refused_and_what_was_expected_is_named(
     assert strakes(["import", str(path)]) == 2
     errors = capsys.readouterr().err
     assert str(path) in errors
-    for known in FORMATS:
-        assert known.name in errors
+    for name in (*(known.name for known in FORMATS), *(tool.name for tool in PRINTED if tool.read)):
+        assert name in errors
     assert Store().runs() == []
 
 
@@ -383,11 +431,11 @@ def test_an_import_waits_for_the_disk_no_oftener_for_many_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repetitions: int
 ) -> None:
     document = json.loads((SAMPLES / "ior-4.1.json").read_text())
-    document["tests"] *= repetitions
+    document["tests"][0]["Results"] *= repetitions
     (tmp_path / "results.json").write_text(json.dumps(document))
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
-    run = import_file(tmp_path / "results.json", Store())
+    (run,) = import_file(tmp_path / "results.json", Store())
     assert len(run.visits) >= repetitions and len(flushed) < 30
 
 
@@ -426,17 +474,17 @@ def test_no_file_whatever_is_in_it_ends_otherwise_than_read_or_refused(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "anything"
     path.write_bytes(start + data)
-    rates, refusal = read_or_refuse(path)
-    assert rates or str(path) in refusal
+    found, refusal = read_or_refuse(path)
+    assert found or str(path) in refusal
 
 
 def test_the_same_benchmark_next_month_has_the_same_fingerprint(tmp_path: Path) -> None:
     again = tmp_path / "again.txt"
     text = (SAMPLES / "ior-4.1.txt").read_text()
     again.write_text(text.replace("Sat Nov 21", "Sun Dec 20").replace("326.39", "400.00"))
-    assert read_file(again)[1].fingerprint() == foreign("ior-4.1.txt").fingerprint()
+    assert read_file(again).tests[0].fingerprint() == foreign("ior-4.1.txt").fingerprint()
     again.write_text(text.replace("xfersize            : 1 MiB", "xfersize            : 2 MiB"))
-    assert read_file(again)[1].fingerprint() != foreign("ior-4.1.txt").fingerprint()
+    assert read_file(again).tests[0].fingerprint() != foreign("ior-4.1.txt").fingerprint()
 
 
 def test_compare_shows_imported_runs_but_decides_nothing_on_them(
@@ -473,7 +521,7 @@ def test_several_directories_and_the_ranks_of_mdtest_are_in_the_command_to_repea
     line = next(line for line in text.splitlines() if line.startswith("Command line used"))
     several = tmp_path / "multi_mdtest.txt"
     several.write_text(text.replace(line, "Command line used: /usr/bin/mdtest '-n' '500' '-d' '/lustre/a@/lustre/b'"))
-    assert read_file(several)[1].path == "/lustre/a@/lustre/b"
+    assert read_file(several).tests[0].path == "/lustre/a@/lustre/b"
     assert strakes(["import", str(several)]) == 0
     run = Store().runs()[-1]
     options = Store().open(run.id).manifest["options"]
@@ -481,11 +529,12 @@ def test_several_directories_and_the_ranks_of_mdtest_are_in_the_command_to_repea
     assert options["imported"]["again"].startswith("strakes run -n 4 mdtest ")
     printed = text.replace("Path", "Path                : /lustre/first\nPath", 1)
     several.write_text(printed)
-    assert read_file(several)[1].path.startswith("/lustre/first@")
+    assert read_file(several).tests[0].path.startswith("/lustre/first@")
 
 
 def test_one_rank_needs_nothing_that_starts_it(tmp_path: Path) -> None:
-    text = (SAMPLES / "mdtest-3.4.txt").read_text().replace("with 4 total task(s)", "with 1 total task(s)")
+    text = (SAMPLES / "mdtest-3.4.txt").read_text().replace("4 total task(s)", "1 total task(s)")
+    text = text.replace("4 tasks, ", "1 tasks, ")
     (tmp_path / "one.txt").write_text(text)
     assert strakes(["import", str(tmp_path / "one.txt")]) == 0
     options = Store().open(Store().runs()[-1].id).manifest["options"]

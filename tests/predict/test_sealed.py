@@ -480,7 +480,7 @@ def test_results_of_other_tools_are_forecast_too(tmp_path: Path, monkeypatch: py
     for ranks in (1, 2, 4):
         file = tmp_path / f"mdtest-{ranks}.out"
         file.write_text(MDTEST.format(ranks=ranks, items=1000 * ranks, rate=700.0 * ranks**0.9))
-        runs.append(import_file(file, Store()))
+        runs += import_file(file, Store())
     (created,) = figures_of(runs)
     assert created.name == "file creation, items each 1,000, mdtest (imported)"
     assert [level.scale for level in created.levels] == [Scale(n, n, osts=0) for n in (1, 2, 4)]

@@ -19,24 +19,26 @@ from strakes.units import counted
 )
 @click.option("--json", "as_json", is_flag=True, help="Write the new runs as a JSON list, each with its id.")
 def command(files: tuple[Path, ...], target: Path | None, as_json: bool) -> None:
-    """Import results of IOR, mdtest, elbencho, IO500, fio and Postmark into the store, each file as one run.
+    """Import results of IOR, mdtest, elbencho, IO500, fio and Postmark into the store, each test of a file as one run.
 
     Imported figures are single points without an interval, and are marked as imported wherever they are shown. All
     files are read before the first is imported; if one cannot be read, none is imported.
     """
     from strakes.interop.formats import read_file
-    from strakes.interop.importing import import_file
+    from strakes.interop.importing import keep
     from strakes.store import Store
 
-    for file in files:
-        read_file(file)
+    results = [(file, read_file(file)) for file in files]
     store = Store()
-    runs = [import_file(file, store, str(target or "")) for file in files]
+    runs = [(file, run) for file, read in results for run in keep(file, read, store, str(target or ""))]
+    for file, read in results:
+        if left_out := read.left_out():
+            say(for_terminal(f"{file}: {left_out}"), err=True)
     if as_json:
-        print_json([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for run in runs])
+        print_json([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for _, run in runs])
         return
-    for file, run in zip(files, runs, strict=True):
+    for file, run in runs:
         made = run.manifest["options"]["imported"]
         tool = " ".join(filter(None, [made["tool"], made["version"]]))
         say(f"{run.id}  {counted(len(run.cells), 'figure')} of {for_terminal(tool)} from {for_terminal(file)}")
-    say(f"See them: strakes report {runs[-1].id}")
+    say(f"See them: strakes report {runs[-1][1].id}")

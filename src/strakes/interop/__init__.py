@@ -1,1 +1,1 @@
-"""Beside the tools people already use: their results come in, ours go out, their command lines run here."""
+"""Other tools: read their results, write their formats, run their command lines."""

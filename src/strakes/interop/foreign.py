@@ -1,4 +1,4 @@
-"""What another tool measured, as frozen values: figures with the tool's own settings, never an interval of ours."""
+"""Results of other tools as frozen values: figures with the settings of the tool, without intervals."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class ForeignFigure:
 
 @dataclass(frozen=True)
 class Foreign:
-    """One result file, or one test of it. ``when`` is None and texts are empty where the file does not say.
+    """One test of a result file. ``when`` is None and texts are empty if the file does not say.
 
-    ``stated`` are conclusions of the tool itself (a score), ``notes`` what a reader of the figures must know.
+    ``stated``: conclusions of the tool (a score). ``notes``: restrictions on the figures. ``form``: name of the format.
     """
 
     tool: str
@@ -47,16 +47,17 @@ class Foreign:
     host: str = ""
     stated: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    form: str = ""
 
     def fingerprint(self) -> str:
-        """Return 16 hex digits of tool, path and settings: equal for two imports of the same measurement."""
+        """Return 16 hex digits of tool, command, path and settings: equal for imports of the same measurement."""
         figures = sorted(
             json.dumps([figure.name, figure.metric, dict(figure.settings)], sort_keys=True) for figure in self.figures
         )
-        return hashlib.sha256(json.dumps([self.tool, self.path, figures]).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
 
-# More than anything that is measured, and a product of two of them is still a number.
+# Exceeds every real measurement, and the product of two of them is finite.
 _MOST = 1e24
 
 
@@ -70,7 +71,7 @@ def slug(text: str) -> str:
 
 
 def number(text: str) -> float | None:
-    """Return the number, if it can be measured and is more than zero; tools print 0, "-" and "nan" for what was not.
+    """Return a positive number, or None: tools print 0, "-" and "nan" for operations that were not run.
 
     >>> number("12.5"), number("-nan"), number("0.000"), number("-")
     (12.5, None, None, None)
@@ -83,7 +84,7 @@ def number(text: str) -> float | None:
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the time that a tool printed, None if it is none. Without a time zone it is local time of this machine.
+    """Return the time that a tool printed, or None. A time without a zone is local time of this machine.
 
     >>> time_of("2026-11-21T03:13:39.130+0000").isoformat(), time_of("soon")
     ('2026-11-21T03:13:39.130000+00:00', None)
@@ -101,7 +102,7 @@ def time_of(text: str) -> datetime | None:
 
 
 def moment_of(stamp: object) -> datetime | None:
-    """Return the time of so many seconds since 1970, None if it is none, or none that a calendar has.
+    """Return the time of a Unix timestamp, or None if it is not a number or out of range.
 
     >>> moment_of(1700000000).isoformat(), moment_of(10**17), moment_of("x")
     ('2023-11-14T22:13:20+00:00', None, None)

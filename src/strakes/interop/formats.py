@@ -1,35 +1,38 @@
 """Which foreign formats are read.
 
-Adding one is its reader and one line here; the first that recognises a text reads it.
+A file is a list of tests. Adding a format is its reader and one line here; of formats of a whole file, the first that
+recognises it reads it.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from strakes.errors import BadInputError
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.files import read_regular
 from strakes.interop.foreign import Foreign
 from strakes.interop.readers import elbencho, fio, io500, ior, mdtest, postmark
+from strakes.interop.readers.blocks import Block, Printed, Result, Unread, cut
 
 # Results are small; a larger file is something else.
 MOST_BYTES = 256 * 1024 * 1024
-# Of JSON; each takes a hundred bytes and more of memory, whatever its length in the file.
+# A JSON value takes at least 100 bytes of memory.
 _MOST_VALUES = 2_000_000
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name for people, whether a text is of it, and what the text says."""
+    """A format of a whole file: its name for people, whether a text is of it, and the results in it."""
 
     name: str
     recognises: Callable[[str], bool]
-    read: Callable[[str], Foreign]
+    read: Callable[[str], Iterable[Result]]
 
 
 FORMATS: tuple[Format, ...] = (
@@ -37,22 +40,62 @@ FORMATS: tuple[Format, ...] = (
     Format("fio JSON", fio.is_json, fio.read_json),
     Format("IOR JSON", ior.is_json, ior.read_json),
     Format("IO500 ini", io500.is_ini, io500.read_ini),
-    Format("IO500 summary", io500.is_summary, io500.read_summary),
     Format("IOR CSV", ior.is_csv, ior.read_csv),
     Format("IOR CSV per rank", ior.is_rank_csv, ior.read_rank_csv),
     Format("mdtest CSV per rank", mdtest.is_rank_csv, mdtest.read_rank_csv),
     Format("IOR or mdtest CSV per operation", mdtest.is_operations_csv, mdtest.read_operations_csv),
     Format("elbencho CSV", elbencho.is_csv, elbencho.read_csv),
     Format("elbencho live CSV", elbencho.is_live_csv, elbencho.read_live_csv),
-    Format("elbencho text", elbencho.is_text, elbencho.read_text),
-    Format("Postmark text", postmark.is_text, postmark.read_text),
-    Format("mdtest text", mdtest.is_text, mdtest.read_text),
-    Format("IOR text", ior.is_text, ior.read_text),
+)
+# Texts that may follow each other in one file, the last two of tools that are only recognised.
+PRINTED: tuple[Printed, ...] = (
+    *(io500.TEXT, ior.TEXT, mdtest.TEXT, elbencho.TEXT, postmark.TEXT),
+    Printed(
+        "fio text",
+        re.compile(r"(?:\d;)?fio-\d|\S+: \(g=\d+\): rw="),
+        remedy="strakes reads only fio's JSON: write it with fio --output=FILE --output-format=json.",
+    ),
+    Printed(
+        "md-workbench text",
+        re.compile(r"[ \t]*MD-Workbench "),
+        remedy="strakes does not read md-workbench: use mdtest, or strakes survey.",
+    ),
 )
 
 
+@dataclass(frozen=True)
+class ResultFile:
+    """The tests in a file, in their order, and the lines of results that were not understood."""
+
+    tests: tuple[Foreign, ...]
+    unread: tuple[Unread, ...] = ()
+
+    def left_out(self) -> str:
+        """Return how many tests were not read, and where and why; "" where all were.
+
+        >>> test = Foreign("ior", ())
+        >>> ResultFile((test, test), (Unread(12, 16, "the test has no results"),)).left_out()
+        '1 of 3 results was not read: lines 12-16 (the test has no results)'
+        """
+        if not self.unread:
+            return ""
+        places = [
+            f"{f'lines {one.first}-{one.last}' if one.last > one.first else f'line {one.first}'} ({one.why})"
+            for one in self.unread[:_MOST_SHOWN]
+        ]
+        more = len(self.unread) - len(places)
+        verb = "was" if len(self.unread) == 1 else "were"
+        total = len(self.unread) + len(self.tests)
+        return f"{len(self.unread)} of {total} results {verb} not read: {'; '.join(places)}" + (
+            f"; and {more} more" if more else ""
+        )
+
+
+_Content = TypeVar("_Content", str, Block)
+_MOST_SHOWN = 10
 _MOST_SPACE = 64
-_MUCH_SPACE = re.compile(r"\s{65,}")
+_MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
+_MANY_LINES = re.compile(r"\n{65,}")
 # More than any number of a result has; patterns that look for a number anywhere would begin anew at every digit.
 _MANY_DIGITS = re.compile(r"\d{400}")
 
@@ -65,26 +108,39 @@ _FAULTS_OF_A_FILE = (
 _BEGINNING_BYTES = 4096
 
 
-def read_file(path: Path) -> tuple[Format, Foreign]:
+def read_file(path: Path) -> ResultFile:
     """Read the results in a file. Raises BadInputError that names the formats that can be read."""
     if path.is_dir():
         refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     content = read_regular(path, MOST_BYTES, remedy="Give the output file of the tool.")
     if b"\0" in content[:_BEGINNING_BYTES]:
         raise _unknown(path, "")
-    text = content.decode(errors="replace")
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    text = content.decode(errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     # Patterns that begin or end with white space take a time that grows with the square of how much there is of it.
-    text = _MUCH_SPACE.sub(lambda space: "\n" if "\n" in space[0] else space[0][:_MOST_SPACE], text)
+    text = _MUCH_SPACE.sub(lambda space: space[0][:_MOST_SPACE], text)
+    text = _MANY_LINES.sub("\n" * _MOST_SPACE, text)
     if _MANY_DIGITS.search(text):
         raise BadInputError("the file contains no result", where=str(path), why="a number in it has 400 digits or more")
     if text.lstrip()[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
         why = f"it is JSON of more than {_MOST_VALUES} values"
         raise BadInputError("the file contains no result", where=str(path), why=why)
-    for known in FORMATS:
-        if _recognises(known, text):
-            return known, _read(known, text, path)
-    raise _unknown(path, text)
+    whole = next((known for known in FORMATS if _recognises(known, text)), None)
+    if whole:
+        results = _read(whole.name, whole.read, text, path)
+    else:
+        results = [result for tool, block in cut(text, PRINTED) for result in _of_block(tool, block, path)]
+    tests = tuple(one for one in results if isinstance(one, Foreign) and one.figures)
+    unread = tuple(one for one in results if isinstance(one, Unread))
+    if not tests:
+        if not results and not whole:
+            raise _unknown(path, text)
+        name = whole.name if whole else next((tool.name for tool, _ in cut(text, PRINTED) if tool), "")
+        if not name:
+            raise _unknown(path, text)
+        remedy = next((tool.remedy for tool, _ in cut(text, PRINTED) if tool and tool.remedy), "")
+        why = ResultFile((), unread).left_out() or "nothing was measured, or every figure is 0 or nan"
+        raise BadInputError(f"the file is {name} but contains no figure", where=str(path), why=why, remedy=remedy)
+    return ResultFile(tests, unread)
 
 
 def _recognises(known: Format, text: str) -> bool:
@@ -94,22 +150,27 @@ def _recognises(known: Format, text: str) -> bool:
         return False
 
 
-def _read(chosen: Format, text: str, path: Path) -> Foreign:
+def _of_block(tool: Printed | None, block: Block, path: Path) -> list[Result]:
+    if tool is None:
+        return [block.unread("rates of a tool that is not known")]
+    if tool.read is None:
+        return [block.unread(tool.name)]
+    return _read(tool.name, tool.read, block, path)
+
+
+def _read(name: str, read: Callable[[_Content], Iterable[Result]], content: _Content, path: Path) -> list[Result]:
     try:
-        foreign = chosen.read(text)
+        results = list(read(content))
     except BadInputError as error:
         where = f"{path}, {error.where}" if error.where else str(path)
-        raise BadInputError(f"{error.what} ({chosen.name})", where=where, why=error.why, remedy=error.remedy) from error
+        raise BadInputError(f"{error.what} ({name})", where=where, why=error.why, remedy=error.remedy) from error
     except _FAULTS_OF_A_FILE as error:
-        # The text of others: whatever is missing or of another kind in it is the file's fault.
+        # Missing or mistyped parts of the text are faults of the file.
         why = f"{type(error).__name__}: {error}"
         raise BadInputError(
-            f"the file looks like {chosen.name} but cannot be read as that", where=str(path), why=why
+            f"the file looks like {name} but cannot be read as that", where=str(path), why=why
         ) from error
-    if not foreign.figures:
-        why = "nothing was measured, or every figure is 0 or nan"
-        raise BadInputError(f"the file is {chosen.name} but contains no figure", where=str(path), why=why)
-    return foreign
+    return [replace(result, form=name) if isinstance(result, Foreign) else result for result in results]
 
 
 def _unknown(path: Path, text: str) -> BadInputError:
@@ -121,11 +182,9 @@ def _unknown(path: Path, text: str) -> BadInputError:
         return BadInputError(
             "the file contains no result", where=str(path), why=why, remedy="Import the output of the tool instead."
         )
-    if re.search(r"^(\d;)?fio-\d", text, re.MULTILINE):
-        what = "fio's text output cannot be read, only its JSON"
-        return BadInputError(what, where=str(path), remedy="Write it with fio --output=FILE --output-format=json.")
     refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
-    expected = ", ".join(known.name for known in FORMATS)
+    names = (*(known.name for known in FORMATS), *(tool.name for tool in PRINTED if tool.read))
+    expected = ", ".join(names)
     why = f"expected one of: {expected}"
     remedy = "Give the unchanged output file of the tool."
     return BadInputError("the result format is not known", where=str(path), why=why, remedy=remedy)

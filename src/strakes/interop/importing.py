@@ -1,4 +1,4 @@
-"""From a result file to a run in the store."""
+"""From a result file to runs in the store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.errors import BadInputError
 from strakes.foreign_text import for_shell
 from strakes.interop.commands import ior, mdtest
 from strakes.interop.foreign import Foreign, cells_and_visits
-from strakes.interop.formats import Format, read_file
+from strakes.interop.formats import ResultFile, read_file
 from strakes.store import Run, Store
 from strakes.store.records import FactsFound
 
@@ -19,47 +19,51 @@ UNKNOWN_TARGET = "(not known)"
 _RUNNABLE = {"ior": ior.read, "mdtest": mdtest.read}
 
 
-def import_file(path: Path, store: Store, target: str = "") -> Run:
-    """Keep the file's figures as a run; ``target`` where the file does not say what was measured.
+def import_file(path: Path, store: Store, target: str = "") -> list[Run]:
+    """Store each test in the file as a run; ``target`` where the file does not name the directory.
 
     Raises BadInputError.
     """
-    chosen, foreign = read_file(path)
-    place = Path(target or foreign.path or UNKNOWN_TARGET)
+    return keep(path, read_file(path), store, target)
+
+
+def keep(path: Path, results: ResultFile, store: Store, target: str = "") -> list[Run]:
+    """Store each test of a file as a run, with a note about results that were not read."""
+    return [_keep_test(path, test, results.left_out(), store, target) for test in results.tests]
+
+
+def _keep_test(path: Path, test: Foreign, left_out: str, store: Store, target: str) -> Run:
+    place = Path(target or test.path or UNKNOWN_TARGET)
     options: dict[str, object] = {
-        "fingerprint": foreign.fingerprint(),
+        "fingerprint": test.fingerprint(),
         "studies": ["imported"],
         "confidence": 0.9,
         "relative_half_width": 0.1,
         "budget_s": 0.0,
-        "command": _launched(foreign) or shlex.join(["strakes", "import", str(path)]),
-        "imported": _provenance(path, chosen, foreign),
+        "command": _launched(test) or shlex.join(["strakes", "import", str(path)]),
+        "imported": {
+            "tool": test.tool,
+            "version": test.version,
+            "format": test.form,
+            "file": os.path.abspath(path),
+            "when": test.when.isoformat() if test.when else "",
+            "notes": [*test.notes, *([left_out] if left_out else [])],
+            "again": _again(test),
+        },
     }
-    environment = {"host": foreign.host} if foreign.host else {}
-    writer = store.create("import", foreign.tool, place, options, environment, measured_at=foreign.when, elsewhere=True)
+    environment = {"host": test.host} if test.host else {}
+    writer = store.create("import", test.tool, place, options, environment, measured_at=test.when, elsewhere=True)
     with writer:
-        cells, visits = cells_and_visits(foreign)
-        writer.append_event(FactsFound({"path": str(place), "stated": list(foreign.stated)}))
+        cells, visits = cells_and_visits(test)
+        writer.append_event(FactsFound({"path": str(place), "stated": list(test.stated)}))
         writer.write_cells(cells)
         writer.append_visit(*visits)
         writer.finish("complete")
     return store.open(writer.id)
 
 
-def _provenance(path: Path, chosen: Format, foreign: Foreign) -> dict[str, object]:
-    return {
-        "tool": foreign.tool,
-        "version": foreign.version,
-        "format": chosen.name,
-        "file": os.path.abspath(path),
-        "when": foreign.when.isoformat() if foreign.when else "",
-        "notes": list(foreign.notes),
-        "again": _again(foreign),
-    }
-
-
 def _again(foreign: Foreign) -> str:
-    """Return the command that does the same work with strakes; empty where the file does not tell it."""
+    """Return the command that does the same work with strakes; empty if the file does not contain it."""
     if foreign.tool == "io500":
         return "strakes run io500 CONFIG.ini"
     words = for_shell(foreign.command).split(" ")
@@ -81,6 +85,6 @@ def _ranks(foreign: Foreign) -> int:
 
 
 def _launched(foreign: Foreign) -> str:
-    """Return the command line with what started its ranks, which the tools leave out of what they print."""
+    """Return the command line with the launcher, which the tools do not print."""
     command, ranks = for_shell(foreign.command), _ranks(foreign)
     return f"mpiexec -n {ranks} {command}" if command and foreign.tool in _RUNNABLE and ranks > 1 else command

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
-import json
+import itertools
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from strakes.errors import BadInputError
 from strakes.findings.portrait import Setting
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, slug, time_of
-from strakes.units import MIB
+from strakes.interop.readers.blocks import Block, Printed, Result, Unread, json_documents
+from strakes.units import MIB, counted
 
 # Names of a setting in the CSV, in the JSON, and here.
 _SETTINGS = (
@@ -27,12 +29,12 @@ _SETTINGS = (
     ("IO depth", "io_depth", "queue_depth"),
 )
 
-# Of the text: a block's first line, and its rates; files, directories, objects and buckets are all entries.
+# The first line of an operation in the text, and a line with a rate. An entry is a file, directory, object or bucket.
 _BLOCK = re.compile(r"^([A-Z]\S*)\s+Elapsed ")
 _RATE = re.compile(r"^(?:Throughput )?(MiB|MB|[A-Z][a-z]+)/s(?: (write|read))?$")
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
 
-# Parts of a phase in which some read and some write; a plain one has the first only.
+# The parts of a phase with reads and writes; other phases have only the first.
 _PARTS = ("", "read")
 
 
@@ -41,21 +43,25 @@ def is_csv(text: str) -> bool:
     return text.lstrip().startswith("ISO date,") and "operation," in text.split("\n", 1)[0]
 
 
-def read_csv(text: str) -> Foreign:
-    """Read the CSV: one row for each phase of each run. The rates are those until the last thread finished."""
+def read_csv(text: str) -> Iterator[Result]:
+    """Read the CSV: one row for each phase, and the command of its run. The rates are those until the last thread
+    finished.
+    """
     header, *lines = text.strip().splitlines()
     columns = next(csv.reader([header]))
-    figures: list[ForeignFigure] = []
-    rows = []
+    runs: dict[str, list[ForeignFigure]] = {}
+    first: dict[str, Mapping[str, str]] = {}
     for index, line in enumerate(lines, start=2):
-        if line == header:
+        if line == header or not line.strip():
             continue
-        # The last column is the command with quotes of its own, which are not escaped.
+        # The last column is the command with quotation marks that are not escaped.
         cells = line.split(",", len(columns) - 1)
         if len(cells) < len(columns) - 1:
-            raise BadInputError("a row has fewer columns than the header", where=f"line {index}")
+            yield Unread(index, index, "the row has fewer columns than the header")
+            continue
         row = dict(zip(columns, cells, strict=False))
-        rows.append(row)
+        command = row.get("command", "").strip()
+        first.setdefault(command, row)
         settings = _settings({key: row.get(column, "") for column, _, key in _SETTINGS})
         rates = {
             part: {
@@ -64,9 +70,9 @@ def read_csv(text: str) -> Foreign:
             }
             for part, column in zip(_PARTS, ("", "rwmix read "), strict=True)
         }
-        figures += _figures(row["operation"], rates, settings)
-    first = rows[0] if rows else {}
-    return _foreign(figures, first.get("version", ""), first.get("ISO date", ""), first.get("command", ""))
+        runs.setdefault(command, []).extend(_figures(row["operation"], rates, settings))
+    for command, figures in runs.items():
+        yield _foreign(figures, first[command].get("version", ""), first[command].get("ISO date", ""), command)
 
 
 def is_json(text: str) -> bool:
@@ -74,60 +80,80 @@ def is_json(text: str) -> bool:
     return text.lstrip().startswith("{") and '"phase_type"' in text
 
 
-def read_json(text: str) -> Foreign:
-    """Read the JSON: one object for each phase, one after the other."""
-    figures: list[ForeignFigure] = []
-    objects = list(_objects(text))
-    for entry in objects:
+def read_json(text: str) -> Iterator[Result]:
+    """Read the JSON: one object for each phase, with the configuration of its run."""
+    runs: dict[str, tuple[list[ForeignFigure], Mapping[str, Any]]] = {}
+    for entry in json_documents(text):
+        if isinstance(entry, Unread):
+            yield entry
+            continue
         config, last = entry.get("config", {}), entry.get("last_done", {})
         settings = _settings({key: str(config.get(name, "")) for _, name, key in _SETTINGS})
         rates: dict[str, dict[str, float | None]] = {}
         for part, side in zip(_PARTS, (last, last.get("rwmix_read", {})), strict=True):
             rate = number(str(side.get("bytes/s", "")))
             rates[part] = {"mib": rate / MIB if rate else None, "entries": number(str(side.get("entries/s", "")))}
+        figures, _ = runs.setdefault(str(config.get("command", "")).strip(), ([], entry))
         figures += _figures(entry["phase_type"], rates, settings)
-    config = objects[0].get("config", {}) if objects else {}
-    began = str(objects[0].get("iso_start_date", "")) if objects else ""
-    return _foreign(figures, str(config.get("version", "")), began, str(config.get("command", "")))
+    for command, (figures, first) in runs.items():
+        config = first.get("config", {})
+        yield _foreign(figures, str(config.get("version", "")), str(first.get("iso_start_date", "")), command)
 
 
-def is_text(text: str) -> bool:
-    """Return whether the text is a result text (--resfile)."""
-    return bool(re.search(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", text, re.MULTILINE))
+def read_text(block: Block) -> Iterator[Result]:
+    """Read the table of a run. Operations that occur several times are repetitions, unless services printed them."""
+    command = block.search(r"^COMMAND LINE: (.*)$")
+    phases = list(_blocks(block.lines))
+    serviced = any(line.startswith("Service now listening") for line in block.lines)
+    whole = list(_without_services(phases, serviced))
+    figures = [figure for phase in whole for figure in _figures(phase.name, phase.rates, {})]
+    if not figures:
+        yield block.unread("the table has no rates")
+        return
+    left_out = f"{counted(len(phases) - len(whole), 'table')} left out that elbencho services printed, one each"
+    foreign = _foreign(figures, "", block.search(r"^ISO DATE: (.*)$"), command)
+    yield replace(foreign, notes=(left_out,)) if len(whole) < len(phases) else foreign
 
 
-def read_text(text: str) -> Foreign:
-    """Read the tables of all runs in the text. Runs with different command lines are different measurements."""
-    figures: list[ForeignFigure] = []
-    commands = re.findall(r"^COMMAND LINE: (.*)$", text, re.MULTILINE)
-    began = re.search(r"^ISO DATE: (.*)$", text, re.MULTILINE)
-    tables = re.split(r"^OPERATION\s+RESULT TYPE\s.*$", text, flags=re.MULTILINE)[1:]
-    for index, table in enumerate(tables):
-        same = len(commands) == len(tables) and len(set(commands)) == 1
-        settings: dict[str, Setting] = {} if same or len(tables) == 1 else {"table": index + 1}
-        for name, rates in _blocks(table):
-            figures += _figures(name, rates, settings)
-    return _foreign(figures, "", began[1] if began else "", commands[0] if commands else "")
+@dataclass
+class _Phase:
+    """An operation with its rates and its total in MiB or entries."""
+
+    name: str
+    rates: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    total: float = 0.0
 
 
-def _blocks(table: str) -> Iterator[tuple[str, dict[str, dict[str, float | None]]]]:
+def _without_services(phases: Sequence[_Phase], serviced: bool) -> Iterator[_Phase]:
+    """Yield the phases of the master: the last of consecutive ones, where it did what the others did together."""
+    for _, group in itertools.groupby(phases, key=lambda phase: phase.name):
+        same = list(group)
+        total = sum(phase.total for phase in same[:-1])
+        is_sum = len(same) > 2 and total > 0 and math.isclose(total, same[-1].total, rel_tol=0.01)
+        yield from same[-1:] if serviced or is_sum else same
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[_Phase]:
     """Yield each operation of a table, with the rates of its parts."""
-    name = ""
-    rates: dict[str, dict[str, float | None]] = {}
-    for line in table.splitlines():
+    phase: _Phase | None = None
+    for line in lines:
         if opened := _BLOCK.match(line):
-            if name:
-                yield name, rates
-            name, rates = opened[1], {}
+            if phase:
+                yield phase
+            phase = _Phase(opened[1])
         label, _, values = line.partition(" :")
-        if name and (match := _RATE.match(label.strip())) and values.split():
-            part = rates.setdefault(match[2] if match[2] == "read" else "", {})
-            value = number(values.split()[-1])
-            # With --dirstats the directories that the files are in are counted, too, below the files.
+        if not phase or not values.split():
+            continue
+        value = number(values.split()[-1])
+        if match := _RATE.match(label.strip()):
+            part = phase.rates.setdefault(match[2] if match[2] == "read" else "", {})
+            # --dirstats adds rates of directories below the rates of files.
             kind = "mib" if match[1] in _MIB else "entries"
             part.setdefault(kind, value * _MIB.get(match[1], 1.0) if value else None)
-    if name:
-        yield name, rates
+        elif re.search(r"^Total Mi?B|\btotal$", label.strip()):
+            phase.total = phase.total or value or 0.0
+    if phase:
+        yield phase
 
 
 def is_live_csv(text: str) -> bool:
@@ -135,7 +161,7 @@ def is_live_csv(text: str) -> bool:
     return bool(re.match(r"\s*(ISO Date,)?Label,Phase,RuntimeMS,Rank,", text))
 
 
-def read_live_csv(text: str) -> Foreign:
+def read_live_csv(text: str) -> Iterator[Result]:
     """Read the log of all runs: what each phase had done at its last line, divided by the time until then."""
     header, *lines = text.strip().splitlines()
     figures: list[ForeignFigure] = []
@@ -157,7 +183,7 @@ def read_live_csv(text: str) -> Foreign:
         }
     figures += _figures(phase, rates, {})
     note = "from a live log: the part of each phase after its last line is missing"
-    return Foreign("elbencho", gathered(figures), when=time_of(began), notes=(note,))
+    yield Foreign("elbencho", gathered(figures), when=time_of(began), notes=(note,))
 
 
 def _figures(
@@ -201,15 +227,6 @@ def _settings(columns: Mapping[str, str]) -> dict[str, Setting]:
     return settings
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    decoder = json.JSONDecoder()
-    place = 0
-    while place < len(text.rstrip()):
-        place += len(text[place:]) - len(text[place:].lstrip())
-        document, place = decoder.raw_decode(text, place)
-        yield document
-
-
 def _foreign(figures: list[ForeignFigure], version: str, began: str, command: str) -> Foreign:
     words = re.findall(r'"([^"]*)"', command)
     return Foreign(
@@ -220,3 +237,10 @@ def _foreign(figures: list[ForeignFigure], version: str, began: str, command: st
         command=" ".join(words),
         path=words[-1] if words else "",
     )
+
+
+TEXT = Printed(
+    "elbencho text",
+    opens=re.compile(r"ISO DATE: |COMMAND LINE: |Service now listening|OPERATION\s+RESULT TYPE\s+FIRST DONE"),
+    read=read_text,
+)

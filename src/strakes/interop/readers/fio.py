@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Setting
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered, moment_of, number, slug
+from strakes.interop.readers.blocks import Result, Unread, json_documents
 from strakes.units import KIB, parse_bytes
 
 _OPTIONS = (
@@ -34,66 +34,45 @@ def is_json(text: str) -> bool:
     return '"fio version"' in text and ('"jobs"' in text or '"client_stats"' in text)
 
 
-def read_json(text: str) -> Foreign:
-    """Read every job's reads, writes and trims: bandwidth, and operations per second under the same name with
-    ``-operations``.
-
-    Documents one after the other are runs one after the other; what --status-interval wrote before the end of a run is
-    left out.
+def read_json(text: str) -> Iterator[Result]:
+    """Read every run: bandwidth of reads, writes and trims, and operations per second under the same name with
+    ``-operations``. Skip intermediate results (--status-interval).
     """
-    documents = _documents(text)
-    whole = [document for document in documents if not any(job.get("eta") for job in _jobs(document))] or documents[-1:]
-    first = whole[0]
-    jobs = [(document, job) for document in whole for job in _jobs(document)]
-    options = [{**(document.get("global options") or {}), **(job.get("job options") or {})} for document, job in jobs]
-    stamp = first.get("timestamp")
+    documents = list(json_documents(text))
+    runs = [document for document in documents if not isinstance(document, Unread)]
+    for run, later in zip(runs, [*runs[1:], None], strict=True):
+        unfinished = later is not None and (any(job.get("eta") for job in _jobs(run)) or _begun(run) == _begun(later))
+        if not unfinished:
+            yield _run(run)
+    yield from (document for document in documents if isinstance(document, Unread))
+
+
+def _begun(run: Mapping[str, Any]) -> object:
+    """Return the start time of a run and the names of its jobs, which its intermediate results share."""
+    jobs = _jobs(run)
+    elapsed = max((int(_number(job, "elapsed")) for job in jobs), default=0)
+    names = [job.get("jobname") for job in jobs]
+    return [names, int(_number(run, "timestamp")) - elapsed] if elapsed and run.get("timestamp") else id(run)
+
+
+def _run(run: Mapping[str, Any]) -> Foreign:
+    jobs = _jobs(run)
+    options = [{**(run.get("global options") or {}), **(job.get("job options") or {})} for job in jobs]
+    errors = [f"fio reports error {job['error']} in job {job.get('jobname')}" for job in jobs if job.get("error")]
+    paths = (str(path) for one in options if (path := one.get("directory") or one.get("filename")))
     return Foreign(
         "fio",
-        gathered(figure for document in whole for figure in _of_run(document)),
-        version=str(first.get("fio version", "")).removeprefix("fio-"),
-        when=moment_of(stamp),
-        path=next(
-            (
-                str(path)
-                for job_options in options
-                if (path := job_options.get("directory") or job_options.get("filename"))
-            ),
-            "",
-        ),
-        notes=tuple(
-            dict.fromkeys(
-                f"fio reports error {job['error']} in job {job['jobname']}" for _, job in jobs if job.get("error")
-            )
-        ),
+        gathered(_of_run(run)),
+        version=str(run.get("fio version", "")).removeprefix("fio-"),
+        when=moment_of(run.get("timestamp")),
+        path=next(paths, ""),
+        notes=tuple(dict.fromkeys(errors)),
     )
-
-
-def _documents(text: str) -> list[dict[str, Any]]:
-    """Return the JSON documents in the text, without the lines that fio prints around them and a last one that is cut
-    off.
-    """
-    # Some versions write what printf makes of a mean of nothing.
-    text = re.sub(r"(:\s*)-?(?:nan|inf)\b", r"\1null", text)
-    documents: list[dict[str, Any]] = []
-    place = text.index("{")
-    while place >= 0:
-        try:
-            document, end = json.JSONDecoder().raw_decode(text, place)
-        except ValueError as error:
-            if documents:
-                break
-            raise BadInputError(
-                "fio's JSON is damaged", why=str(error), remedy="Write it with fio --output=FILE --output-format=json."
-            ) from error
-        documents.append(document)
-        place = text.find("\n{", end)
-        place += place >= 0
-    return documents
 
 
 def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     jobs: Sequence[Mapping[str, Any]] = document.get("jobs") or document.get("client_stats") or []
-    # Servers add a job that is the sum of the others; where there is nothing else, it is all there is to know.
+    # Servers add a job that is the sum of the others; some print only the sum.
     return [job for job in jobs if job.get("jobname") != "All clients"] or jobs
 
 

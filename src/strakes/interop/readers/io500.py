@@ -1,63 +1,73 @@
-"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and what the older scripts wrote, back to
-the first list.
-"""
+"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and what the older scripts wrote."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_of
+from strakes.interop.readers.blocks import Block, Printed, Result
 from strakes.units import GIB
 
 _RESULT = re.compile(
-    r"^\s*\[RESULT(?:-invalid)?\s*\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?"
+    r"[ \t]*\[RESULT(-invalid)?\s*\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?"
     r"(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"
 )
-# Of 2017: "3/ior-easy-read BW:476671.16 MB/s time: 637s", "1/md-easy-create IOPs:28320.444 time:313s".
-_FIRST = re.compile(r"^\d+/(\S+) (?:BW:(\S+) MB/s|IOPs:(\S+)) +time:")
-_FIRST_SCORE = re.compile(r"^IO-500 (?:(?:bw|md) )?score:.*$", re.MULTILINE)
-_SCORE = re.compile(r"^\s*\[SCORE[^\]]*\]\s*(.*)$")
-_SECTION = re.compile(r"^\s*\[([A-Za-z0-9-]+)\]\s*$")
-_KEY = re.compile(r"^\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
-# The scripts called GB/s what they had made of IOR's MiB/s by dividing by 1024 (as every list until 2019 shows beside
-# IOR's own output).
-_FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3}
-_INVALID = "IO500 marks this run or some of its phases INVALID"
+# In 2017: "3/ior-easy-read BW:476671.16 MB/s time: 637s", "1/md-easy-create IOPs:28320.444 time:313s".
+_FIRST = re.compile(r"[ \t]*\d+/(\S+) (?:BW:(\S+) MB/s|IOPs:(\S+)) +time:()(.*)")
+_SCORE = re.compile(r"[ \t]*\[SCORE[^\]]*\]\s*(.*)$")
+_FIRST_SCORE = re.compile(r"IO-500 (?:(?:bw|md) )?score:.*$")
+_SECTION = re.compile(r"\s*\[([A-Za-z0-9-]+)\]\s*$")
+_KEY = re.compile(r"\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
+# The scripts divided IOR's MiB/s by 1024 and called the result GB/s: published summaries until 2019 agree with the
+# output of IOR in the same directory only if read as GiB/s.
+_FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3, "mb/s": 1e6, "iops": 1.0}
+_INVALID = re.compile(r"\bINVALID\b|-invalid\]|\binvalid run\b")
+_COMMAS = "the numbers in the file have decimal commas"
 
 
-def is_summary(text: str) -> bool:
-    """Return whether the text is a summary or the log of a run."""
-    return any(_RESULT.match(line) or _FIRST.match(line) for line in text.splitlines())
-
-
-def read_summary(text: str) -> Foreign:
+def read_text(block: Block) -> Iterator[Result]:
     """Read the lines of results and the score. The log of a run has each result twice: when it came, and at the end."""
-    figures, stated = [], []
-    for line in dict.fromkeys(line.strip() for line in text.splitlines()):
+    rates: dict[str, tuple[float, str]] = {}
+    stated, invalid, commas, first_score = [], [], False, []
+    for line in block.lines:
         if match := _RESULT.match(line):
-            value, unit = number(match[2]), match[3].lower()
-            if value is not None and slug(match[1]) != "timestamp":
-                figures.append(_figure(slug(match[1]), unit != "kiops", value * _FACTORS[unit]))
+            name, value, unit, rest = slug(match[2]), match[3], match[4].lower(), f"{match[1] or ''}{match[5]}"
         elif match := _FIRST.match(line):
-            value = number(match[2] or match[3])
-            if value is not None:
-                figures.append(_figure(slug(match[1]), bool(match[2]), value * (1e6 if match[2] else 1)))
-        elif (score := _SCORE.match(line)) and "TOTAL" in score[1]:
-            stated.append(f"IO500 states: {' '.join(score[1].split())}")
-    if scores := _FIRST_SCORE.findall(text):
-        stated.append(f"IO500 states: {'; '.join(' '.join(score.split()) for score in scores)}")
-    version = re.search(r"IO500 version (\S+)", text)
-    began = re.search(r"^date=(\d{4})\.(\d\d)\.(\d\d)-(\d\d)\.(\d\d)\.(\d\d)$", text, re.MULTILINE)
-    path = re.search(r"^io500_workdir=(\S+)$", text, re.MULTILINE)
-    return Foreign(
+            name, value, unit, rest = slug(match[1]), match[2] or match[3], "mb/s" if match[2] else "iops", match[5]
+        else:
+            if (score := _SCORE.match(line)) and "TOTAL" in score[1]:
+                stated.append(f"IO500 states: {' '.join(score[1].split())}")
+            elif _FIRST_SCORE.match(line):
+                first_score.append(" ".join(line.split()))
+            continue
+        if re.fullmatch(r"\d+,\d+", value):
+            commas, value = True, value.replace(",", ".")
+        if re.search("invalid", rest, re.IGNORECASE) and name not in invalid:
+            invalid.append(name)
+        if (rate := number(value)) is not None and name != "timestamp":
+            rates.setdefault(name, (rate * _FACTORS[unit], unit))
+    if first_score:
+        stated.append(f"IO500 states: {'; '.join(first_score)}")
+    if not rates:
+        yield block.unread("IO500 measured nothing")
+        return
+    began = re.search(r"^date=(\d{4})\.(\d\d)\.(\d\d)-(\d\d)\.(\d\d)\.(\d\d)$", block.text, re.MULTILINE)
+    yield Foreign(
         "io500",
-        tuple(figures),
-        version=version[1] if version else "",
+        tuple(_figure(name, unit.endswith("b/s"), rate) for name, (rate, unit) in rates.items()),
+        version=block.search(r"IO500 version (\S+)"),
         when=time_of("{}-{}-{} {}:{}:{}".format(*began.groups())) if began else None,
-        path=path[1] if path else "",
-        stated=tuple(stated),
-        notes=(_INVALID,) if "INVALID" in text else (),
+        path=block.search(r"^io500_workdir=(\S+)$"),
+        stated=tuple(dict.fromkeys(stated)),
+        notes=(*_validity(block.text, invalid), *([_COMMAS] if commas else [])),
     )
+
+
+def _validity(text: str, phases: list[str]) -> tuple[str, ...]:
+    if not _INVALID.search(text):
+        return ()
+    return (f"IO500 marks this run as INVALID{': ' if phases else ''}{', '.join(phases)}",)
 
 
 def _figure(name: str, is_bandwidth: bool, value: float) -> ForeignFigure:
@@ -71,7 +81,7 @@ def is_ini(text: str) -> bool:
     )
 
 
-def read_ini(text: str) -> Foreign:
+def read_ini(text: str) -> Iterator[Result]:
     """Read the ini file: a section for each phase, with its score in GiB/s or kIOPS."""
     sections: dict[str, dict[str, str]] = {"": {}}
     section = ""
@@ -81,27 +91,32 @@ def read_ini(text: str) -> Foreign:
             sections.setdefault(section, {})
         elif pair := _KEY.match(line):
             sections[section].setdefault(pair[1], pair[2])
-    figures = []
-    for name, keys in sections.items():
-        value = number(keys.get("score", ""))
-        if name and value is not None and "SCORE" not in name:
-            bandwidth = name.startswith("ior-")
-            factor = GIB if bandwidth else 1e3
-            figures.append(_figure(name, bandwidth, value * factor))
+    figures = [
+        _figure(name, name.startswith("ior-"), value * (GIB if name.startswith("ior-") else 1e3))
+        for name, keys in sections.items()
+        if name and "SCORE" not in name and (value := number(keys.get("score", ""))) is not None
+    ]
     score = sections.get("SCORE", {})
-    stated: tuple[str, ...] = ()
-    if "SCORE" in score:
-        rates = f"bandwidth {score.get('BW', '?')} GiB/s, metadata {score.get('MD', '?')} kIOPS"
-        stated = (f"IO500 states: score {score['SCORE']}, {rates}",)
+    rates = f"bandwidth {score.get('BW', '?')} GiB/s, metadata {score.get('MD', '?')} kIOPS"
     began = re.search(r"; START (\S+ \S+)", text)
     first = next((keys["t_start"] for keys in sections.values() if "t_start" in keys), "")
     path = re.search(r"\s-o (\S+?)/+ior-easy", text)
-    return Foreign(
+    yield Foreign(
         "io500",
         tuple(figures),
         version=sections[""].get("version", ""),
         when=time_of(began[1] if began else first),
         path=path[1] if path else "",
-        stated=stated,
-        notes=(_INVALID,) if "INVALID" in text else (),
+        stated=(f"IO500 states: score {score['SCORE']}, {rates}",) if "SCORE" in score else (),
+        notes=_validity(text, []),
     )
+
+
+TEXT = Printed(
+    "IO500 summary",
+    # The scripts began with the name of the system.
+    opens=re.compile(r"[ \t]*IO500 version |System:\s+\S+\s*$"),
+    table=re.compile(rf"(?:{_RESULT.pattern})|(?:{_FIRST.pattern})"),
+    ends=_SCORE,
+    read=read_text,
+)

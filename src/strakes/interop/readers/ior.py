@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Setting
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, time_of
+from strakes.interop.readers.blocks import Block, Printed, Result, Unread, csv_rows, json_documents
 from strakes.units import MIB, counted, parse_bytes
 
-# IOR's words for what strakes calls a setting.
+# IOR's words for the settings of strakes.
 _SETTINGS = {
     "api": "api",
     "access": "layout",
@@ -31,60 +30,109 @@ _SETTINGS = {
     "ordering inter file": "ordering",
     "type": "type",
 }
-# Options and results of each test.
-_Tests = list[tuple[Mapping[str, Any], list[Any]]]
 _PAIR = re.compile(r"^\s*([A-Za-z][A-Za-z0-9 /_]*?)\s*[:=]\s*(.*?)\s*$")
 _ROW = re.compile(r"^\s*(write|read)\s+(\S+)(?:\s+\S+){5,}\s*$")
-_OPENS_TEST = ("Options:", "Summary:")
+_BEGINS_ROW = re.compile(r"^\s*(?:write|read)\s+[\d.]")
+_HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
 _MAX = re.compile(r"^\s*Max (Write|Read):\s+(\S+) MiB/sec")
 _MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
+_TEST_ID, _OPTIONS = re.compile(r"\s*(?:TestID\s*:|Test \d+ started)"), re.compile(r"\s*(?:Options|Summary):\s*$")
+_UPPER_BOUND = (
+    "computed from the ranks' own times without their start times, which the file lacks, so the rate is an upper bound"
+)
 
 
-def is_text(text: str) -> bool:
-    """Return whether the text is what IOR prints."""
-    return not is_json(text) and bool(
-        re.search(r"^[ \t]*(IOR-\d|access\s+bw\(MiB/s\)|Max (Write|Read):.*MiB/sec)", text, re.MULTILINE)
-    )
+class _TestBeginning:
+    """Detect the first line of a test: its id, or its options if no id precedes them."""
+
+    def __init__(self) -> None:
+        self._options_seen = self._any_seen = False
+
+    def __call__(self, line: str) -> bool:
+        is_id, is_options = bool(_TEST_ID.match(line)), bool(_OPTIONS.match(line))
+        begins = is_id or (is_options and (self._options_seen or not self._any_seen))
+        self._options_seen = is_options or (self._options_seen and not is_id)
+        self._any_seen |= is_id or is_options
+        return begins
 
 
-def read_text(text: str) -> Foreign:
-    """Read what IOR prints. The output of a script has several tests, each with its own options before it."""
-    figures: list[ForeignFigure] = []
-    fastest: list[ForeignFigure] = []
-    settings: dict[str, Setting] = {}
+def read_text(block: Block) -> Iterator[Result]:
+    """Read each test of a run of IOR; a script of IOR (-f) has several."""
+    version = block.search(r"IOR-(\S+?):")
+    head, tests = block.parts(_TestBeginning())
+    # Old versions print the header of the table once for all tests.
+    has_header = any(_HEADER.match(line) for line in head.lines)
+    for test in tests or [block]:
+        has_header = has_header or any(_HEADER.match(line) for line in test.lines)
+        yield from _read_test(
+            test, _pairs(head.lines) | _pairs(test.lines), version, in_table=has_header and bool(tests)
+        )
+
+
+def _pairs(lines: Sequence[str]) -> dict[str, str]:
     facts: dict[str, str] = {}
-    unusable = 0
-    header_seen = in_table = False
-    for line in text.splitlines():
-        words = line.split()
-        if line.strip() in _OPENS_TEST:
-            # Old versions print the header of the table once for all tests.
-            settings, in_table = {}, header_seen
-        elif words[:2] == ["access", "bw(MiB/s)"]:
-            header_seen = in_table = True
-        elif words[:1] == ["Operation"] or line.strip() == "Summary of all tests:":
+    for line in lines:
+        if pair := _PAIR.match(line):
+            facts.setdefault(pair[1].strip().lower(), pair[2])
+    return facts
+
+
+def _read_test(test: Block, facts: Mapping[str, str], version: str, *, in_table: bool) -> Iterator[Result]:
+    rates: list[tuple[str, float | None]] = []
+    fastest: list[tuple[str, float | None]] = []
+    for line in test.lines:
+        if _HEADER.match(line):
+            in_table = True
+        elif line.split()[:1] == ["Operation"] or line.strip() == "Summary of all tests:":
             in_table = False
         elif in_table and (row := _ROW.match(line)):
-            value = number(row[2])
-            unusable += value is None
-            if value is not None:
-                figures.append(ForeignFigure(row[1], "bytes_per_s", (value * MIB,), dict(settings)))
+            rates.append((row[1], number(row[2])))
+        elif in_table and _BEGINS_ROW.match(line):
+            yield test.line_unread(line, "the row is cut off")
         elif most := _MAX.match(line):
-            value = number(most[2])
-            if value is not None:
-                fastest.append(ForeignFigure(most[1].lower(), "bytes_per_s", (value * MIB,), dict(settings)))
-        elif pair := _PAIR.match(line):
-            facts.setdefault(pair[1].strip().lower(), pair[2])
-            settings.update(_setting(pair[1], pair[2]))
-    notes = [_left_out(unusable)] if unusable else []
-    if not figures and fastest:
-        figures, notes = fastest, [*notes, _MAX_ONLY]
-    version = re.search(r"IOR-(\S+?):", text)
-    return _foreign(figures, facts, version[1] if version else "", notes)
+            fastest.append((most[1].lower(), number(most[2])))
+    settings: dict[str, Setting] = {}
+    for key, value in facts.items():
+        settings.update(_setting(key, value))
+    if any(rate for _, rate in rates):
+        yield from _test(rates, settings, facts, version)
+    elif any(rate for _, rate in fastest):
+        yield from _test(fastest, settings, facts, version, _MAX_ONLY)
+    else:
+        yield test.unread("the test has no results")
 
 
-def _left_out(unusable: int) -> str:
-    return f"{counted(unusable, 'repetition')} left out, without usable bandwidth (nan, inf or 0)"
+def _test(
+    rates: Sequence[tuple[str, float | None]],
+    settings: Mapping[str, Setting],
+    facts: Mapping[str, str],
+    version: str,
+    *notes: str,
+) -> Iterator[Foreign]:
+    """Yield the test with its repetitions in MiB/s, unless none has a usable rate."""
+    figures = [
+        ForeignFigure(access, "bytes_per_s", (rate * MIB,), settings) for access, rate in rates if rate is not None
+    ]
+    if figures:
+        unusable = len(rates) - len(figures)
+        left_out = f"{counted(unusable, 'repetition')} left out, without usable bandwidth (nan, inf or 0)"
+        machine = facts.get("machine", "").split()
+        yield Foreign(
+            tool="ior",
+            figures=gathered(figures),
+            version=version,
+            when=time_of(facts.get("starttime") or facts.get("began") or facts.get("run began") or ""),
+            command=facts.get("command line") or facts.get("command line used") or "",
+            path=_path(facts),
+            host=machine[1] if len(machine) > 1 else "",
+            notes=(*notes, *([left_out] if unusable else [])),
+        )
+
+
+def _path(facts: Mapping[str, str]) -> str:
+    """Return the test file, or where its name is relative the directory, if IOR printed that."""
+    name, directory = facts.get("test filename") or facts.get("testfilename") or "", facts.get("path", "")
+    return name if name.startswith("/") or not directory else directory
 
 
 def is_json(text: str) -> bool:
@@ -92,57 +140,60 @@ def is_json(text: str) -> bool:
     return "{" in text and '"access"' in text and bool(re.search(r'"bwM[iI]B"', text))
 
 
-def read_json(text: str) -> Foreign:
-    """Read the JSON summary.
+def read_json(text: str) -> Iterator[Result]:
+    """Read the tests of JSON summaries.
 
-    If it is not valid JSON (other lines in it, lost brackets, nan), read its results one by one.
+    If one is not valid JSON (other lines in it, lost brackets, nan), read its results one by one.
     """
-    facts = {
-        key: match[1]
-        for key in ("Began", "Command line", "Machine", "Version")
-        if (match := re.search(rf'"{key}"\s*:\s*"(.*?)"\s*,', text))
+    for document in json_documents(text):
+        try:
+            if isinstance(document, Unread):
+                raise ValueError(document.why)
+            facts = {key.lower(): str(value) for key, value in document.items() if isinstance(value, str)}
+            for test in document["tests"]:
+                options = test.get("Options") or test.get("Parameters") or {}
+                yield from _json_test(options, test["Results"], facts | _pairs_of(test))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            note = f"the JSON is damaged ({error}); its results were read one by one"
+            facts = {
+                key.lower(): match[1]
+                for key in ("Began", "Command line", "Machine", "Version")
+                if (match := re.search(rf'"{key}"\s*:\s*"(.*?)"\s*,', text))
+            }
+            for loose, results in _broken_tests(text):
+                yield from _json_test(loose, results, facts, note)
+            return
+
+
+def _pairs_of(test: Mapping[str, Any]) -> dict[str, str]:
+    return {key.lower(): value for key, value in test.items() if isinstance(value, str)}
+
+
+def _json_test(
+    options: Mapping[str, Any], results: Sequence[Any], facts: Mapping[str, str], *notes: str
+) -> Iterator[Foreign]:
+    settings: dict[str, Setting] = {}
+    for key, value in options.items():
+        settings.update(_setting(key, str(value)))
+    # IOR 3.2 nests the results of a test once more.
+    flat = [result for entry in results for result in (entry if isinstance(entry, list) else [entry])]
+    rates = [
+        (str(result["access"]), number(str(result.get("bwMiB", result.get("bwMIB", "")))))
+        for result in flat
+        if result.get("access") in ("write", "read")
+    ]
+    named = {
+        key.lower(): str(value) for key, value in options.items() if key.lower() in ("test filename", "testfilename")
     }
-    lowered = {key.lower(): value for key, value in facts.items()}
-    try:
-        document = json.loads(text)
-        tests = [(test.get("Options") or test.get("Parameters") or {}, test["Results"]) for test in document["tests"]]
-        figures, unusable = _from_tests(tests)
-        notes: list[str] = []
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        figures, unusable = _from_tests(_broken_tests(text))
-        notes = [f"the JSON is damaged ({error}); its results were read one by one"]
-    if unusable:
-        notes.append(_left_out(unusable))
-    path = re.search(r'"(?:test filename|testFileName)"\s*:\s*"(.*?)"', text)
-    return _foreign(figures, {**lowered, **({"path": path[1]} if path else {})}, facts.get("Version", ""), notes)
+    yield from _test(rates, settings, {**facts, **named}, facts.get("version", ""), *notes)
 
 
-def _from_tests(tests: _Tests) -> tuple[list[ForeignFigure], int]:
-    figures, unusable = [], 0
-    for options, results in tests:
-        settings: dict[str, Setting] = {}
-        for key, value in options.items():
-            settings.update(_setting(key, str(value)))
-        # IOR 3.2 nests the results of a test once more.
-        flat = [result for entry in results for result in (entry if isinstance(entry, list) else [entry])]
-        for result in flat:
-            if result.get("access") not in ("write", "read"):
-                continue
-            value = number(str(result.get("bwMiB", result.get("bwMIB", ""))))
-            unusable += value is None
-            if value is not None:
-                figures.append(ForeignFigure(result["access"], "bytes_per_s", (value * MIB,), settings))
-    return figures, unusable
-
-
-def _broken_tests(text: str) -> _Tests:
+def _broken_tests(text: str) -> list[tuple[Mapping[str, Any], list[Any]]]:
     """Return the tests whose results are complete objects: options and results of each."""
-    tests: _Tests = []
+    tests: list[tuple[Mapping[str, Any], list[Any]]] = []
     for part in re.split(r'"TestID"\s*:\s*\d+\s*,\s*"StartTime"', text):
-        options = re.search(r'"Options"\s*:\s*\{([^{}]*)\}', part) or re.search(
-            r'"Parameters"\s*:\s*\{([^{}]*)\}', part
-        )
-        results = [_loose_pairs(match[0]) for match in re.finditer(r'\{[^{}]*"access"\s*:[^{}]*\}', part)]
+        options = re.search(r'"(?:Options|Parameters)"\s*:\s*\{([^{}]*)\}', part)
+        results: list[Any] = [_loose_pairs(match[0]) for match in re.finditer(r'\{[^{}]*"access"\s*:[^{}]*\}', part)]
         if results:
             tests.append((_loose_pairs(options[1]) if options else {}, results))
     return tests
@@ -157,19 +208,26 @@ def is_csv(text: str) -> bool:
     return text.lstrip().startswith("access,bw(MiB/s),")
 
 
-def read_csv(text: str) -> Foreign:
-    """Read the CSV summary: one row for each repetition."""
-    figures = []
-    for row in _rows(text):
-        value = number(row["bw(MiB/s)"])
-        if row["access"] in ("write", "read") and value is not None:
-            settings = {
-                **_sized(row, "block(KiB)", "block_bytes"),
-                **_sized(row, "xfer(KiB)", "transfer_bytes"),
-                **_setting("numtasks", row.get("numTasks") or ""),
-            }
-            figures.append(ForeignFigure(row["access"], "bytes_per_s", (value * MIB,), settings))
-    return Foreign("ior", gathered(figures))
+def read_csv(text: str) -> Iterator[Result]:
+    """Read the CSV summary: one row for each repetition; the repetitions of each test count from 0."""
+    tests: list[tuple[dict[str, Setting], list[tuple[str, float | None]]]] = []
+    seen: set[tuple[str, str]] = set()
+    for row in csv_rows(text):
+        if row["access"] not in ("write", "read"):
+            continue
+        settings = {
+            **_sized(row, "block(KiB)", "block_bytes"),
+            **_sized(row, "xfer(KiB)", "transfer_bytes"),
+            **_setting("numtasks", row.get("numTasks") or ""),
+        }
+        repetition = (row["access"], row.get("iter") or str(len(seen)))
+        if not tests or tests[-1][0] != settings or repetition in seen:
+            tests.append((settings, []))
+            seen = set()
+        seen.add(repetition)
+        tests[-1][1].append((row["access"], number(row["bw(MiB/s)"])))
+    for settings, rates in tests:
+        yield from _test(rates, settings, {}, "")
 
 
 @dataclass
@@ -185,12 +243,10 @@ def is_rank_csv(text: str) -> bool:
     return text.lstrip().startswith("access,rank,runtime-with-openclose,")
 
 
-def read_rank_csv(text: str) -> Foreign:
-    """Read details per rank (saveRankPerformanceDetailsCSV): the rate of a repetition is all bytes over the slowest
-    rank's time.
-    """
+def read_rank_csv(text: str) -> Iterator[Result]:
+    """Read details per rank (saveRankPerformanceDetailsCSV): all bytes over the slowest rank's time."""
     repetitions: list[_Repetition] = []
-    for row in _rows(text):
+    for row in csv_rows(text):
         seconds, rate = number(row["runtime"]), number(row["throughput"])
         if seconds is None or rate is None:
             continue
@@ -204,21 +260,7 @@ def read_rank_csv(text: str) -> Foreign:
         ForeignFigure(test.access, "bytes_per_s", (test.bytes / test.seconds,), {"ranks": len(test.ranks)})
         for test in repetitions
     ]
-    note = (
-        "computed from the ranks' own times without their start times, which the file lacks, so the rate is an "
-        "upper bound"
-    )
-    return Foreign("ior", gathered(figures), notes=(note,))
-
-
-def _rows(text: str) -> Iterator[dict[str, str]]:
-    reader = csv.DictReader(text.strip().splitlines())
-    for row in reader:
-        if None in row or None in row.values():
-            raise BadInputError(
-                "a row and the header have different numbers of columns", where=f"line {reader.line_num}"
-            )
-        yield row
+    yield Foreign("ior", gathered(figures), notes=(_UPPER_BOUND,))
 
 
 def _sized(row: Mapping[str, str], column: str, key: str) -> dict[str, Setting]:
@@ -241,15 +283,10 @@ def _setting(key: str, value: str) -> dict[str, Setting]:
     return {name: value}
 
 
-def _foreign(figures: list[ForeignFigure], facts: Mapping[str, str], version: str, notes: list[str]) -> Foreign:
-    machine = facts.get("machine", "").split()
-    return Foreign(
-        tool="ior",
-        figures=gathered(figures),
-        version=version,
-        when=time_of(facts.get("began") or facts.get("run began") or ""),
-        command=facts.get("command line") or facts.get("command line used") or "",
-        path=facts.get("path") or facts.get("test filename") or "",
-        host=machine[1] if len(machine) > 1 else "",
-        notes=tuple(notes),
-    )
+TEXT = Printed(
+    "IOR text",
+    opens=re.compile(r"[ \t]*IOR-\d\S*: "),
+    table=re.compile(rf"{_HEADER.pattern}|{_MAX.pattern}"),
+    ends=re.compile(r"[ \t]*(?:Run f|F)inished\s*: "),
+    read=read_text,
+)

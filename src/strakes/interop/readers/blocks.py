@@ -1,0 +1,147 @@
+"""Cut a file into the runs of tools in it: blocks of printed text, JSON documents and CSV rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.interop.foreign import Foreign
+
+# A line with a rate; outside of every known tool it belongs to a result that is not read.
+_RATE = re.compile(r"\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b")
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Lines ``first`` to ``last`` of the file, which belong to a result that was not understood; ``why`` in words."""
+
+    first: int
+    last: int
+    why: str
+
+
+Result = Foreign | Unread
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive lines of a file; ``first`` is the number of the first one."""
+
+    first: int
+    lines: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """Return the lines as one text."""
+        return "\n".join(self.lines)
+
+    def unread(self, why: str) -> Unread:
+        """Return the block as one that was not understood."""
+        return Unread(self.first, self.first + len(self.lines) - 1, why)
+
+    def line_unread(self, line: str, why: str) -> Unread:
+        """Return one of the lines as not understood."""
+        number = self.first + list(self.lines).index(line)
+        return Unread(number, number, why)
+
+    def parts(self, opens: Callable[[str], object]) -> tuple[Block, list[Block]]:
+        """Return the lines before the first part, and the parts; each begins with a line that ``opens`` accepts."""
+        starts = [index for index, line in enumerate(self.lines) if opens(line)]
+        ends = [*starts[1:], len(self.lines)]
+        head = Block(self.first, self.lines[: starts[0]] if starts else self.lines)
+        return head, [
+            Block(self.first + start, self.lines[start:end]) for start, end in zip(starts, ends, strict=False)
+        ]
+
+    def search(self, pattern: str) -> str:
+        """Return the first group of the pattern, "" where it is nowhere."""
+        found = re.search(pattern, self.text, re.MULTILINE)
+        return found[1].strip() if found else ""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A tool that prints results as text.
+
+    ``opens``: its first line. ``table``: a line of its results, which may have been copied without the first line.
+    ``ends``: its last line. ``read``: its reader, None for a tool that is recognised but not supported.
+    """
+
+    name: str
+    opens: re.Pattern[str]
+    table: re.Pattern[str] | None = None
+    ends: re.Pattern[str] | None = None
+    read: Callable[[Block], Iterator[Result]] | None = None
+    remedy: str = ""
+
+
+@dataclass
+class _OpenBlock:
+    tool: Printed | None
+    first: int
+    lines: list[str] = field(default_factory=list)
+    only_opened: bool = True
+
+
+def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, Block]]:
+    """Yield the blocks of each tool in the text, and with None the lines between them that have a rate."""
+    known = tuple(tools)
+    block = _OpenBlock(None, 1)
+    for number, line in enumerate(text.split("\n"), start=1):
+        opened = next((tool for tool in known if tool.opens.match(line)), None)
+        # Several first lines below each other belong to one run.
+        if opened and not (opened is block.tool and block.only_opened):
+            yield from _closed(block)
+            block = _OpenBlock(opened, number)
+        elif tool := next(
+            (tool for tool in known if tool is not block.tool and tool.table and tool.table.match(line)), None
+        ):
+            yield from _closed(block)
+            block = _OpenBlock(tool, number)
+        block.lines.append(line)
+        block.only_opened = block.only_opened and (opened is not None or not line.strip())
+        if block.tool and block.tool.ends and block.tool.ends.match(line):
+            yield from _closed(block)
+            block = _OpenBlock(None, number + 1)
+    yield from _closed(block)
+
+
+def _closed(block: _OpenBlock) -> Iterator[tuple[Printed | None, Block]]:
+    if block.tool or any(_RATE.search(line) for line in block.lines):
+        yield block.tool, Block(block.first, block.lines)
+
+
+def json_documents(text: str) -> Iterator[dict[str, Any] | Unread]:
+    """Yield the JSON objects of a text, each beginning a line, and what is not valid JSON from "{" to the next one.
+
+    Other lines around them are skipped, and what printf wrote for a mean of nothing (nan, inf) is null.
+    """
+    text = re.sub(r"(:\s*)-?(?:nan|inf)\b", r"\1null", text)
+    starts = [match.start() for match in re.finditer(r"^[ \t]*\{", text, re.MULTILINE)]
+    decoder, end = json.JSONDecoder(), 0
+    for start in starts:
+        if start < end:
+            continue
+        try:
+            document, end = decoder.raw_decode(text, text.index("{", start))
+        except (ValueError, RecursionError) as error:
+            first = text.count("\n", 0, start) + 1
+            yield Unread(first, text.count("\n") + 1, f"not valid JSON ({error})")
+            return
+        yield document
+
+
+def csv_rows(text: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV with a header, which files that were appended to repeat. Raises BadInputError."""
+    reader = csv.DictReader(text.strip().splitlines())
+    for row in reader:
+        if None in row or None in row.values():
+            where = f"line {reader.line_num}"
+            raise BadInputError("a row and the header have different numbers of columns", where=where)
+        if any(key != value for key, value in row.items()):
+            yield row

@@ -19,7 +19,7 @@ from typing import BinaryIO
 from strakes.errors import BadInputError, EnvironmentLacksError
 
 _PIECE_BYTES = 1 << 20
-# O_PATH needs no right to read the directories on the way; O_DIRECTORY mounts what an automounter keeps there.
+# O_PATH needs no right to read the directories on the way; O_DIRECTORY triggers automounts.
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -69,7 +69,7 @@ def make_new_directory(path: Path) -> None:
 @contextmanager
 def _directory(path: Path, *, make: int = 0) -> Iterator[int]:
     """Yield a descriptor below which names can be opened."""
-    # In a user namespace root of the machine appears as whoever owns "/".
+    # In a user namespace, root of the machine appears as the owner of "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
     directory = _walk(os.open(start, _STEP), parts, trusted, make=make, name=path)
@@ -150,8 +150,8 @@ def _sync(directory: int) -> None:
 def open_kept(path: Path, flags: int, mode: int = 0o600) -> int:
     """Open a file that strakes keeps: ``flags`` as of open(2), ``mode``: of a file that is made.
 
-    Raises PermissionError for a link, a second name, what is no regular file and, to write, a file of another user;
-    OSError.
+    Raises PermissionError for a link, a pipe or a device, and for writing also for a hard link or a file of another
+    user; OSError.
     """
     with _directory(path.parent) as directory:
         return _open_at(path, flags, mode, directory)
@@ -187,7 +187,7 @@ def _not_ours(path: Path, why: str) -> PermissionError:
 
 
 def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
-    """Write a file that nobody reads meanwhile; what was in it is lost. Raises as :func:`open_kept`."""
+    """Write a file in place: a reader may see half of it. Raises as :func:`open_kept`."""
     with os.fdopen(open_kept(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
         file.truncate(0)
         os.fchmod(file.fileno(), mode)
@@ -269,7 +269,7 @@ def _others(what: str, path: Path, why: str, remedy: str) -> BadInputError:
 def open_regular(path: Path) -> BinaryIO:
     """Open a file for reading that nobody can make us wait for: no pipe, no device, no directory.
 
-    Raises BadInputError for what is none, OSError where it cannot be opened.
+    Raises BadInputError for any other, OSError where it cannot be opened.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
@@ -284,12 +284,12 @@ def open_regular(path: Path) -> BinaryIO:
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
     """Read an open file. Raises BadInputError for one that is too large or has no end, OSError."""
     content = bytearray()
-    # Files of the kernel say that they are empty, and others may grow meanwhile.
+    # Files of the kernel report a size of 0, and others may grow.
     size = os.fstat(file.fileno()).st_size
     while size <= most_bytes and len(content) <= most_bytes:
         piece = file.read(max(_PIECE_BYTES, size + 1 - len(content)))
         if piece is None:
-            # A file of the kernel that would have us wait for what is to come.
+            # A file of the kernel blocks until more arrives.
             raise BadInputError("this file has no end", where=str(path), remedy="Copy its content to a file.")
         if not piece:
             return bytes(content)
@@ -298,7 +298,7 @@ def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
 
 
 def read_at_most(path: Path, most_bytes: int) -> bytes:
-    """Read a regular file. Raises BadInputError for what is none or is too large, OSError where it cannot be read."""
+    """Read a regular file. Raises BadInputError for any other and for one that is too large, OSError."""
     with open_regular(path) as file:
         return read_whole(file, path, most_bytes)
 
@@ -378,7 +378,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
     """Replace a file below a directory at once; directories are made as needed. Raises OSError.
 
-    No link below ``top`` is followed, whoever made it.
+    No link below ``top`` is followed, not even one of root.
     """
     *parents, last = PurePosixPath(name).parts
     with _directory(top) as directory:
@@ -391,7 +391,7 @@ def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
 
 def _behind_links(path: Path) -> Path:
     for _ in range(_MOST_LINKS):
-        # What a link to an open file of a process says is no path.
+        # The target of /proc/PID/fd/N is no path.
         if not path.is_symlink() or _is_planted(path) or (path.exists() and not path.is_file()):
             break
         path = path.parent / os.readlink(path)

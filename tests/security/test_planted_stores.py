@@ -35,7 +35,7 @@ TEXT = "line one\nlast line without an end"
 
 _CALLS = "trace=open,openat,creat,rename,unlink,truncate"
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant what is somebody else's")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant files of another user")
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_link_in_place_of_a_file_leads_nowhere(
     store: Path, victim: Path, act: str, how: Callable[[Path, Path], None]
 ) -> None:
     if act == "read" and how is plant_hard_link:
-        pytest.skip("whoever can make a hard link could read before")
+        pytest.skip("to make a hard link takes the right to read the file")
     how(store / "file", victim / "file")
     # Replacing, moving and removing act on the link itself.
     if act in ("replace", "move", "remove"):
@@ -199,7 +199,7 @@ def test_no_part_of_a_store_writes_through_a_link(
 
 
 def test_every_file_that_a_run_opens_for_writing_is_below_a_directory_that_was_checked(tmp_path: Path) -> None:
-    """strace sees what libraries do, too: no path is opened for writing from the root or the current directory."""
+    """strace sees libraries, too: no path is opened for writing from the root or the current directory."""
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("needs strace")

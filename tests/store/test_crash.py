@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from strakes.findings.cell import Cell
 from strakes.store import Store
-from strakes.store.records import UnknownEvent, Visit
+from strakes.store.records import CellDropped, Visit
 
 store = Store(Path(sys.argv[1]))
 def begin():
@@ -33,7 +33,7 @@ print("begun", writer.id, flush=True)
 number = len(writer.run.visits)
 while True:
     writer.append_visit(Visit(number, extra={"text": "x" * (number * 977 % 20000)}))
-    writer.append_event(UnknownEvent(extra={"event": str(number)}))
+    writer.append_event(CellDropped(str(number), "x" * number))
     print("visit", number, flush=True)
     number += 1
     if number % 7 == 0:

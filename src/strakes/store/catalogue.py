@@ -1,4 +1,4 @@
-"""The catalogue: a file that remembers what the run directories say, so that listing thousands of runs is quick.
+"""The catalogue: a cache of all run.json files, so that listing thousands of runs is quick.
 
 Each entry carries the stamp of the run.json it was read from. An entry that is missing, old or of a run that is gone is
 mended when the list is asked for, and a catalogue that cannot be read is made again.
@@ -78,7 +78,7 @@ def _to_json(entries: dict[str, tuple[str, RunSummary]]) -> bytes:
 
 
 def _stamp(run: Path) -> str:
-    """Return a text that changes whenever run.json is replaced; empty for what is no run (yet)."""
+    """Return a text that changes whenever run.json is replaced; empty for a directory without one."""
     try:
         status = (run / "run.json").stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -245,29 +245,18 @@ class ConfirmationBegun(RunEvent):
     runs: int
 
 
-@dataclass(frozen=True)
-class UnknownEvent(RunEvent):
-    """Of another version; all it says is in ``extra``."""
-
-
 _KINDS: Mapping[str, type[RunEvent]] = {kind.event: kind for kind in RunEvent.__subclasses__()}
 
 
 def event_from_record(record: Mapping[str, Any]) -> RunEvent:
-    """Return the event that it is.
+    """Return an event. Raises KeyError, TypeError or ValueError for a record that is none.
 
     >>> event_from_record({"event": "dropped", "cell": "a", "reason": "no time"})
     CellDropped(cell='a', reason='no time', runs=None)
-    >>> event_to_record(event_from_record({"event": "of 2031", "why": 1}))
-    {'event': 'of 2031', 'why': 1}
     """
-    kind = _KINDS.get(record["event"], UnknownEvent)
-    if kind is UnknownEvent:
-        return UnknownEvent(extra=record)
-    return from_record(kind, {key: value for key, value in record.items() if key != "event"})
+    return from_record(_KINDS[record["event"]], {key: value for key, value in record.items() if key != "event"})
 
 
 def event_to_record(event: RunEvent) -> dict[str, Any]:
-    """As the store keeps it."""
-    record = to_record(event)
-    return record if isinstance(event, UnknownEvent) else {"event": event.event, **record}
+    """Return the event as the store keeps it."""
+    return {"event": event.event, **to_record(event)}

@@ -1,7 +1,6 @@
 """Objects that a plan with the backend s3 left in a bucket, removed as the note in its workspace says.
 
-The engine removes the objects of a plan at its end; this is for what it could not remove, because it was killed or the
-store did not answer.
+The engine removes the objects of a plan at its end, unless it was killed or the store did not answer.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STR
 
 
 def remove_noted_objects(workspace: int) -> Iterator[tuple[str, str]]:
-    """Remove what the notes in an open workspace name; yield what is left, and why."""
+    """Remove the objects that the notes in an open workspace name; yield the prefix of each failure, and why."""
     for name in sorted(name for name in os.listdir(workspace) if name.startswith(NOTE)):
         where = name
         try:

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from mounts import FaultyMount, faulty_mounted
-from strakes.drill import clients
+from strakes.drill import clients, guard
 from strakes.drill.clients import Timing
 from strakes.drill.faults.fault import Fault
 from strakes.drill.run import Drill, play
@@ -75,6 +75,36 @@ def test_a_fault_that_failed_half_way_is_undone_at_once(mount: FaultyMount, tmp_
     assert not (tmp_path / "mark").exists()
 
 
+class LateServer(Fault):
+    """A fault whose undoing goes over a remote shell that fails so many times."""
+
+    text, back_within_s = "unmount a target", 2.0
+
+    def __init__(self, place: Path, failures: int) -> None:
+        tries = place / "tries"
+        script = f"echo x >> {tries}; [ $(wc -l < {tries}) -gt {failures} ] || exit 255"
+        self.undo = RunCommand(("sh", "-c", script))
+
+    def strike(self) -> tuple[Moment, ...]:
+        return (Moment(time.time(), "drill", self.text),)
+
+
+@pytest.mark.parametrize(("failures", "lacking"), [(2, ""), (99, "the fault could not be undone")])
+def test_undoing_is_tried_until_a_limit_and_the_outcome_is_there_in_any_case(
+    failures: int, lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(guard, "UNDO_LIMIT_S", 1.0)
+    place, told = tmp_path / "place", list[str]()
+    place.mkdir()
+    outcome = play(
+        Drill(place, 2, 20.0, TIMING, sessions=False), LateServer(tmp_path, failures), tmp_path / "store", told.append
+    )
+    assert outcome.acknowledged == 80 and outcome.lost == 0 and outcome.lacking.startswith(lacking)
+    assert any("trying again for at most 1.00 s" in text for text in told)
+    assert any(text.startswith("undone") for text in told) == (not lacking)
+
+
 # In a process of its own: whatever works there cannot end.
 HANGS = """
 import sys, time
@@ -97,6 +127,7 @@ def work():
         play(Drill(place, 2, 20.0, clients.Timing(2.0, 1.0), False), Wait(), mark.parent, print)
     except ClientsHang as error:
         print(error, flush=True)
+        print(f"known of {error.outcome.acknowledged > 0} files, {error.outcome.lost} lost", flush=True)
         return error.exit_status
 sys.exit(run_apart(work))
 """
@@ -120,6 +151,7 @@ def test_clients_that_hang_although_it_is_undone_are_named_and_left(mount: Fault
     assert (
         process.returncode == 1 and "clients that hang are left behind: 2 of 2" in said and "client 0, client 1" in said
     )
+    assert "known of True files, 0 lost" in said
     assert "the fault was undone" in said and "strakes clean" in said and "Traceback" not in said
 
 

@@ -227,7 +227,7 @@ def drill_command(
     from strakes.drill.alerts import AlertListener
     from strakes.drill.clients import Timing
     from strakes.drill.outcome import document
-    from strakes.drill.run import Drill, play
+    from strakes.drill.run import ClientsHang, Drill, play
     from strakes.files import default_root
 
     reader = _reader(directory, read_on, read_in, servers)
@@ -245,7 +245,12 @@ def drill_command(
         return 0
     require_consent(directory, agreed)
     arriving = AlertListener(alerts) if alerts else None
-    outcome = play(drill, striking, default_root(), _tell, arriving)
+    try:
+        outcome = play(drill, striking, default_root(), _tell, arriving)
+    except ClientsHang as error:
+        if error.outcome is not None:
+            print_drill(error.outcome, moments=moments)
+        raise
     if write_document(json, document(outcome)):
         print_drill(outcome, moments=moments)
     return 1 if outcome.lost or outcome.lacking else 0

@@ -190,8 +190,12 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     print_timeline(outcome.line, moments=moments)
     say(outcome.clients)
     damaged = f", {outcome.damaged:,} of these with other bytes" if outcome.damaged else ""
-    say(f"{counted(outcome.acknowledged, 'file')} acknowledged, {outcome.lost:,} of them missing afterwards{damaged}")
-    say(f"read back by {outcome.read_by}")
+    acknowledged = f"{counted(outcome.acknowledged, 'file')} acknowledged"
+    if outcome.read_by:
+        say(f"{acknowledged}, {outcome.lost:,} of them missing afterwards{damaged}")
+        say(f"read back by {outcome.read_by}")
+    else:
+        say(f"{acknowledged}, whether any is missing is unknown: they could not be read back")
     errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
     say(
         f"{counted(outcome.failed, 'file')} failed{errors}; of them {outcome.unanswered:,} exist all the same, "

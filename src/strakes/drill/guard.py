@@ -9,15 +9,23 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from strakes.drill.journal import announce, put_right
-from strakes.drill.undo import Undo
+from strakes.drill.undo import NotReachedError, Undo
 from strakes.errors import StrakesError
 from strakes.processes import python_module
+from strakes.targets.command import CommandTimeout
+from strakes.units import format_seconds
 
-_TRIES = 3
+# A server that is being repaired may answer late. Doubled, a drill that cannot be undone ends ten minutes later.
+UNDO_LIMIT_S = 300.0
+_AGAIN_S = 5.0
+# What the drill tells its guard when it has tried for as long itself.
+_TRIED = b"tried"
 
 
 class Promise:
@@ -26,6 +34,7 @@ class Promise:
     def __init__(self, root: Path, fault: str, undo: Undo) -> None:
         """Write the promise down. Raises StrakesError when that fails: then the fault must not be done."""
         self._path = announce(root, fault, undo)
+        self._tried = False
         self._guard = subprocess.Popen(
             python_module(__name__, str(self._path)),
             stdin=subprocess.PIPE,
@@ -34,30 +43,52 @@ class Promise:
             start_new_session=True,
         )
 
-    def keep(self) -> str:
-        """Undo the fault unless that is done, and return what was done.
+    def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
+        """Undo the fault unless that is done, and return what was done; ``say`` is told when a server does not answer.
 
         Raises StrakesError when the fault could not be undone: the next strakes command tries again.
         """
-        return put_right(self._path)
+        try:
+            return "" if self._tried else _keep_trying(self._path, say)
+        except StrakesError:
+            self._tried = True
+            raise
 
     def close(self) -> None:
         """Leave the promise to the guard, where it is not kept yet, and wait for its end."""
         assert self._guard.stdin is not None
-        self._guard.stdin.close()
+        with suppress(BrokenPipeError):
+            self._guard.stdin.write(_TRIED if self._tried else b"")
+            self._guard.stdin.close()
         self._guard.wait()
 
 
+def _keep_trying(path: Path, say: Callable[[str], None]) -> str:
+    """Undo a fault; try again for as long as servers do not answer, until the limit. Raises StrakesError."""
+    deadline, told = time.monotonic() + UNDO_LIMIT_S, False
+    while True:
+        try:
+            return put_right(path)
+        except (CommandTimeout, NotReachedError) as error:
+            if time.monotonic() > deadline:
+                raise
+            if not told:
+                limit = format_seconds(UNDO_LIMIT_S)
+                say(f"the fault is not undone yet: {error.why or error.what}; trying again for at most {limit}")
+            told = True
+            time.sleep(_AGAIN_S)
+
+
 def main() -> int:
-    """Wait until the drill has ended, then undo its fault; return 0 when it is undone, 1 when every try failed."""
+    """Wait until the drill has ended, then undo its fault; return 0 when it is undone, 1 when that failed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     # The end of the file: the drill has closed it, or is dead.
-    sys.stdin.buffer.read()
-    for _ in range(_TRIES):
-        with suppress(StrakesError):  # what fails now, the next strakes command tries again and tells
-            put_right(Path(sys.argv[1]))
-            return 0
+    tried = sys.stdin.buffer.read() == _TRIED
+    with suppress(StrakesError):  # what fails now, the next strakes command tries again and tells
+        if not tried:
+            _keep_trying(Path(sys.argv[1]), lambda _text: None)
+        return 0
     return 1
 
 

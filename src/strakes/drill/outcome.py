@@ -21,9 +21,9 @@ class DrillOutcome:
     """What came of a drill.
 
     ``lost`` files were acknowledged and are not there, or hold other bytes: the latter are ``damaged``; ``read_by`` is
-    who read them back. ``unanswered`` ones are there although they ended with an error;
-    ``repeated`` ones were done a second time by the server after the first answer was lost. ``errors`` counts each
-    error, ``lacking`` says what the fault has left. ``interruptions`` says when targets did not serve the clients'
+    who read them back, empty where that was not possible. ``unanswered`` ones are there although they ended with an
+    error; ``repeated`` ones were done a second time by the server after the first answer was lost. ``errors`` counts
+    each error, ``lacking`` says what the fault has left. ``interruptions`` says when targets did not serve the clients'
     mount, as the file system remembers it.
     """
 
@@ -45,13 +45,16 @@ def outcome_of(
     clients: str,
     log: Sequence[LoggedOperation],
     expected: Mapping[FileKey, str],
-    read: FilesRead,
+    read: FilesRead | None,
     fault_s: float,
     moments: Sequence[Moment],
     targets: Sequence[TargetRecovery],
     lacking: str,
 ) -> DrillOutcome:
-    """Return what came of a drill; ``expected`` is the SHA-256 of every file that was to be written."""
+    """Return what came of a drill; ``expected`` is the SHA-256 of every file that was to be written.
+
+    Without ``read`` the files could not be read back, and none counts as lost.
+    """
     by_rank: dict[int, list[LoggedOperation]] = {}
     for operation in log:
         by_rank.setdefault(operation.rank, []).append(operation)
@@ -63,19 +66,20 @@ def outcome_of(
     outages = outages_of(clients_operations, fault_s)
     acknowledged = {(operation.rank, operation.number) for operation in log if operation.acknowledged}
     failed = {(operation.rank, operation.number) for operation in log if not operation.acknowledged}
+    found = {key: expected.get(key, "") for key in acknowledged} if read is None else read.sums
     # A file that was written in part and then acknowledged is as lost as one that is gone.
-    damaged = {key for key in acknowledged & read.sums.keys() if read.sums[key] != expected[key]}
+    damaged = {key for key in acknowledged & found.keys() if found[key] != expected.get(key, "")}
     errors = Counter(operation.errno for operation in log if not operation.acknowledged)
     return DrillOutcome(
         line=timeline("drill", fault_s, moments, outages, targets),
         clients=clients,
         acknowledged=len(acknowledged),
         failed=len(failed),
-        lost=len(acknowledged - read.sums.keys()) + len(damaged),
+        lost=len(acknowledged - found.keys()) + len(damaged),
         damaged=len(damaged),
-        unanswered=len(failed & read.sums.keys()),
+        unanswered=len(failed & found.keys()),
         repeated=errors[_MADE_BEFORE],
-        read_by=read.by,
+        read_by="" if read is None else read.by,
         errors=dict(errors),
         lacking=lacking,
     )

@@ -108,7 +108,9 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener
 
 
 class ClientsHang(MeasurementError):
-    """Clients that do not end, also after the fault was undone."""
+    """Clients that do not end, also after the fault was undone; ``outcome`` is what is known of them."""
+
+    outcome: DrillOutcome | None = None
 
 
 def perform(
@@ -138,24 +140,30 @@ def perform(
         finally:
             # Whatever happens here, a second Ctrl-C too: what is not undone yet is the guard's to undo.
             stroke.end()
-        if stroke.gave_up or result.ended in ("limit", "cancelled"):
-            raise _left_behind(plan, result, workspace, stroke)
-        if stroke.failure is not None:
+        hang = stroke.gave_up or result.ended in ("limit", "cancelled")
+        if stroke.failure is not None and not hang:
+            stroke.failure.why = "; ".join(filter(None, (stroke.failure.why, stroke.not_undone)))
             raise stroke.failure
         if not stroke.struck or not result.log:
-            raise _nothing(result)
-        lacking = _wait_until_back(fault, stroke.moments)
+            raise _left_behind(plan, result, workspace, stroke) if hang else _nothing(result)
+        if hang:
+            lacking = stroke.not_undone or "the file system does not answer"
+        else:
+            lacking = stroke.not_undone or _wait_until_back(fault, stroke.moments)
     outcome = outcome_of(
         kind_of_clients(plan),
         result.log,
-        expected_sums(plan, _watch_of(plan), _seen_by_engine(plan, workspace), name),
-        read_back(workspace / name, None if reader is None else reader.at(name), wrote=writers(plan)),
+        {} if hang else expected_sums(plan, _watch_of(plan), _seen_by_engine(plan, workspace), name),
+        None if hang else read_back(workspace / name, reader and reader.at(name), wrote=writers(plan)),
         stroke.struck[0].at_s,
         stroke.moments,
-        (*fault.recoveries(), *connections.recoveries()),
+        () if hang else (*fault.recoveries(), *connections.recoveries()),
         lacking,
     )
-    return result, replace(outcome, interruptions=connections.interruptions())
+    outcome = replace(outcome, interruptions=connections.interruptions())
+    if hang:
+        raise _left_behind(plan, result, workspace, stroke, outcome)
+    return result, outcome
 
 
 class _Stroke:
@@ -174,7 +182,7 @@ class _Stroke:
         self.struck: tuple[Moment, ...] = ()
         self.failure: StrakesError | None = None
         self._fault, self._timing, self._root, self._say = fault, timing, root, say
-        self.undone, self.gave_up = "", False
+        self.undone, self.not_undone, self.gave_up = "", "", False
         self._end_clients = end_clients
         self._promise: Promise | None = None
         self._ahead_s = 0.0
@@ -255,14 +263,10 @@ class _Stroke:
             return
         began = time.time()
         try:
-            done = self._promise.keep()
+            done = self._promise.keep(self._say)
         except StrakesError as error:
-            self.failure = self.failure or MeasurementError(
-                "the fault could not be undone",
-                where=error.where,
-                why=error.why or error.what,
-                remedy="Try again: strakes failover undo",
-            )
+            why = "; ".join(filter(None, (error.where, error.why or error.what)))
+            self.not_undone = f"the fault could not be undone: {why}. Try again: strakes failover undo"
             return
         if done:
             self.undone = done
@@ -297,7 +301,9 @@ def _watch_of(plan: Plan) -> ProbePhase:
     return next(phase for phase in plan.phases if isinstance(phase, ProbePhase))
 
 
-def _left_behind(plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke) -> ClientsHang:
+def _left_behind(
+    plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke, outcome: DrillOutcome | None = None
+) -> ClientsHang:
     """Name the clients that have not done all that they were to do."""
     phase = _watch_of(plan)
     done = Counter(operation.rank for operation in result.log)
@@ -306,12 +312,14 @@ def _left_behind(plan: Plan, result: PlanResult, workspace: Path, stroke: _Strok
     undone = f"the fault was undone ({stroke.undone})" if stroke.undone else "nothing was undone"
     if stroke.failure is not None:
         undone = f"{stroke.failure.what}: {stroke.failure.why or stroke.failure.where}"
-    return ClientsHang(
+    error = ClientsHang(
         f"clients that hang are left behind: {len(left)} of {plan.ranks}",
         where=f"{', '.join(left[:_MOST_NAMED])}{more} in {workspace}",
-        why=f"{undone}, and the file system does not answer them",
+        why=f"{stroke.not_undone or undone}, and the file system does not answer them",
         remedy=f"Check its servers. When they serve again: strakes clean {shlex.quote(str(workspace.parent))}",
     )
+    error.outcome = outcome
+    return error
 
 
 def _nothing(result: PlanResult) -> MeasurementError:

@@ -20,6 +20,12 @@ from strakes.targets.command import Runner, run
 
 COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
+# The exit status of a remote shell that did not reach its host.
+_NOT_REACHED = 255
+
+
+class NotReachedError(MeasurementError):
+    """A server did not answer, so that the undoing is worth another try."""
 
 
 class Undo(ABC):
@@ -95,7 +101,7 @@ class MountTargets(Undo):
                 silent.append(f"{words}: {error.why or error.what}")
         left = [name for name in self.names if name not in taken]
         if silent and set(left) - self._mounted(self.here, ask):
-            raise MeasurementError(
+            raise NotReachedError(
                 f"{', '.join(left)} cannot be mounted again safely",
                 where="; ".join(silent),
                 why="a server that does not answer may have them mounted, and two servers at one target destroy it",
@@ -118,10 +124,10 @@ class MountTargets(Undo):
         """Return which of the targets are mounted where ``words`` looks. Raises StrakesError where nobody answers."""
         if not words:
             return set()
-        seen = ask(shlex.split(words))
+        seen = ask(shlex.split(words), COMMAND_S)
         if seen.status != 0:
             why = seen.stderr.strip() or f"status {seen.status}"
-            raise MeasurementError("a server does not report what it has mounted", where=words, why=why)
+            raise NotReachedError("a server does not report what it has mounted", where=words, why=why)
         return {name for name in self.names if re.search(rf"\bsvname={re.escape(name)}[, ]", seen.stdout)}
 
 
@@ -237,7 +243,8 @@ def run_command(argv: tuple[str, ...], look: tuple[str, ...], answer: str, ask: 
     """
     done = ask(argv, COMMAND_S)
     if done.status != 0:
-        raise MeasurementError(
+        kind = NotReachedError if done.status == _NOT_REACHED else MeasurementError
+        raise kind(
             "a command failed",
             where=shlex.join(argv),
             why=done.stderr.strip() or done.stdout.strip() or f"status {done.status}",

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from conftest import StrakesRunner, one_in
 from failover.clusters import EXAMPLES, need, planned
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.failover import policy_engine
 from strakes.failover.cib import Cib
 from strakes.failover.description import read_description
-from strakes.failover.rehearsal import engine
-from strakes.failover.rehearsal.engine import PolicyEngine
 from strakes.failover.rehearsal.rehearse import rehearse
 from strakes.failover.rehearsal.room import Room, RoomPart, parts_of
 from strakes.failover.rehearsal.story import Story
@@ -46,7 +45,7 @@ def play(tmp_path: Path) -> Callable[..., Scene]:
         assert setup.cib is not None
         work = directory / "work"
         work.mkdir()
-        return Story(setup, PolicyEngine(setup.cib, setup.texts["pacemaker/cib.xml"], work)).play(failures)
+        return Story(setup, work).play(failures)
 
     return on
 
@@ -175,7 +174,7 @@ def _signs(room: Room) -> list[bool]:
 
 
 def test_without_the_policy_engine_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "installed", lambda _: False)
+    monkeypatch.setattr(policy_engine, "installed", lambda _: False)
     with pytest.raises(EnvironmentLacksError, match="policy engine is not installed") as error:
         rehearse(read_plan(planned("tianhe2", tmp_path)))
     assert "pacemaker-cli-utils" in error.value.remedy and error.value.exit_status == 3
@@ -189,8 +188,8 @@ def test_a_plan_that_does_not_start_is_refused(tmp_path: Path) -> None:
         "<constraints>", '<constraints><rsc_location id="x" rsc="serve-mdt0" node="mds-b" score="-INFINITY"/>'))  # fmt: skip
     with pytest.raises(BadInputError, match="does not start everything"):
         rehearse(read_plan(plan))
-    (plan / "cluster.toml").unlink()
-    with pytest.raises(BadInputError, match="incomplete"):
+    cib.unlink()
+    with pytest.raises(BadInputError, match="no Pacemaker configuration"):
         rehearse(read_plan(plan))
 
 
@@ -283,8 +282,7 @@ def test_every_row_that_the_policy_engine_decides_is_what_it_says_itself(example
     rows = [scene for scene in rehearse(setup, doubles=False).singles if not scene.modelled]
     assert setup.cib is not None and len(rows) >= 4
     (tmp_path / "work").mkdir()
-    policy = PolicyEngine(setup.cib, setup.texts[CIB], tmp_path / "work")
-    start = policy.steady()
+    start = Story(setup, tmp_path / "work").first.state
     for scene in rows:
         part = scene.failures[0]
         told = _asked(start.file, setup.cib, part, tmp_path / "work" / "again.xml")

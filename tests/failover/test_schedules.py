@@ -7,7 +7,6 @@ from pathlib import Path
 
 from conftest import StrakesRunner
 from failover.clusters import need, planned
-from strakes.failover.rehearsal.engine import PolicyEngine
 from strakes.failover.rehearsal.schedule import (
     ScheduleModel,
     acknowledged_and_lost,
@@ -26,8 +25,8 @@ def test_a_seed_draws_the_same_schedule_again_and_it_ends_the_same(tmp_path: Pat
     outcomes = []
     for attempt in ("first", "second"):
         (tmp_path / attempt).mkdir()
-        engine = PolicyEngine(setup.pacemaker, setup.texts[CIB], tmp_path / attempt)
-        model = ScheduleModel(Story(setup, engine), scheduled_parts(setup))
+        story = Story(setup, tmp_path / attempt)
+        model = ScheduleModel(story, scheduled_parts(story))
         drawn = [model.draw(seed, 4) for seed in range(6)]
         outcomes.append([(events, [one.places for one in model.play(events)]) for events in drawn])
     assert outcomes[0] == outcomes[1] and len({events for events, _ in outcomes[0]}) == 6
@@ -54,11 +53,11 @@ def test_a_record_is_missed_where_an_old_copy_would_be_served(tmp_path: Path) ->
     need("crm_simulate")
     setup = read_plan(planned("tianhe2", tmp_path / "plan"))
     (tmp_path / "work").mkdir()
-    engine = PolicyEngine(setup.pacemaker, setup.texts[CIB], tmp_path / "work")
-    model = ScheduleModel(Story(setup, engine), scheduled_parts(setup))
+    story = Story(setup, tmp_path / "work")
+    model = ScheduleModel(story, scheduled_parts(story))
     cut = next(event for event in model.possible(model.story.first) if event.part.text == "network cross fails")
     (prediction,) = model.play([cut])
-    moved = replace(prediction.world.state, places={"serve-mdt0": "mds-b"})
+    moved = replace(prediction.world.state, places={"mdt0": "mds-b"})
     wrong = replace(prediction, world=replace(prediction.world, state=moved))
     assert not acknowledged_and_lost(model.story.first, [prediction])
     assert "lacks acknowledged writes" in str(acknowledged_and_lost(model.story.first, [prediction, wrong]))

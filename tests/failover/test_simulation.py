@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from failover.clusters import need, planned
-from strakes.failover import simulation
+from strakes.failover import policy_engine, simulation
 from strakes.failover.check import check
 from strakes.failover.setup import read_plan
 from strakes.targets.command import CommandTimeout, Completed, run
@@ -24,7 +24,7 @@ def test_answers_that_came_in_time_count_and_the_others_are_said(
             raise CommandTimeout("no answer")
         return run(argv, timeout_s)
 
-    monkeypatch.setattr(simulation, "run", slow)
+    monkeypatch.setattr(policy_engine, "run", slow)
     monkeypatch.setattr(simulation, "_LIMIT_S", 300.0)
     setup = read_plan(planned("nfs", tmp_path))
     behaviour = simulation.behaviour_of(setup)

@@ -16,7 +16,6 @@ from strakes.drill.guard import Promise
 from strakes.drill.trial import Pace, RunningClients, ServiceAnswers
 from strakes.drill.undo import RestorePair
 from strakes.errors import MeasurementError
-from strakes.failover.rehearsal.engine import PolicyEngine
 from strakes.failover.rehearsal.room import RoomPart
 from strakes.failover.rehearsal.schedule import Prediction, ScheduledEvent, ScheduleModel
 from strakes.failover.rehearsal.story import Story
@@ -125,8 +124,7 @@ def run_schedules(
     setup = pair_setup(pair, directory)
     trials = []
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:
-        engine = PolicyEngine(setup.pacemaker, setup.texts["pacemaker/cib.xml"], Path(place))
-        model = ScheduleModel(Story(setup, engine), _parts(setup))
+        model = ScheduleModel(Story(setup, Path(place)), _parts(setup))
         for number, seed in enumerate(seeds):
             events = drawn[number] if drawn else model.draw(seed, length)
             say(f"seed {seed}: {'; '.join(event.text for event in events)}")

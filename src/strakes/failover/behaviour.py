@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 # A resource, an operation and a node; pseudo operations have neither resource nor node.
 Action = tuple[str, str, str]
@@ -14,13 +15,17 @@ class Snapshot:
 
     ``places`` gives, for each resource, the nodes on which it runs with its role there; ``fenced`` are the nodes whose
     power was cut; ``before`` gives, for each action that was done, those that had to be over first; ``stuck`` are the
-    resources whose actions wait for each other, so that none of them is ever done.
+    resources whose actions wait for each other, so that none of them is ever done; ``unclean`` are nodes that could not
+    be fenced, ``restarted`` the resources that were recovered; ``file`` is the CIB afterwards.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
     fenced: frozenset[str] = frozenset()
     before: dict[Action, frozenset[Action]] = field(default_factory=dict)
     stuck: frozenset[str] = frozenset()
+    unclean: tuple[str, ...] = ()
+    restarted: tuple[str, ...] = ()
+    file: Path = Path()
 
     def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
         """Return the nodes on which a resource runs, in this role where one is given."""

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from strakes.errors import BadInputError
 from strakes.failover.cib_ties import Ties
-from strakes.failover.cib_values import TRUE, canonical, is_true, role_of, score, seconds
+from strakes.failover.cib_values import TRUE, canonical, is_true, renamed, role_of, score, seconds
 from strakes.failover.limits import too_much
 from strakes.failover.pacemaker_resources import (
     DEFAULT_TIMEOUT_S,
@@ -76,6 +76,11 @@ class Cib:
     def properties(self) -> dict[str, str]:
         """Return the properties of the cluster by their names in Pacemaker 2."""
         return canonical(self._merged("./configuration/crm_config/cluster_property_set"), "properties")
+
+    @staticmethod
+    def property_name(name: str) -> str:
+        """Return the Pacemaker 2 name of a property."""
+        return renamed("properties").get(name, name)
 
     @cached_property
     def defaults(self) -> dict[str, str]:

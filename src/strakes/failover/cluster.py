@@ -23,10 +23,20 @@ class Network:
     stands_in_for: str = ""
     interface: str = ""
 
+    def holds(self, address: str) -> bool:
+        """Return whether an address is in the subnet; a host name is in none."""
+        try:
+            return bool(self.subnet) and ipaddress.ip_address(address) in ipaddress.ip_network(self.subnet)
+        except ValueError:
+            return False
+
 
 @dataclass(frozen=True)
 class Bmc:
-    """The node's own management controller, reached by IPMI; ``password_script`` prints its password."""
+    """The management controller of a node, reached by IPMI; ``password_script`` prints its password.
+
+    ``address`` is empty for a node without one.
+    """
 
     address: str
     network: str
@@ -104,8 +114,13 @@ class ServedTarget:
 
     @property
     def replicated(self) -> bool:
-        """Tell whether DRBD keeps a copy on each node; otherwise both nodes reach the same disks."""
+        """Return whether DRBD keeps a copy on each node; otherwise both nodes reach the same disks."""
         return not self.shared
+
+    @property
+    def on_shared_disks(self) -> bool:
+        """Return whether the target is on disks that several nodes reach."""
+        return self.shared and bool(self.devices or self.pool)
 
     @property
     def device(self) -> str:
@@ -114,9 +129,9 @@ class ServedTarget:
             return f"{self.pool}/{self.name}"
         return self.devices[self.nodes[0]] if self.shared else f"/dev/drbd{self.minor}"
 
-    def partner(self, node: str) -> str:
-        """Return the other node that can serve the target."""
-        return next(name for name in self.nodes if name != node)
+    def partners(self, node: str) -> tuple[str, ...]:
+        """Return the other nodes that can serve the target."""
+        return tuple(name for name in self.nodes if name != node)
 
 
 @dataclass(frozen=True)
@@ -187,12 +202,11 @@ class Cluster:
     @cached_property
     def client_networks(self) -> tuple[Network, ...]:
         """Return the networks over which clients reach what is served."""
-        addresses = [ipaddress.ip_interface(target.address).ip for target in self.targets if target.address]
+        addresses = [target.address.partition("/")[0] for target in self.targets]
         return tuple(
             network
             for network in self.networks
-            if network.name == self.file_system.lnet_network
-            or any(address in ipaddress.ip_network(network.subnet) for address in addresses)
+            if network.name == self.file_system.lnet_network or any(map(network.holds, addresses))
         )
 
     @property

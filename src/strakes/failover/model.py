@@ -51,20 +51,25 @@ class Link:
 class Service:
     """Resources that always run on one node together: one thing that the cluster serves.
 
-    ``name`` is the id of their group, or of their first resource. ``clone`` is the promotable clone whose promoted copy
-    they are on, ``members`` are all others. ``nodes`` are those that may run them; ``replicated`` names the DRBD
-    resources, ``pools`` the ZFS pools and ``addresses`` the addresses that move with them.
+    ``name`` is the id of their group, or of their first resource. ``copies`` are the copies of promotable clones whose
+    promotion they follow, ``members`` are all other resources. ``nodes`` may run them.
+    ``replicated`` names the DRBD resources, ``pools`` the ZFS pools; ``addresses`` move with the service.
     """
 
     name: str
     members: tuple[Primitive, ...]
-    clone: str
+    copies: tuple[Primitive, ...]
     nodes: tuple[str, ...]
     replicated: tuple[str, ...]
     pools: tuple[str, ...]
     devices: tuple[str, ...]
     addresses: tuple[str, ...]
     source: Source
+
+    @property
+    def parts(self) -> tuple[Primitive, ...]:
+        """Return the members, or the copies of a service that has nothing else."""
+        return self.members or self.copies
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,10 @@ class Quorum:
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster. ``fencing`` is False where Pacemaker never powers off a node."""
+    """The cluster.
+
+    ``fencing`` is False where Pacemaker never powers off a node; ``levels`` has the fencing levels of each node.
+    """
 
     nodes: tuple[ModelNode, ...]
     links: tuple[Link, ...]
@@ -99,6 +107,7 @@ class ClusterModel:
     quorum: Quorum
     fencing: bool
     properties: Mapping[str, str]
+    levels: Mapping[str, tuple[tuple[str, ...], ...]]
     assumed: tuple[str, ...] = ()
 
     def fenced_by(self, node: str) -> tuple[FencingDevice, ...]:
@@ -127,6 +136,7 @@ def model_of(setup: Setup) -> ClusterModel:
         _quorum(setup),
         cib is not None and fencing_enabled(cib),
         cib.properties if cib else {},
+        {node.name: tuple(cib.levels_of(node.name)) for node in nodes} if cib else {},
         tuple(_assumed(setup)),
     )
 
@@ -205,13 +215,13 @@ def _apart(far: list[Primitive], role: str) -> bool:
 
 def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], parts: list[Primitive]) -> Service:
     members = tuple(one for one in parts if not one.clone)
-    clone = next((one.clone for one in parts if one.clone), "")
+    copies = tuple(one for one in parts if one.clone)
     group = next((one.group for one in members if one.group), "")
     replicated = dict.fromkeys(one.values.get("drbd_resource", "") for one in parts if one.is_drbd)
     devices = tuple(one.device for one in members if one.device)
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
     hosts = [{host.name for host in drbd[name].hosts} for name in replicated if name in drbd]
-    name = group or (members[0].id if members else clone)
+    name = group or (members[0].id if members else copies[0].clone)
     forbidden = {
         node
         for location in cib.locations
@@ -222,7 +232,7 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     return Service(
         name,
         members,
-        clone,
+        copies,
         tuple(node for node in names if node not in forbidden and all(node in each for each in hosts)),
         tuple(name for name in replicated if name),
         tuple(one.values["pool"] for one in members if one.agent == "ZFS" and one.values.get("pool")),

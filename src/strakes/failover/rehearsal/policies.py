@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from strakes.failover.blocks import Block
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rehearsal.room import Room
 from strakes.failover.rehearsal.times import watches_network
@@ -40,9 +41,9 @@ class Policies:
     @classmethod
     def of(cls, setup: Setup) -> Policies:
         """Read them from the files."""
-        cib, quorum = setup.pacemaker, setup.membership.one("quorum")
+        cib, quorum = setup.pacemaker, setup.corosync.one("quorum") if setup.corosync else Block("quorum")
         device = quorum.one("device").one("net")
-        two_node = quorum.get("two_node") in _ON
+        two_node = quorum.get("two_node") in _ON if setup.corosync else len(setup.node_names) == 2
         breaks_ties = quorum.get("auto_tie_breaker") in _ON
         tie = device.get("tie_breaker", "lowest") if quorum.all("device") else quorum.get("auto_tie_breaker_node")
         return cls(

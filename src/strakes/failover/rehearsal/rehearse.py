@@ -10,7 +10,6 @@ from itertools import combinations
 from pathlib import Path
 
 from strakes.errors import BadInputError
-from strakes.failover.rehearsal.engine import PolicyEngine
 from strakes.failover.rehearsal.room import RoomPart, parts_of
 from strakes.failover.rehearsal.story import Story
 from strakes.failover.rehearsal.world import Scene
@@ -19,11 +18,12 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """How each single failure ends, and each pair of failures."""
+    """How each single failure ends, and each pair of failures; ``assumed`` is what no file says."""
 
     where: str
     singles: tuple[Scene, ...]
     doubles: tuple[Scene, ...]
+    assumed: tuple[str, ...] = ()
 
 
 def rehearse(
@@ -33,36 +33,34 @@ def rehearse(
 
     Raises EnvironmentLacksError without crm_simulate, BadInputError for a plan that does not start.
     """
-    require_rehearsable(setup)
-    assert setup.cluster is not None and setup.cib is not None
-    services = [one.id for one in setup.cib.primitives if one.group]
-    colds = [RoomPart("cold", node.name) for node in setup.cluster.nodes]
-    parts = (
-        *parts_of(setup.cluster),
-        *(RoomPart("service", name) for name in services),
-        *(RoomPart("stop", name) for name in services),
-    )
-    # What gets lost in one direction is to everything that is modelled a network that fails: no further pairs.
-    paired = [part for part in parts if part.kind != "one-way"]
-    pairs = [pair for pair in combinations(paired, 2) if not _same(*pair)] if doubles else []
-    parts = (*parts, *colds)
+    require_pacemaker(setup)
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:
-        story = Story(setup, PolicyEngine(setup.cib, setup.texts["pacemaker/cib.xml"], Path(place)))
+        story = Story(setup, Path(place))
+        parts = (
+            *parts_of(story.cluster),
+            *(RoomPart("service", name) for name in story.failing),
+            *(RoomPart("stop", name) for name in story.failing),
+        )
+        # The model treats a one-way loss as a failed network, so its pairs add no case.
+        paired = [part for part in parts if part.kind != "one-way"]
+        pairs = [pair for pair in combinations(paired, 2) if not _same(*pair)] if doubles else []
+        parts = (*parts, *(RoomPart("cold", node.name) for node in story.cluster.nodes))
         total = len(parts) + len(pairs)
         scenes = []
         for number, failures in enumerate([*((part,) for part in parts), *pairs], 1):
             scenes.append(story.play(failures))
             progress(number, total)
-    return Rehearsal(setup.where, tuple(scenes[: len(parts)]), tuple(scenes[len(parts) :]))
+    return Rehearsal(setup.where, tuple(scenes[: len(parts)]), tuple(scenes[len(parts) :]), story.assumed)
 
 
-def require_rehearsable(setup: Setup) -> None:
-    """Raise BadInputError where a part of the plan is not there."""
-    lacking = {"description", "corosync", "pacemaker"} - setup.parts
-    if setup.cluster is not None and any(target.replicated for target in setup.cluster.targets) and not setup.drbd:
-        lacking |= {"drbd"}
-    if lacking:
-        raise BadInputError("the plan is incomplete", where=setup.where, why=f"missing: {', '.join(sorted(lacking))}")
+def require_pacemaker(setup: Setup) -> None:
+    """Raise BadInputError without a Pacemaker configuration, which is what a rehearsal plays."""
+    if setup.cib is None:
+        raise BadInputError(
+            "there is no Pacemaker configuration",
+            where=setup.where,
+            remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or the commands of crm or pcs that make it.",
+        )
 
 
 def _same(one: RoomPart, other: RoomPart) -> bool:
@@ -86,7 +84,7 @@ def document(rehearsal: Rehearsal) -> str:
         }
 
     rows = {"singles": list(map(row, rehearsal.singles)), "doubles": list(map(row, rehearsal.doubles))}
-    return json.dumps({"schema": 1, "where": rehearsal.where, **rows}, indent=1)
+    return json.dumps({"schema": 1, "where": rehearsal.where, "assumed": rehearsal.assumed, **rows}, indent=1)
 
 
 def deciders(scene: Scene) -> str:

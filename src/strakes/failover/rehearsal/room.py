@@ -5,14 +5,12 @@ It knows nothing of half-broken parts: a network is there or it is not, for ever
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
 from strakes.failover.rehearsal.wiring import Cut, Wiring
-from strakes.failover.rules.heartbeat import read_address
 
 Kind = Literal[
     "network",
@@ -107,16 +105,17 @@ def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
         *(RoomPart("one-way", network.name) for network in cluster.heartbeats),
         *(RoomPart("switch", switch) for switch in switches),
         *(RoomPart("feed", feed) for feed in feeds),
-        *(RoomPart("supply", node.name) for node in nodes),
-        *(RoomPart("bmc", node.name) for node in nodes),
+        *(RoomPart("supply", node.name) for node in nodes if node.bmc.address),
+        *(RoomPart("bmc", node.name) for node in nodes if node.bmc.address),
         *(RoomPart("outlets", node.name) for node in nodes if node.pdus),
         *(RoomPart("card", node.name, network.name) for node in nodes for network in _in_use(cluster, node)),
         *(
             RoomPart("disk" if target.replicated else "path", node, target.name)
             for target in cluster.targets
             for node in target.nodes
+            if target.replicated or target.on_shared_disks
         ),
-        *(RoomPart("shelf", target.name) for target in cluster.targets if not target.replicated),
+        *(RoomPart("shelf", target.name) for target in cluster.targets if target.on_shared_disks),
     )
 
 
@@ -221,9 +220,7 @@ class Room:
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
     def _networks_of(self, address: str) -> list[str]:
-        place = read_address(address)
-        networks = self.cluster.networks if place else ()
-        return [network.name for network in networks if place in ipaddress.ip_network(network.subnet)]
+        return [network.name for network in self.cluster.networks if network.holds(address)]
 
     def powered(self, node: Node) -> bool:
         """Tell whether the node gets power from one of its feeds at least."""

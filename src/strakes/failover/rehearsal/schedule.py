@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from strakes.failover.rehearsal.engine import PolicyEngine
-from strakes.failover.rehearsal.rehearse import require_rehearsable
+from strakes.failover.rehearsal.rehearse import require_pacemaker
 from strakes.failover.rehearsal.room import RoomPart, parts_of
 from strakes.failover.rehearsal.story import Story
 from strakes.failover.rehearsal.world import Step, World
@@ -89,9 +88,7 @@ class ScheduleModel:
         repairs = [event for event in repairs if event.part.kind != "node" or world.room.heartbeat_works]
         services = [event for event in faults if event.part.kind in ("service", "stop")]
         running = {name for name, place in world.places.items() if place}
-        idle = [
-            event for event in services if self.story.group_of(event.part.name).removeprefix("serve-") not in running
-        ]
+        idle = [event for event in services if self.story.target_of(event.part.name) not in running]
         return [event for event in faults if event not in idle] + repairs + back
 
     def play(self, events: Sequence[ScheduledEvent]) -> tuple[Prediction, ...]:
@@ -145,7 +142,8 @@ def acknowledged_and_lost(first: World, predictions: Sequence[Prediction]) -> tu
                 continue
             place = world.places[target.name]
             if place and not world.frozen:
-                disk = place if world.room.disk_works(place, target.name) else target.partner(place)
+                works = world.room.disk_works(place, target.name)
+                disk = place if works else target.partners(place)[0]
                 if versions.get((target.name, disk), 0) < told.get(target.name, 0):
                     lost.append(
                         f"after event {number}, {place} serves a copy of {target.name} that lacks acknowledged writes"
@@ -195,12 +193,12 @@ class ScheduleSummary:
         return "\n".join([*lines, *(f"  seed {seed}: {'; '.join(what)}" for seed, what in list(self.bad.items())[:10])])
 
 
-def scheduled_parts(setup: Setup) -> tuple[RoomPart, ...]:
+def scheduled_parts(story: Story) -> tuple[RoomPart, ...]:
     """Return what fails in schedules: everything but what only the site can mend, such as disks and feeds."""
     kinds = ("node", "network", "bmc", "one-way", "card")
-    services = [service.id for service in setup.pacemaker.primitives if service.group]
+    services = story.failing
     return (
-        *(part for part in parts_of(setup.described) if part.kind in kinds),
+        *(part for part in parts_of(story.cluster) if part.kind in kinds),
         *(RoomPart("service", name) for name in services),
         *(RoomPart("stop", name) for name in services),
     )
@@ -214,12 +212,12 @@ def rehearse_schedules(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ScheduleSummary:
     """Play schedules that are drawn from consecutive seeds. Raises what ``rehearse`` raises."""
-    require_rehearsable(setup)
+    require_pacemaker(setup)
     events = handed_over = ended = 0
     bad: dict[int, tuple[str, ...]] = {}
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:
-        engine = PolicyEngine(setup.pacemaker, setup.texts["pacemaker/cib.xml"], Path(place))
-        model = ScheduleModel(Story(setup, engine), scheduled_parts(setup))
+        story = Story(setup, Path(place))
+        model = ScheduleModel(story, scheduled_parts(story))
         for number, seed in enumerate(range(first_seed, first_seed + count), 1):
             predictions = model.play(model.draw(seed, length))
             events += len(predictions)

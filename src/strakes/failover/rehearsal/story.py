@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from strakes.failover.cluster import Node
-from strakes.failover.rehearsal.engine import Event, PolicyEngine
+from strakes.failover.cluster import Cluster, Node
+from strakes.failover.inference import inferred_cluster, services_by_target
+from strakes.failover.model import Service, model_of
+from strakes.failover.rehearsal.engine import Event, FailureEngine
 from strakes.failover.rehearsal.policies import Policies
 from strakes.failover.rehearsal.room import ReportedPowerOff, Room, RoomPart
 from strakes.failover.rehearsal.times import NO_WAIT, Span, Times
@@ -19,15 +23,25 @@ class Story:
     """The story of one plan, to which failures are added one by one."""
 
     setup: Setup
-    engine: PolicyEngine
+    directory: Path
+    cluster: Cluster = field(init=False)
+    services: Mapping[str, Service] = field(init=False)
+    engine: FailureEngine = field(init=False)
+    assumed: tuple[str, ...] = field(init=False)
     policies: Policies = field(init=False)
     times: Times = field(init=False)
     first: World = field(init=False)
 
     def __post_init__(self) -> None:
-        self.policies, self.times = Policies.of(self.setup), Times.of(self.setup)
-        room = Room(self.setup.described, configured=Wiring.configured(self.setup))
+        model = model_of(self.setup)
+        self.cluster = self.setup.cluster or inferred_cluster(model)
+        self.services = services_by_target(model, self.cluster)
+        self.engine = FailureEngine(self.setup, self.services, self.directory)
+        self.policies, self.times = Policies.of(self.setup), Times.of(self.setup, self.services)
+        room = Room(self.cluster, configured=Wiring.configured(self.setup, self.cluster))
         self.first = World(room, self.engine.steady(self.policies.watched(room)))
+        idle = [name for name, place in self.first.state.places.items() if not place]
+        self.assumed = (*model.assumed, *(f"{name} is not started even without a failure: left out" for name in idle))
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
         """Play the failures one after the other, each after the cluster has answered the one before."""
@@ -56,9 +70,10 @@ class Story:
         world, step = self._failed(world, part)
         # Who serves without its partner writes what the partner has not.
         alone = {
-            (target, world.room.cluster.target(target).partner(place))
+            (target, other)
             for target, place in world.places.items()
             if place and world.room.cluster.target(target).replicated
+            for other in world.room.cluster.target(target).partners(place)
         }
         return replace(world, stale=world.stale | {copy for copy in alone if copy[1] in world.off}), step
 
@@ -80,9 +95,14 @@ class Story:
             return self._disk(world, part)
         return self._looked_around(world, part)
 
-    def group_of(self, service: str) -> str:
-        """Return the group of a primitive."""
-        return next(one.group for one in self.setup.pacemaker.primitives if one.id == service)
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """Return the primitives of all targets, each of which may fail."""
+        return tuple(one.id for own in self.services.values() for one in own.parts)
+
+    def target_of(self, primitive: str) -> str:
+        """Return the target that a primitive belongs to."""
+        return next(name for name, own in self.services.items() if primitive in (one.id for one in own.parts))
 
     def mend(self, world: World, part: RoomPart) -> tuple[World, Step]:
         """Let one part be as before, and the cluster answer it; a node is switched on where the others see it."""
@@ -152,7 +172,7 @@ class Story:
         before = world.places
         state = self.engine.after(world.state, self._event(world))
         world = replace(world, state=state, off=world.off | set(state.fenced))
-        moved = [f"serve-{name}" for name, place in world.places.items() if place != before[name]]
+        moved = [name for name, place in world.places.items() if place != before[name]]
         wait = self.times.watch + self.times.stop(moved) + self.times.start(moved) if moved else NO_WAIT
         return world, Step(fenced=state.fenced, wait=wait)
 
@@ -190,7 +210,7 @@ class Story:
         paused = self.policies.fencing and not sure and self._waits_for_peer(world, names)
         if paused:
             said.append(f"DRBD stops writing until fence-peer gives up, {self.policies.frozen_s:g} s")
-        moved = [f"serve-{name}" for name, place in world.places.items() if not place]
+        moved = [name for name, place in world.places.items() if not place]
         wait = NO_WAIT
         if sure and quorum and (moved or self._waits_for_peer(world, names)):
             wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
@@ -203,9 +223,9 @@ class Story:
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
         """Tell whether a served copy has lost its peer, and its policy is to wait until that is known to be off."""
         return self.policies.frozen_without_peer and any(
-            target.replicated and place and target.partner(place) in gone
+            target.replicated and place and set(target.partners(place)) & gone
             for target in world.room.cluster.targets
-            if (place := world.state.places.get(f"serve-{target.name}", "")) not in world.off
+            if (place := world.state.places.get(target.name, "")) not in world.off
         )
 
     def _old_copies(self, world: World, nodes: set[str]) -> list[str]:
@@ -279,7 +299,7 @@ class Story:
         before = world.places
         state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
         world = replace(world, state=state, off=world.off | names, quorum=True)
-        moved = [f"serve-{name}" for name, place in world.places.items() if place != before[name]]
+        moved = [name for name, place in world.places.items() if place != before[name]]
         # Writing to what stays where it is waits as well, with DRBD, until the peer is known to be off.
         frozen = self.policies.frozen_without_peer and any(target.replicated for target in world.room.cluster.targets)
         wait = NO_WAIT
@@ -337,8 +357,8 @@ class Story:
         return replace(world, state=state, off=off), Step(state.fenced, (said,))
 
     def _service(self, world: World, name: str, *, stops: bool) -> tuple[World, Step]:
-        primitive = next(one for one in self.setup.pacemaker.primitives if one.id == name)
-        place = world.state.places.get(primitive.group, "")
+        target = self.target_of(name)
+        place = world.state.places.get(target, "")
         if not place or place in world.off or world.apart:
             gone = not place or place in world.off
             return world, Step(said=(f"{name} does not run" if gone else "no node sees all the others any more",))
@@ -354,8 +374,7 @@ class Story:
         if place in state.fenced and done is not None and place not in done.dead:
             others = frozenset(other.name for other in self._standing(world) if other.name != place)
             return self._pretended(world, others, node, done)
-        groups = [primitive.group]
-        wait = self.times.noticed(name) + self.times.stop(groups) + self.times.start(groups)
+        wait = self.times.noticed(name) + self.times.stop([target]) + self.times.start([target])
         if state.fenced:
             wait += max(map(self.times.fencing, state.fenced))
         return replace(
@@ -364,17 +383,17 @@ class Story:
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
         """Work out the loss of a node's shared disks: their mounts can neither be written nor be unmounted."""
-        place = world.state.places.get(f"serve-{part.target}", "")
+        place = world.state.places.get(part.target, "")
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
         target = next(target for target in world.room.cluster.targets if target.name == part.target)
-        first = self.setup.pacemaker.groups[f"serve-{part.target}"][0]
+        first = self.services[part.target].members[0]
         told = "the pool panics its node (failmode)" if target.pool else "the monitor of the mount has to notice it"
         world, step = self._service(world, first.id, stops=False)
         return world, replace(step, said=(told, *step.said))
 
     def _disk(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        place = world.state.places.get(f"serve-{part.target}", "")
+        place = world.state.places.get(part.target, "")
         world = replace(world, stale=world.stale | {(part.target, part.name)})
         text = (
             f"{part.target} goes on with the disk of the other node"
@@ -393,7 +412,7 @@ class Story:
             for target in world.room.cluster.targets
             if target.replicated and set(target.nodes) <= alive and not world.room.replication_works(target)
             for node in target.nodes
-            if node != world.state.places.get(f"serve-{target.name}", "")
+            if node != world.state.places.get(target.name, "")
         }
         if stale <= world.stale:
             return world, ()

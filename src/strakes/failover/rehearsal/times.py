@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from strakes.failover.blocks import Block
 from strakes.failover.cib_values import seconds
+from strakes.failover.model import Service
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 
@@ -54,7 +56,7 @@ def _rough(value_s: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """How long each step may take; ``start`` and ``stop`` are of whole groups."""
+    """How long each step may take; ``start`` and ``stop`` are of whole targets."""
 
     silence: Span
     delays_s: dict[str, float]
@@ -65,10 +67,10 @@ class Times:
     watch: Span
 
     @classmethod
-    def of(cls, setup: Setup) -> Times:
-        """Read them from the files."""
+    def of(cls, setup: Setup, services: Mapping[str, Service]) -> Times:
+        """Read the times of each target from the files."""
         cib = setup.pacemaker
-        totem = setup.membership.one("totem")
+        totem = setup.corosync.one("totem") if setup.corosync else Block("totem")
         token_s = _number(totem.get("token"), _TOKEN_MS) / 1000
         beyond = max(0, len(setup.node_names) - 2)
         silence_s = token_s + beyond * _number(totem.get("token_coefficient"), _COEFFICIENT_MS) / 1000
@@ -85,8 +87,8 @@ class Times:
                 for node in setup.node_names
             },
             power_off=Span(_POWER_OFF_S, limit_s * levels),
-            starts={name: _operations(cib.groups[name], "start") for name in cib.groups},
-            stops={name: _operations(cib.groups[name], "stop") for name in cib.groups},
+            starts={name: _operations(own.members, "start") for name, own in services.items()},
+            stops={name: _operations(own.members, "stop") for name, own in services.items()},
             looks_s={service.id: _interval_s(service) + service.timeout_s("monitor") for service in cib.primitives},
             watch=Span(0.0, max((_interval_s(one) + one.timeout_s("monitor") + 10.0 for one in watchers), default=0.0)),
         )
@@ -99,13 +101,13 @@ class Times:
         delay_s = self.delays_s.get(node, 0.0)
         return Span(delay_s, delay_s) + self.power_off
 
-    def start(self, groups: Iterable[str]) -> Span:
-        """Return the time that the slowest of the groups takes to start."""
-        return max((self.starts.get(name, Span()) for name in groups), default=Span())
+    def start(self, targets: Iterable[str]) -> Span:
+        """Return the time that the slowest of the targets takes to start."""
+        return max((self.starts.get(name, Span()) for name in targets), default=Span())
 
-    def stop(self, groups: Iterable[str]) -> Span:
-        """Return the time that the slowest of the groups takes to stop."""
-        return max((self.stops.get(name, Span()) for name in groups), default=Span())
+    def stop(self, targets: Iterable[str]) -> Span:
+        """Return the time that the slowest of the targets takes to stop."""
+        return max((self.stops.get(name, Span()) for name in targets), default=Span())
 
     def noticed(self, service: str) -> Span:
         """Return the time from the failure of a service until its monitor reports it."""

@@ -55,24 +55,28 @@ class Wiring:
         levels = {}
         for node in cluster.nodes:
             outlets = tuple(Cut("outlets", "outlet", node.name, pdu.feed) for pdu in node.pdus)
-            levels[node.name] = ((Cut("bmc", "bmc", node.name),), *((outlets,) if outlets else ()))
+            bmc = ((Cut("bmc", "bmc", node.name),),) if node.bmc.address else ()
+            levels[node.name] = (*bmc, *((outlets,) if outlets else ()))
         return cls(tuple(network.name for network in cluster.heartbeats), cluster.quorum_host, levels)
 
     @classmethod
-    def configured(cls, setup: Setup) -> Wiring:
+    def configured(cls, setup: Setup, cluster: Cluster) -> Wiring:
         """Return the wiring as the files say, which is what happens."""
-        host = setup.membership.one("quorum").one("device").one("net").get("host")
-        return cls(
-            tuple(_links(setup)), host, {node.name: tuple(_levels(setup, node.name)) for node in setup.described.nodes}
-        )
+        if setup.corosync is None:
+            host, links = "", tuple(network.name for network in cluster.heartbeats)
+        else:
+            host = setup.corosync.one("quorum").one("device").one("net").get("host")
+            links = tuple(_links(setup, cluster))
+        return cls(links, host, {node.name: tuple(_levels(setup, cluster, node.name)) for node in cluster.nodes})
 
 
-def _links(setup: Setup) -> Iterator[str]:
-    cluster = setup.described
+def _links(setup: Setup, cluster: Cluster) -> Iterator[str]:
     network_of = {
         (node.name, address): network for node in cluster.nodes for network, address in node.addresses.items()
     }
     nodes = nodes_of(setup)
+    if not any(map(name_of, nodes)):
+        yield from (network.name for network in cluster.heartbeats)
     for number in links_of(nodes[0]) if nodes else ():
         ends = {(name_of(node), links_of(node).get(number, "")) for node in nodes}
         networks = {network_of.get(end, "") for end in ends}
@@ -80,17 +84,17 @@ def _links(setup: Setup) -> Iterator[str]:
             yield networks.pop()
 
 
-def _levels(setup: Setup, node: str) -> Iterator[tuple[Cut, ...]]:
+def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ...]]:
     cib = setup.pacemaker
     devices = {device.id: device for device in devices_for(cib, node)}
     named = cib.levels_of(node)
     if named:
         for level in named:
             if all(name in devices for name in level):
-                yield tuple(_cut(setup.described, devices[name], node) for name in level)
+                yield tuple(_cut(cluster, devices[name], node) for name in level)
         return
     for device in devices.values():
-        yield (_cut(setup.described, device, node),)
+        yield (_cut(cluster, device, node),)
     if watchdog_fences(setup):
         yield (Cut("watchdog", "surely", node),)
 

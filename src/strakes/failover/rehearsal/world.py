@@ -39,7 +39,7 @@ class World:
         return {target.name: self._place(target) for target in self.room.cluster.targets}
 
     def _place(self, target: ServedTarget) -> str:
-        place = self.state.places.get(f"serve-{target.name}", "")
+        place = self.state.places.get(target.name, "")
         return place if place and place not in self.off and self._has_copy(target, place) else ""
 
     def _has_copy(self, target: ServedTarget, place: str) -> bool:
@@ -48,12 +48,9 @@ class World:
             return not room.is_broken("shelf", target.name) and not room.is_broken("path", place, target.name)
         if room.disk_works(place, target.name):
             return True
-        other = target.partner(place)
-        return (
-            other not in self.off
-            and (target.name, other) not in self.stale
-            and room.disk_works(other, target.name)
-            and room.replication_works(target)
+        return room.replication_works(target) and any(
+            other not in self.off and (target.name, other) not in self.stale and room.disk_works(other, target.name)
+            for other in target.partners(place)
         )
 
     @property

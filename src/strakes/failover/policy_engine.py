@@ -1,0 +1,225 @@
+"""Pacemaker's policy engine, by ``crm_simulate``: a fresh cluster of a configuration, and what a transition does."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.failover.behaviour import Action, Snapshot
+from strakes.failover.cib_values import role_of
+from strakes.failover.setup import Setup
+from strakes.failover.validators import installed
+from strakes.files import write_kept
+from strakes.targets.command import CommandTimeout, run
+
+# A transition may need another one, such as a start after a power-off; a fifth means a loop.
+TRANSITIONS = 4
+# Tools refuse a CIB of a newer release than their own.
+_OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
+Watched = frozenset[tuple[str, str, int]]
+
+
+class PolicyEngine:
+    """The policy engine for one setup. It keeps its files in ``directory``, which the caller removes.
+
+    All questions together may take ``limit_s`` seconds. Raises EnvironmentLacksError without crm_simulate.
+    """
+
+    def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
+        if not installed("crm_simulate"):
+            raise EnvironmentLacksError(
+                "the policy engine is not installed",
+                where="crm_simulate",
+                remedy="Install Pacemaker's command line tools: apt-get install pacemaker-cli-utils",
+            )
+        self._setup, self._cib, self._directory = setup, setup.pacemaker, directory
+        self._numbers = itertools.count()
+        self._limit_s, self._until = limit_s, time.monotonic() + limit_s
+        self._hosts = {one.name: [host.name for host in one.hosts] for one in setup.drbd}
+
+    def steady(self) -> Snapshot:
+        """Return the state with all nodes up and all copies current. Raises BadInputError for a refused CIB."""
+        # A ticket is granted by another site; the questions are about the site that has it.
+        tickets = dict.fromkeys(one.get("ticket", "") for one in self._cib.constraints("rsc_ticket"))
+        granted = [word for name in tickets if name for word in ("--ticket-grant", name)]
+        return self.settled(self.written(self._fresh()), granted)
+
+    def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
+        """Return the state when no action is left, or after ``most`` transitions; ``words`` are for the first."""
+        fenced: list[str] = []
+        restarted: list[str] = []
+        before: dict[Action, frozenset[Action]] = {}
+        stuck = frozenset[str]()
+        document = Xml.Element("none")
+        for number in range(most):
+            document, graph, file = self._simulate(file, words if number == 0 else ())
+            actions = document.findall("./transition/fencing_action")
+            fenced += [one.get("target", "") for one in actions if one.get("op") in ("off", "reboot")]
+            done = document.findall("./actions/rsc_action")
+            restarted += [one.get("resource", "") for one in done if one.get("action") == "recover"]
+            waits = list(_waits(graph))
+            for action, earlier in waits:
+                before[action] = before.get(action, frozenset()) | earlier
+            if document.findall("./status/errors"):
+                stuck |= _in_circles(waits)
+                break
+            if not document.findall("./transition/*"):
+                break
+        nodes = document.findall("./revised_cluster_status/nodes/node")
+        return Snapshot(
+            _places(document),
+            frozenset(fenced),
+            before,
+            stuck,
+            unclean=tuple(node.get("name", "") for node in nodes if node.get("unclean") == "true"),
+            restarted=tuple(dict.fromkeys(restarted)),
+            file=file,
+        )
+
+    def written(self, root: Xml.Element) -> Path:
+        """Write a CIB to a new file."""
+        file = self._directory / f"{next(self._numbers)}.xml"
+        write_kept(file, Xml.tostring(root))
+        return file
+
+    def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
+        """Set the node attributes that agents set: copies that may be promoted, and networks that are reached.
+
+        ``stale`` are resources whose copy on the node is too old for a promotion.
+        """
+        identity = state.get("id", "")
+        attributes = state.find("./transient_attributes")
+        if attributes is None:
+            attributes = Xml.SubElement(state, "transient_attributes", id=identity)
+        block = attributes.find("./instance_attributes")
+        if block is None:
+            block = Xml.SubElement(attributes, "instance_attributes", id=f"status-{identity}")
+        seen = dict(self._reached) | {name: str(value) for name, at, value in watched if at == node}
+        given = {name: "10000" for name in self._promotable(node) if name not in stale} | seen
+        for pair in [
+            pair for pair in block if (pair.get("name") or "").startswith("master-") or pair.get("name") in given
+        ]:
+            block.remove(pair)
+        for name, value in given.items():
+            Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=value)
+
+    def _fresh(self) -> Xml.Element:
+        """Return the CIB with all nodes up and nothing started, in the words of Pacemaker 2."""
+        root = copy.deepcopy(self._cib.root)
+        root.attrib |= {"crm_feature_set": _OLD_FEATURES, "have-quorum": "1"}
+        if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
+            root.set("validate-with", _OLD_SCHEMA)
+        for properties in root.iterfind("./configuration/crm_config/cluster_property_set"):
+            for pair in properties.iterfind("./nvpair"):
+                pair.set("name", self._cib.property_name(pair.get("name", "")))
+        for status in root.findall("./status"):
+            root.remove(status)
+        nodes = root.find("./configuration/nodes")
+        listed = {node.get("uname", ""): node for node in nodes} if nodes is not None else {}
+        status = Xml.SubElement(root, "status")
+        for number, name in enumerate(self._cib.members_of_corosync or self._setup.node_names, 1):
+            if name not in listed and nodes is not None:
+                listed[name] = Xml.SubElement(nodes, "node", id=str(number), uname=name)
+            state = {"id": listed[name].get("id", ""), "uname": name, "in_ccm": "true", "crmd": "online"}
+            self.tell(Xml.SubElement(status, "node_state", state | {"join": "member", "expected": "member"}), name)
+        return root
+
+    def _promotable(self, node: str) -> Iterator[str]:
+        """Yield the attributes by which agents allow a promotion on a node with a current copy."""
+        for one in self._cib.primitives:
+            if self._cib.promotable(one.clone) and node in self._hosts.get(
+                one.values.get("drbd_resource", ""), (node,)
+            ):
+                yield f"master-{one.id}"
+
+    @cached_property
+    def _reached(self) -> Mapping[str, str]:
+        """Return the attributes of watchers that reach everything."""
+        attributes = {}
+        for one in self._cib.primitives:
+            if name := one.watched_attribute:
+                hosts = len(one.values.get("host_list", "x").split())
+                factor = one.values.get("multiplier", "1")
+                attributes[name] = str(hosts * int(factor) if factor.isdecimal() else hosts)
+        return attributes
+
+    def _simulate(self, file: Path, words: Sequence[str]) -> tuple[Xml.Element, Xml.Element, Path]:
+        number = next(self._numbers)
+        out, graph = self._directory / f"{number}.xml", self._directory / f"{number}.graph"
+        argv = ["crm_simulate", "--xml-file", str(file), "--simulate", "--save-output", str(out)]
+        left_s = self._until - time.monotonic()
+        if left_s <= 0:
+            raise CommandTimeout(f"its questions were not answered within {self._limit_s:g} s")
+        done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], left_s)
+        # A plan with a loop is printed with a non-zero status; a refused CIB leaves no graph.
+        if not graph.exists() or not out.exists() or not done.stdout.startswith("<"):
+            raise BadInputError(
+                "the policy engine refuses the configuration",
+                where=" ".join(words) or self._setup.where,
+                why=(done.stderr.strip() or done.stdout.strip())[-400:],
+                remedy="strakes failover check DIR lists its mistakes.",
+            )
+        return Xml.fromstring(done.stdout), Xml.parse(graph).getroot(), out
+
+
+def _version(schema: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", schema)))
+
+
+def plain_id(identity: str) -> str:
+    """Return the id of a resource without the number of its copy."""
+    return re.sub(r":\d+$", "", identity)
+
+
+def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return the nodes and roles of each resource; nothing is sure to run on an unclean node."""
+    status = document.find("./revised_cluster_status")
+    places: dict[str, tuple[tuple[str, str], ...]] = {}
+    if status is None:
+        return places
+    gone = {
+        node.get("name")
+        for node in status.iterfind("./nodes/node")
+        if node.get("online") != "true" or node.get("unclean") == "true"
+    }
+    for resource in status.iter("resource"):
+        name, role = plain_id(resource.get("id", "")), role_of(resource.get("role", ""))
+        on = [node.get("name", "") for node in resource.iterfind("./node") if node.get("name") not in gone]
+        working = role in ("Started", "Promoted", "Unpromoted") and resource.get("failed") != "true"
+        places[name] = (*places.get(name, ()), *((node, role) for node in on if working))
+    return places
+
+
+def _waits(graph: Xml.Element) -> Iterator[tuple[Action, frozenset[Action]]]:
+    """Yield each action of a transition with those that it waits for."""
+    actions: dict[str, Action] = {}
+    for element in graph.iterfind("./synapse/action_set/*"):
+        part = element.find("./primitive")
+        name = plain_id(part.get("id", "")) if part is not None else ""
+        operation = element.get("operation", "") if name else element.get("operation_key", element.get("id", ""))
+        actions[element.get("id", "")] = (name, operation, element.get("on_node", "") if name else "")
+    for synapse in graph.iterfind("./synapse"):
+        earlier = frozenset(
+            actions[one.get("id", "")] for one in synapse.iterfind("./inputs/trigger/*") if one.get("id") in actions
+        )
+        for element in synapse.iterfind("./action_set/*"):
+            yield actions[element.get("id", "")], earlier
+
+
+def _in_circles(waits: Iterable[tuple[Action, frozenset[Action]]]) -> frozenset[str]:
+    """Return the resources whose actions wait for each other."""
+    waiting = {action: set(earlier) for action, earlier in waits}
+    while waiting:
+        wanted = set[Action]().union(*waiting.values())
+        inside = {action: own for action, own in waiting.items() if own & waiting.keys() and action in wanted}
+        if len(inside) == len(waiting):
+            break
+        waiting = inside
+    return frozenset(resource for resource, _, _ in waiting if resource)

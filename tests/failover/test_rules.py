@@ -273,7 +273,7 @@ def test_errors_decide_the_exit_status_and_warnings_do_not(strakes: StrakesRunne
 
 
 def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="there is no plan"):
+    with pytest.raises(BadInputError, match="no configuration of a cluster"):
         read_plan(tmp_path)
     plan = planned("tianhe2", tmp_path / "plan")
     (plan / COROSYNC).write_text("totem {\n")

@@ -94,7 +94,7 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
 
 
 @command.command("check")
-@click.argument("directory", metavar="[DIR]", required=False, type=PATH)
+@click.argument("directory", metavar="[DIR|FILE]", required=False, type=PATH)
 @click.option(
     "--live", is_flag=True, help="Check the running cluster that this machine is a node of, instead of a plan."
 )
@@ -105,7 +105,8 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
 def check_command(directory: Path | None, live: bool, list_rules: bool, json: Output | None) -> int:
     """Find mistakes that have cost others their service or their data.
 
-    DIR is the directory of a plan, which may have been edited by hand. Exits with status 1 if there is an error.
+    DIR has the files of a cluster as far as they exist: those of a node (etc/corosync, etc/drbd.d ...), its CIB, crm or
+    pcs commands, pcs config output, or a plan. It may be a single file. Exits with status 1 if there is an error.
     """
     from strakes.cli.failover_text import print_check, print_rules
     from strakes.failover.check import check, document
@@ -123,7 +124,7 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 
 
 @command.command("rehearse")
-@click.argument("directory", metavar="DIR", type=PATH)
+@click.argument("directory", metavar="DIR|FILE", type=PATH)
 @click.option("--all", "every", is_flag=True, help="Show every pair of failures, also those that the service survives.")
 @click.option("--singles", is_flag=True, help="Show single failures only.")
 @click.option(
@@ -136,10 +137,10 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 def rehearse_command(
     directory: Path, every: bool, singles: bool, schedules: int | None, seed: int, json: Output | None
 ) -> int:
-    """Predict what each failure, and each pair of failures, will do to the plan in DIR.
+    """Predict the effect of each failure, and of each pair of failures, on the cluster in DIR.
 
-    Pacemaker's own policy engine decides, with the planned configuration; strakes models cables, switches, power and
-    disks. No cluster is needed. Exits with status 1 if split brain is possible.
+    Pacemaker's own policy engine decides, with this configuration; strakes models cables, switches, power and disks. A
+    CIB alone is enough: the output lists what was assumed. Exits with status 1 if split brain is possible.
     """
     from strakes.cli.failover_text import print_rehearsal
     from strakes.failover.rehearsal.rehearse import document, rehearse

@@ -82,6 +82,8 @@ def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
         )
         click.echo()
         _print_scenes(title, result.doubles if every else bad)
+    for text in result.assumed:
+        say(f"assumed: {text}")
     scenes = (*result.singles, *result.doubles)
     split = [scene for scene in scenes if scene.split_brain]
     say()

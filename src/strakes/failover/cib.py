@@ -35,12 +35,14 @@ _FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fe
 class Cib:
     """The cluster information base. Raises BadInputError when the text is no CIB."""
 
-    def __init__(self, text: str, where: str) -> None:
+    def __init__(self, text: str, where: str, lines: Mapping[str, int] | None = None) -> None:
         self._where, self._lines = where, dict[str, int]()
         try:
             self.root = self._parsed(text)
         except expat.ExpatError as error:
             raise BadInputError("the CIB is not valid XML", where=where, why=str(error)) from error
+        # Of a CIB that was built from another file, the lines are those of that file.
+        self._lines = self._lines if lines is None else dict(lines)
         if why := too_much(self.root):
             raise BadInputError("this CIB cannot be checked", where=where, why=why)
         many = next((each for each in self.root.iter() if len(each.attrib) > _MOST_ATTRIBUTES), None)

@@ -65,10 +65,12 @@ def _networks(model: ClusterModel) -> Iterator[Network]:
     numbers = [link.number for link in model.links] or [0, 1]
     given = {link.number: list(link.addresses.values()) for link in model.links}
     links = [Network(f"link {number}", _subnet(given.get(number, [])), heartbeat=True) for number in numbers]
-    carrier = next((link for link in links if any(link.holds(address) for address in replication)), None)
+    carrier = next((link for link in links if any(map(link.holds, replication))), None)
+    if not replication and any(service.replicated for service in model.services):
+        carrier = links[-1]
     for link in links:
         yield Network(link.name, link.subnet, heartbeat=True, replication=link is carrier)
-    if model.replicated and carrier is None:
+    if replication and carrier is None:
         yield Network(_REPLICATION, _subnet(replication), replication=True)
     if any(is_bmc(device.resource) or is_outlet(device.resource) for device in model.devices):
         yield Network(_FENCING, "")

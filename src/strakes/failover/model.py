@@ -168,6 +168,8 @@ def _quorum(setup: Setup) -> Quorum:
 def _assumed(setup: Setup) -> Iterator[str]:
     if setup.corosync is None:
         yield "no corosync.conf: two independent links between all nodes, and quorum as votequorum counts it"
+    if setup.cib and not setup.drbd and any(one.is_drbd for one in setup.cib.primitives):
+        yield "no DRBD files: replication on the last link, and no pause of writing"
     if setup.cluster is None:
         yield "no cluster.toml: each fencing device works, and cuts the power of the node that it names"
         yield "no cluster.toml: clients reach every node, and each node has its own power feed"

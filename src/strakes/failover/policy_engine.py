@@ -46,10 +46,19 @@ class PolicyEngine:
 
     def steady(self) -> Snapshot:
         """Return the state with all nodes up and all copies current. Raises BadInputError for a refused CIB."""
-        # A ticket is granted by another site; the questions are about the site that has it.
+        return self.settled(self.written(self._fresh()), self._granted)
+
+    def present(self) -> Snapshot | None:
+        """Return the state that follows from the status in the CIB, None for a CIB without any."""
+        if self._cib.root.find("./status/node_state") is None:
+            return None
+        return self.settled(self.written(self._readable()), self._granted)
+
+    @property
+    def _granted(self) -> list[str]:
+        """Return the words that grant every ticket: the questions are about the site that serves."""
         tickets = dict.fromkeys(one.get("ticket", "") for one in self._cib.constraints("rsc_ticket"))
-        granted = [word for name in tickets if name for word in ("--ticket-grant", name)]
-        return self.settled(self.written(self._fresh()), granted)
+        return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
         """Return the state when no action is left, or after ``most`` transitions; ``words`` are for the first."""
@@ -110,15 +119,21 @@ class PolicyEngine:
         for name, value in given.items():
             Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=value)
 
-    def _fresh(self) -> Xml.Element:
-        """Return the CIB with all nodes up and nothing started, in the words of Pacemaker 2."""
+    def _readable(self) -> Xml.Element:
+        """Return the CIB for any release of the tools, with the property names of Pacemaker 2."""
         root = copy.deepcopy(self._cib.root)
-        root.attrib |= {"crm_feature_set": _OLD_FEATURES, "have-quorum": "1"}
+        root.set("crm_feature_set", _OLD_FEATURES)
         if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
             root.set("validate-with", _OLD_SCHEMA)
         for properties in root.iterfind("./configuration/crm_config/cluster_property_set"):
             for pair in properties.iterfind("./nvpair"):
                 pair.set("name", self._cib.property_name(pair.get("name", "")))
+        return root
+
+    def _fresh(self) -> Xml.Element:
+        """Return the CIB with all nodes up and nothing started."""
+        root = self._readable()
+        root.set("have-quorum", "1")
         for status in root.findall("./status"):
             root.remove(status)
         nodes = root.find("./configuration/nodes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from strakes.failover.limits import MOST_DRBD
 from strakes.failover.node_files_read import holds_secrets, names_below, switched_on, without_secrets
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
+from strakes.failover.readers.source_kind import built_cib, place_of_source
 from strakes.failover.replication import Resource, resources_of
 from strakes.files import read_below
 from strakes.targets.command import CommandTimeout, Runner, run
@@ -28,6 +30,9 @@ LIVE = "the running cluster"
 PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
 # All files together; a thousand resources of DRBD have half a million.
 _MOST_BYTES = 4 << 20
+# Files of a cluster below which a directory is one, and how many of its files are looked at otherwise.
+_SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
+_MOST_FILES = 200
 # What no number holds that rules calculate with.
 _MOST_DIGITS = 100
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
@@ -200,18 +205,31 @@ def read_plan(directory: Path) -> Setup:
 
     Raises BadInputError when there is none, or it cannot be read.
     """
-    if (
-        not (directory / "etc" / "corosync" / "corosync.conf").is_file()
-        and not (directory / "pacemaker" / "cib.xml").is_file()
-    ):
+    if directory.is_file():
+        texts, root = _sources([directory]), directory.parent
+    else:
+        texts, root = _read_texts(directory, planned=True), directory
+        texts = _sources(sorted(directory.iterdir())[:_MOST_FILES]) | texts
+    if not any(name.startswith(_SOURCES) for name in texts):
         raise BadInputError(
-            "there is no plan",
+            "there is no configuration of a cluster",
             where=str(directory),
-            remedy="Make one (strakes failover plan CLUSTER.toml -o DIR), or check --live.",
+            why="no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources",
+            remedy="Give the files of a node (etc/, pacemaker/cib.xml), or make some: strakes failover plan.",
         )
-    description = directory / DESCRIPTION
-    texts = _read_texts(directory, planned=True)
-    return setup_of(str(directory), directory, texts, read_description(description) if description.is_file() else None)
+    description = root / DESCRIPTION
+    return setup_of(str(directory), root, texts, read_description(description) if description.is_file() else None)
+
+
+def _sources(paths: Iterable[Path]) -> dict[str, str]:
+    """Return the files that their content shows to be parts of a cluster, by the names that a setup expects."""
+    texts = {}
+    for path in paths:
+        if path.is_file() and path.stat().st_size <= _MOST_BYTES and path.suffix not in (".toml", ".md"):
+            text = read_regular(path, _MOST_BYTES, "a file cannot be read").decode(errors="replace")
+            if place := place_of_source(path.name, text):
+                texts[place] = text
+    return texts
 
 
 def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
@@ -257,7 +275,11 @@ def _answer(runner: Runner, *words: str) -> str:
 def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
     """Make a setup of texts by their names below ``root``. Raises BadInputError for those that cannot be read."""
     corosync = texts.get("etc/corosync/corosync.conf")
-    cib = texts.get("pacemaker/cib.xml")
+    cib, cib_file, lines = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml"), None
+    if cib is None and (built := built_cib(texts)):
+        cib_file, builder = str(root / built[0]), built[1]
+        cib, lines = builder.text, builder.lines
+        texts = {**texts, "pacemaker/cib.xml": cib}
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
     resources = resources_of(drbd)
     if len(resources) > MOST_DRBD:
@@ -272,7 +294,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         cluster=cluster,
         corosync=read_corosync(corosync, str(root / "etc/corosync/corosync.conf")) if corosync is not None else None,
         drbd=resources,
-        cib=Cib(cib, str(root / "pacemaker/cib.xml")) if cib is not None else None,
+        cib=Cib(cib, cib_file, lines) if cib is not None else None,
         lustre=texts.get("lustre/make-targets.sh", ""),
         fstab=texts.get("etc/fstab", ""),
         modes={

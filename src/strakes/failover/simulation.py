@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -60,8 +60,16 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
         {node: returned for node, (_, returned) in fates.items()},
         _answered(emptied),
         _answered(failed),
+        idle_resources(engine, steady, [one.id for one in cib.primitives]),
         sum(isinstance(one.exception(), CommandTimeout) for one in questions),
     )
+
+
+def idle_resources(engine: PolicyEngine, steady: Snapshot, names: Iterable[str]) -> frozenset[str]:
+    """Return the resources that run neither in the steady state nor in that which follows from the CIB's status."""
+    idle = frozenset(name for name in names if not steady.nodes_of(name))
+    present = engine.present() if idle else None
+    return frozenset(name for name in idle if present is None or not present.nodes_of(name))
 
 
 def _lost(engine: PolicyEngine, running: Path, node: str) -> tuple[Snapshot, Snapshot]:

@@ -56,7 +56,10 @@ class FailureEngine:
 
     def steady(self, watched: Watched = frozenset()) -> ClusterState:
         """Return the state with all nodes up and all copies current. Raises BadInputError if nothing runs then."""
-        started = self._engine.steady()
+        started, present = self._engine.steady(), self._engine.present()
+        if present is not None and self._idle(present) < self._idle(started):
+            # Some resources need the status of the CIB: unmanaged ones, and those that wait for transient attributes.
+            started = present
         root = self._prepared(started.file, Event(watched=watched))
         snapshot = self._engine.settled(self._engine.written(root), [])
         state = ClusterState(snapshot.file, self._places(snapshot))
@@ -105,6 +108,9 @@ class FailureEngine:
         file = self._same.setdefault(_meaning(snapshot), snapshot.file)
         fenced = tuple(sorted(snapshot.fenced))
         return ClusterState(file, self._places(snapshot), fenced, snapshot.unclean, snapshot.restarted)
+
+    def _idle(self, snapshot: Snapshot) -> set[str]:
+        return {name for name, place in self._places(snapshot).items() if not place}
 
     def _places(self, snapshot: Snapshot) -> dict[str, str]:
         return {name: place_of(service, snapshot) for name, service in self._services.items()}

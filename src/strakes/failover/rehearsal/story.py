@@ -39,8 +39,12 @@ class Story:
         self.engine = FailureEngine(self.setup, self.services, self.directory)
         self.policies, self.times = Policies.of(self.setup), Times.of(self.setup, self.services)
         room = Room(self.cluster, configured=Wiring.configured(self.setup, self.cluster))
-        self.first = World(room, self.engine.steady(self.policies.watched(room)))
-        idle = [name for name, place in self.first.state.places.items() if not place]
+        state = self.engine.steady(self.policies.watched(room))
+        idle = [name for name, place in state.places.items() if not place]
+        targets = tuple(one for one in self.cluster.targets if one.name not in idle)
+        self.cluster = replace(self.cluster, targets=targets)
+        self.services = {name: own for name, own in self.services.items() if name not in idle}
+        self.first = World(replace(room, cluster=self.cluster), state)
         self.assumed = (*model.assumed, *(f"{name} is not started even without a failure: left out" for name in idle))
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
@@ -363,7 +367,9 @@ class Story:
             gone = not place or place in world.off
             return world, Step(said=(f"{name} does not run" if gone else "no node sees all the others any more",))
         failing = frozenset({(name, place)})
-        node = world.room.cluster.node(place)
+        node = next((one for one in world.room.cluster.nodes if one.name == place), None)
+        if node is None:
+            return world, Step(said=(f"{name} runs on the guest {place}, and failures there are not rehearsed",))
         unfenceable = frozenset() if world.room.can_power_off(node) else frozenset({node.name})
         state = self.engine.after(
             world.state,

@@ -1,0 +1,1 @@
+"""Readers of other forms of a Pacemaker configuration; each returns a CIB."""

@@ -1,0 +1,222 @@
+"""Build a CIB from statements, as ``crm``, ``pcs`` and haresources make them, with the line of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from xml.etree import ElementTree as Xml
+
+from strakes.failover.known_options import resource_agents
+
+_STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios")
+_SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
+Pairs = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a statement: settings, blocks such as ``meta`` and ``op NAME``, and all other words."""
+
+    plain: tuple[str, ...]
+    settings: dict[str, str]
+    blocks: tuple[tuple[str, str, dict[str, str]], ...]
+
+    def block(self, name: str) -> dict[str, str]:
+        """Return the settings of all blocks with this name."""
+        return {key: value for block, _, pairs in self.blocks if block == name for key, value in pairs.items()}
+
+    def has(self, *names: str) -> bool:
+        """Return whether a block with one of these names is present."""
+        return any(block in names for block, _, _ in self.blocks)
+
+
+def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
+    """Sort words into settings and blocks; the word after a block's name is its argument unless it is a setting.
+
+    >>> read_words("a ip=1 op monitor interval=9s meta x=y".split(), ("op", "meta")).blocks
+    (('op', 'monitor', {'interval': '9s'}), ('meta', '', {'x': 'y'}))
+    """
+    plain, settings, found = list[str](), dict[str, str](), list[tuple[str, str, dict[str, str]]]()
+    for word in words:
+        key, equals, value = word.partition("=")
+        if word in blocks:
+            found.append((word, "", {}))
+        elif equals and key:
+            (found[-1][2] if found else settings)[key.removeprefix("$")] = value
+        elif found and not found[-1][1] and not found[-1][2]:
+            found[-1] = (found[-1][0], word, {})
+        elif found and found[-1][0] == "op":
+            # pcs takes several operations after one ``op``.
+            found.append(("op", word, {}))
+        else:
+            plain.append(word)
+    return Words(tuple(plain), settings, tuple(found))
+
+
+@dataclass
+class CibBuilder:
+    """A CIB under construction; ``lines`` has the line of each id."""
+
+    lines: dict[str, int] = field(default_factory=dict)
+    line: int = 0
+
+    def __post_init__(self) -> None:
+        self._root = Xml.Element(
+            "cib", {"validate-with": "pacemaker-3.7", "epoch": "1", "num_updates": "0", "admin_epoch": "0"}
+        )
+        configuration = Xml.SubElement(self._root, "configuration")
+        self._sections = {name: Xml.SubElement(configuration, name) for name in _SECTIONS}
+        Xml.SubElement(self._root, "status")
+
+    @property
+    def text(self) -> str:
+        """Return the CIB as XML."""
+        return Xml.tostring(self._root, encoding="unicode")
+
+    @property
+    def node_names(self) -> list[str]:
+        """Return the names of the nodes so far."""
+        return [node.get("uname", "") for node in self._sections["nodes"]]
+
+    def find(self, identity: str) -> Xml.Element | None:
+        """Return the resource with this id."""
+        return next((one for one in self._sections["resources"].iter() if one.get("id") == identity), None)
+
+    def properties(self, pairs: Pairs, section: str = "crm_config") -> None:
+        """Set cluster properties, or the defaults of ``rsc_defaults`` or ``op_defaults``."""
+        tag = "cluster_property_set" if section == "crm_config" else "meta_attributes"
+        self._set(self._sections[section], tag, section, pairs)
+
+    def node(self, name: str, attributes: Pairs | None = None) -> None:
+        """Add a node, or attributes of one."""
+        nodes = self._sections["nodes"]
+        found = next((one for one in nodes if one.get("uname") == name), None)
+        if found is None:
+            found = Xml.SubElement(nodes, "node", id=str(len(nodes) + 1), uname=name)
+            self.lines.setdefault(name, self.line)
+        if attributes:
+            self._set(found, "instance_attributes", f"node-{name}", attributes)
+
+    def primitive(self, identity: str, agent: str, words: Words, *, standard: str = "") -> Xml.Element:
+        """Add a resource with its parameters, meta attributes and operations."""
+        element = self._add(self._sections["resources"], "primitive", identity)
+        if agent.startswith("@"):
+            element.set("template", agent[1:])
+        else:
+            element.attrib |= _agent(agent, standard)
+        self.change(identity, words)
+        return element
+
+    def template(self, identity: str, agent: str, words: Words) -> None:
+        """Add a template of resources."""
+        self.primitive(identity, agent, words).tag = "template"
+
+    def change(self, identity: str, words: Words) -> None:
+        """Set parameters, meta attributes and operations of a resource."""
+        element = self.find(identity)
+        if element is None:
+            return
+        self._set(element, "instance_attributes", identity, words.settings | words.block("params"))
+        self._set(element, "meta_attributes", identity, words.block("meta"))
+        for kind, name, pairs in words.blocks:
+            if kind == "op" and name:
+                self.operation(element, name, pairs)
+
+    def operation(self, element: Xml.Element, name: str, pairs: Pairs) -> None:
+        """Add an operation to a resource."""
+        operations = element.find("./operations")
+        if operations is None:
+            operations = Xml.SubElement(element, "operations")
+        identity = pairs.get("id", f"{element.get('id')}-{name}-{len(operations)}")
+        self._add(operations, "op", identity, {"interval": "0s"} | dict(pairs) | {"id": identity, "name": name})
+
+    def group(self, identity: str, members: Iterable[str], meta: Pairs | None = None) -> None:
+        """Move resources into a group, a new one where needed."""
+        group = self.find(identity)
+        if group is None:
+            group = self._add(self._sections["resources"], "group", identity)
+        self._adopt(group, members)
+        self._set(group, "meta_attributes", identity, meta or {})
+
+    def clone(self, identity: str, member: str, meta: Pairs, *, promotable: bool = False) -> None:
+        """Make a clone of a resource or group."""
+        clone = self._add(self._sections["resources"], "clone", identity)
+        self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
+        self._adopt(clone, [member])
+
+    def constraint(self, tag: str, identity: str, attributes: Pairs) -> Xml.Element:
+        """Add a constraint; attributes without a value are left out."""
+        given = {key: value for key, value in attributes.items() if value}
+        return self._add(self._sections["constraints"], tag, identity or self._free_id(tag), given)
+
+    def resource_set(self, constraint: Xml.Element, members: Iterable[str], attributes: Pairs) -> None:
+        """Add a set of resources to a constraint."""
+        identity = f"{constraint.get('id')}-set-{len(constraint)}"
+        given = {key: value for key, value in attributes.items() if value}
+        found = Xml.SubElement(constraint, "resource_set", {"id": identity} | given)
+        for member in members:
+            Xml.SubElement(found, "resource_ref", id=member)
+
+    def rule(
+        self, constraint: Xml.Element, score: str, terms: Iterable[tuple[str, str, str]], operator: str, role: str
+    ) -> None:
+        """Add a rule with expressions (attribute, operation, value) to a location."""
+        identity = f"{constraint.get('id')}-rule"
+        given = {"id": identity, "score": score, "boolean-op": operator} | ({"role": role} if role else {})
+        found = Xml.SubElement(constraint, "rule", given)
+        for number, (attribute, operation, value) in enumerate(terms):
+            expression = {"id": f"{identity}-{number}", "attribute": attribute, "operation": operation}
+            Xml.SubElement(found, "expression", expression | ({"value": value} if value else {}))
+
+    def level(self, target: str, index: str, devices: Iterable[str]) -> None:
+        """Add a fencing level; ``target`` may be a pattern such as ``regexp%n[12]``."""
+        topology = self._sections["fencing-topology"]
+        kind, _, name = target.rpartition("%")
+        given = {"target-pattern" if kind.startswith("regexp") else "target": name}
+        identity = f"fl-{len(topology) + 1}"
+        self._add(topology, "fencing-level", identity, given | {"index": index, "devices": ",".join(devices)})
+
+    def _free_id(self, tag: str) -> str:
+        return f"{tag.removeprefix('rsc_')}-{len(self._sections['constraints']) + 1}"
+
+    def _add(self, parent: Xml.Element, tag: str, identity: str, attributes: Pairs | None = None) -> Xml.Element:
+        self.lines.setdefault(identity, self.line)
+        return Xml.SubElement(parent, tag, {"id": identity} | dict(attributes or {}))
+
+    def _adopt(self, parent: Xml.Element, members: Iterable[str]) -> None:
+        for name in members:
+            member = self.find(name)
+            if member is not None and member is not parent:
+                for other in self._sections["resources"].iter():
+                    if member in list(other):
+                        other.remove(member)
+                parent.append(member)
+
+    def _set(self, parent: Xml.Element, tag: str, identity: str, pairs: Pairs) -> None:
+        if not pairs:
+            return
+        block = parent.find(f"./{tag}")
+        if block is None:
+            block = Xml.Element(tag, id=f"{identity}-{tag}")
+            parent.insert(0, block)
+        for name, value in pairs.items():
+            found = next((pair for pair in block if pair.get("name") == name), None)
+            if found is None:
+                found = self._add(block, "nvpair", f"{identity}-{tag}-{name}", {"name": name})
+            found.set("value", value)
+
+
+def _agent(text: str, standard: str) -> dict[str, str]:
+    """Return the attributes of an agent: ``ocf:heartbeat:IPaddr2``, ``heartbeat:IPaddr2`` or ``IPaddr2``."""
+    first, *rest = [part for part in text.split(":") if part]
+    if standard:
+        return {"class": standard, "type": text.removeprefix(f"{standard}:")}
+    if first in _STANDARDS and rest:
+        if first == "ocf":
+            return {"class": "ocf", "provider": rest[0], "type": rest[-1]}
+        return {"class": first, "type": ":".join(rest)}
+    if rest:
+        return {"class": "ocf", "provider": first, "type": rest[-1]}
+    providers = [name.partition(":")[0] for name in resource_agents() if name.endswith(f":{text}")]
+    provider = next((one for one in ("heartbeat", *providers) if one in providers), "heartbeat")
+    return {"class": "ocf", "provider": provider, "type": text}

@@ -1,0 +1,51 @@
+"""Tell by its content what a file of a cluster is, and turn every form of Pacemaker's configuration into a CIB."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from strakes.failover.readers.cib_builder import CibBuilder
+from strakes.failover.readers.crm_text import STATEMENT, read_crm
+from strakes.failover.readers.haresources import read_haresources
+from strakes.failover.readers.pcs_commands import COMMAND, read_pcs_commands
+from strakes.failover.readers.pcs_config import HEADS, read_pcs_config
+
+CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
+CRM, PCS_COMMANDS, PCS_CONFIG, POOLS = (
+    "pacemaker/crm.txt",
+    "pacemaker/pcs.sh",
+    "pacemaker/pcs-config.txt",
+    "zfs/status.txt",
+)
+_KINDS = (
+    (re.compile(r"(?s)\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
+    (re.compile(r"(?m)^\s*totem\s*\{"), COROSYNC),
+    (re.compile(r"(?m)^\s*(?:resource\s+\S+|common|global)\s*\{"), "etc/drbd.d/{name}"),
+    (re.compile(r"(?m)^\s*pool:\s+\S+\n\s*state:"), POOLS),
+    (HEADS, PCS_CONFIG),
+    (COMMAND, PCS_COMMANDS),
+    (STATEMENT, CRM),
+)
+
+
+def place_of_source(name: str, text: str) -> str:
+    """Return the path at which a setup expects a file with this content, empty for any other text.
+
+    >>> place_of_source("a.xml", "<cib epoch='1'/>"), place_of_source("r0.res", "resource r0 {")
+    ('pacemaker/cib.xml', 'etc/drbd.d/r0.res')
+    """
+    if name == "haresources":
+        return HARESOURCES
+    found = next((place for pattern, place in _KINDS if pattern.search(text)), "")
+    return found.format(name=name)
+
+
+def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
+    """Return the CIB that another form describes, with the name of the file that has it; None without one."""
+    for name, read in ((PCS_CONFIG, read_pcs_config), (CRM, read_crm), (PCS_COMMANDS, read_pcs_commands)):
+        if name in texts:
+            return name, read(texts[name])
+    if HARESOURCES in texts:
+        return HARESOURCES, read_haresources(texts[HARESOURCES], texts.get("etc/ha.d/ha.cf", ""))
+    return None

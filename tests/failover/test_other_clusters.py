@@ -1,0 +1,133 @@
+"""Clusters that others configured: rehearsals need no names and no cluster.toml, and agree with Pacemaker's engine."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from failover.clusters import need
+from strakes.errors import StrakesError
+from strakes.failover.model import model_of
+from strakes.failover.policy_engine import PolicyEngine
+from strakes.failover.rehearsal.rehearse import Rehearsal, rehearse
+from strakes.failover.setup import Setup, read_plan
+from strakes.failover.simulation import idle_resources
+
+CASES = Path(__file__).parent / "cases"
+# A checkout of Pacemaker: 854 inputs of its scheduler's tests, each with a summary.
+INPUTS = Path(os.environ.get("STRAKES_PACEMAKER", "/nonexistent")) / "cts/scheduler"
+# Inputs that stand for kinds: groups, promotable clones, bundles, guests, tickets, unmanaged and banned resources.
+SAMPLE = CASES / "scheduler"
+
+
+def test_a_group_of_any_name_is_rehearsed() -> None:
+    need("crm_simulate")
+    result = rehearse(read_plan(CASES / "rehearse-other-group-name"), doubles=False)
+    assert len(result.singles) == 31 and sum(scene.ends_the_service for scene in result.singles) == 6
+
+
+@pytest.mark.parametrize("case", ["rehearse-fencing-enabled-false", "fencing-enabled-false"])
+def test_fencing_switched_off_by_its_new_name_allows_split_brain(case: str, strakes: StrakesRunner) -> None:
+    need("crm_simulate")
+    done = strakes("failover", "rehearse", CASES / case, "--singles")
+    assert done.returncode == 1 and "SPLIT BRAIN" in done.stdout and "Split brain possible: nowhere" not in done.stdout
+
+
+def test_a_bare_cib_is_rehearsed_and_its_assumptions_are_listed(strakes: StrakesRunner) -> None:
+    need("crm_simulate")
+    done = strakes("failover", "rehearse", CASES / "fencing-enabled-false/pacemaker/cib.xml", "--singles")
+    assert "assumed: no corosync.conf" in done.stdout and "na dies" in done.stdout, done.stderr
+
+
+def test_nodes_without_names_or_node_list_are_those_of_the_cib() -> None:
+    for case in ("nodes-without-names", "multicast-without-nodelist"):
+        model = model_of(read_plan(CASES / case))
+        assert len(model.nodes) == 2 and model.quorum.two_node, case
+    named = model_of(read_plan(CASES / "nodes-without-names"))
+    assert all(node.addresses for node in named.nodes)
+
+
+@pytest.mark.parametrize("file", sorted(SAMPLE.glob("*.xml")), ids=lambda file: file.stem)
+def test_a_sample_of_the_scheduler_inputs_agrees_with_its_summaries(file: Path) -> None:
+    need("crm_simulate")
+    assert not _contradictions(file, file.with_suffix(".summary"))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not INPUTS.is_dir(), reason="STRAKES_PACEMAKER names no checkout of Pacemaker")
+def test_no_scheduler_input_fails_and_none_contradicts_its_summary() -> None:
+    need("crm_simulate")
+    files = sorted((INPUTS / "xml").glob("*.xml"))
+    found = [text for file in files for text in _contradictions(file, INPUTS / f"summary/{file.stem}.summary")]
+    assert len(files) > 800 and not found, "\n".join(found)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not INPUTS.is_dir(), reason="STRAKES_PACEMAKER names no checkout of Pacemaker")
+@pytest.mark.parametrize("part", range(8))
+def test_rehearsals_of_scheduler_inputs_end_as_the_engine_says(part: int) -> None:
+    need("crm_simulate")
+    files = sorted((INPUTS / "xml").glob("*.xml"))[part::8]
+    found = [text for file in files for text in _disagreements(read_plan(file))]
+    assert not found, "\n".join(found)
+
+
+def _contradictions(file: Path, summary: Path) -> list[str]:
+    """Return the resources that start nowhere by our answer, and somewhere by the summary.
+
+    Summaries are those of the newest release; a resource that the installed release leaves stopped, too, is left out.
+    """
+    setup = read_plan(file)
+    model_of(setup)
+    names = [one.id for one in setup.pacemaker.primitives]
+    with tempfile.TemporaryDirectory() as place:
+        engine = PolicyEngine(setup, Path(place))
+        idle = idle_resources(engine, engine.steady(), names)
+    running = _running(summary.read_text(), idle)
+    if running:
+        words = ["crm_simulate", "--xml-file", str(file), "--simulate"]
+        running &= _running(subprocess.run(words, capture_output=True, text=True, timeout=60).stdout, idle)
+    return [f"{file.stem}: {name}" for name in sorted(running)]
+
+
+def _running(text: str, names: frozenset[str]) -> set[str]:
+    revised = text.rpartition("Revised Cluster Status")[2]
+    return {name for name in names if re.search(rf"\* {re.escape(name)}(:\d+)?\t.*(Started|romoted) \S", revised)}
+
+
+def _disagreements(setup: Setup) -> list[str]:
+    """Return the single failures of nodes whose end differs from a plain question to crm_simulate."""
+    try:
+        result = rehearse(setup, doubles=False)
+    except StrakesError:
+        # An input that starts nothing has nothing to rehearse.
+        return []
+    return [f"{setup.where}: {text}" for text in _against_engine(setup, result)]
+
+
+def _against_engine(setup: Setup, result: Rehearsal) -> list[str]:
+    found = []
+    served = {service.name: service for service in model_of(setup).services}
+    with tempfile.TemporaryDirectory() as place:
+        engine = PolicyEngine(setup, Path(place))
+        steady = engine.steady()
+        for scene in result.singles:
+            part = scene.failures[0]
+            if part.kind != "node" or scene.said:
+                continue
+            after = engine.settled(steady.file, ["--node-fail", part.name])
+            for name, node in scene.places.items():
+                nodes = [after.nodes_of(one.id) for one in served[name].members]
+                if (
+                    nodes
+                    and steady.nodes_of(served[name].members[0].id)
+                    and node not in (*frozenset.intersection(*nodes), "")
+                ):
+                    found.append(f"{part.text}: {name} on {node}, the engine says {nodes}")
+    return found

@@ -1,0 +1,191 @@
+"""Every form of a Pacemaker configuration gives the same model: CIB, crm text, pcs commands, pcs config, haresources."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from failover.clusters import need
+from strakes.errors import BadInputError
+from strakes.failover.cib import Cib
+from strakes.failover.model import ClusterModel, model_of
+from strakes.failover.setup import read_plan
+
+CRM = """\
+node 1: na
+node 2: nb
+primitive dr ocf:linbit:drbd params drbd_resource=r0 \\
+    op monitor interval=29s role=Master op monitor interval=31s role=Slave
+primitive fs Filesystem params device=/dev/drbd0 directory=/srv/a fstype=xfs op stop interval=0 timeout=60s
+primitive ip IPaddr2 params ip=10.3.0.10 cidr_netmask=24
+primitive f-na stonith:fence_ipmilan params ip=10.9.0.1 pcmk_host_list=na op monitor interval=60s
+primitive f-nb stonith:fence_ipmilan params ip=10.9.0.2 pcmk_host_list=nb op monitor interval=60s
+group g fs ip
+ms ms-dr dr meta notify=true
+location l-na f-na -inf: na
+location l-nb f-nb rule -inf: #uname eq nb
+colocation c1 inf: g ms-dr:Master
+order o1 inf: ms-dr:promote g:start
+property cib-bootstrap-options: stonith-enabled=true no-quorum-policy=stop
+rsc_defaults rsc-options: resource-stickiness=200
+"""
+PCS = """\
+#!/bin/sh
+pcs cluster setup pair na addr=10.1.0.1 nb addr=10.1.0.2
+sudo pcs property set stonith-enabled=true no-quorum-policy=stop
+pcs resource defaults update resource-stickiness=200
+pcs resource create dr ocf:linbit:drbd drbd_resource=r0 op monitor interval=29s role=Promoted \\
+    monitor interval=31s role=Unpromoted promotable ms-dr notify=true
+pcs resource create fs Filesystem device=/dev/drbd0 directory=/srv/a fstype=xfs op stop interval=0 timeout=60s --group g
+pcs resource create ip IPaddr2 ip=10.3.0.10 cidr_netmask=24 --group g
+pcs stonith create f-na fence_ipmilan ip=10.9.0.1 pcmk_host_list=na op monitor interval=60s
+pcs stonith create f-nb fence_ipmilan ip=10.9.0.2 pcmk_host_list=nb op monitor interval=60s
+pcs constraint location f-na avoids na && pcs constraint location f-nb avoids nb
+pcs constraint colocation add g with Promoted ms-dr INFINITY
+pcs constraint order promote ms-dr then start g
+"""
+OLD_PCS_CONFIG = """\
+Cluster Name: pair
+Corosync Nodes:
+ na nb
+Pacemaker Nodes:
+ na nb
+
+Resources:
+ Group: g
+  Resource: fs (class=ocf provider=heartbeat type=Filesystem)
+   Attributes: device=/dev/drbd0 directory=/srv/a fstype=xfs
+   Operations: monitor interval=20s timeout=40s (fs-monitor-20s)
+               stop interval=0s timeout=60s (fs-stop-0s)
+  Resource: ip (class=ocf provider=heartbeat type=IPaddr2)
+   Attributes: cidr_netmask=24 ip=10.3.0.10
+ Master: ms-dr
+  Meta Attrs: notify=true
+  Resource: dr (class=ocf provider=linbit type=drbd)
+   Attributes: drbd_resource=r0
+   Operations: monitor interval=29s role=Master (dr-monitor-29s)
+               monitor interval=31s role=Slave (dr-monitor-31s)
+
+Stonith Devices:
+ Resource: f-na (class=stonith type=fence_ipmilan)
+  Attributes: ip=10.9.0.1 pcmk_host_list=na
+ Resource: f-nb (class=stonith type=fence_ipmilan)
+  Attributes: ip=10.9.0.2 pcmk_host_list=nb
+Fencing Levels:
+
+Location Constraints:
+  Resource: f-na
+    Disabled on: na (score:-INFINITY) (id:l-na)
+  Resource: f-nb
+    Disabled on: nb (score:-INFINITY) (id:l-nb)
+Ordering Constraints:
+  promote ms-dr then start g (kind:Mandatory) (id:o1)
+Colocation Constraints:
+  g with ms-dr (score:INFINITY) (rsc-role:Started) (with-rsc-role:Master) (id:c1)
+
+Resources Defaults:
+ resource-stickiness: 200
+Operations Defaults:
+ No defaults set
+
+Cluster Properties:
+ no-quorum-policy: stop
+ stonith-enabled: true
+"""
+FORMS = {"crm": ("a.crm", CRM), "pcs commands": ("setup.sh", PCS), "pcs 0.9 config": ("pcs-config.txt", OLD_PCS_CONFIG)}
+
+
+def _model(directory: Path, name: str, text: str) -> ClusterModel:
+    directory.mkdir(exist_ok=True)
+    (directory / name).write_text(text)
+    return model_of(read_plan(directory))
+
+
+def _require_the_pair(model: ClusterModel) -> None:
+    (service,) = model.services
+    assert (service.name, [one.id for one in service.members]) == ("g", ["fs", "ip"])
+    assert ([one.id for one in service.copies], service.replicated) == (["dr"], ("r0",))
+    assert service.nodes == ("na", "nb") and service.addresses == ("10.3.0.10",)
+    assert [(one.resource.id, one.address, one.targets) for one in model.devices] == [
+        ("f-na", "10.9.0.1", ("na",)),
+        ("f-nb", "10.9.0.2", ("nb",)),
+    ]
+    assert model.fencing and model.properties["no-quorum-policy"] == "stop"
+    assert {operation.role for operation in service.copies[0].operations} == {"Promoted", "Unpromoted"}
+    assert service.members[0].timeout_s("stop") == 60 and service.members[0].meta["resource-stickiness"] == "200"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_gives_the_same_model_with_the_lines_of_its_file(form: str, tmp_path: Path) -> None:
+    name, text = FORMS[form]
+    model = _model(tmp_path / "site", name, text)
+    _require_the_pair(model)
+    line = text.splitlines()[model.devices[0].source.line - 1]
+    assert "f-na" in line
+
+
+def test_the_output_of_the_installed_pcs_gives_the_model_of_its_cib(tmp_path: Path) -> None:
+    need("pcs")
+    setup_text = _cib_of(tmp_path, CRM)
+    cib = tmp_path / "cib.xml"
+    cib.write_text(setup_text)
+    shown = subprocess.run(["pcs", "-f", str(cib), "config"], capture_output=True, text=True, timeout=60)
+    _require_the_pair(_model(tmp_path / "site", "pcs.txt", shown.stdout))
+
+
+def test_the_built_cib_is_valid_for_pacemaker(tmp_path: Path) -> None:
+    need("crm_verify")
+    for number, (_, text) in enumerate(FORMS.values()):
+        file = tmp_path / f"{number}.xml"
+        file.write_text(_cib_of(tmp_path / str(number), text))
+        done = subprocess.run(["crm_verify", "--xml-file", str(file)], capture_output=True, text=True, timeout=60)
+        assert "Errors" not in done.stderr, done.stderr
+
+
+def _cib_of(directory: Path, text: str) -> str:
+    directory.mkdir(exist_ok=True)
+    (directory / "source.txt").write_text(text)
+    return read_plan(directory).texts["pacemaker/cib.xml"]
+
+
+def test_haresources_start_a_group_on_the_promoted_copy(tmp_path: Path) -> None:
+    site = tmp_path / "etc/ha.d"
+    site.mkdir(parents=True)
+    (site / "haresources").write_text("na 10.3.0.10/24 drbddisk::r0 Filesystem::/dev/drbd0::/srv/a::ext3 nfs\n")
+    (site / "ha.cf").write_text("node na nb\n")
+    model = model_of(read_plan(tmp_path))
+    (service,) = model.services
+    assert [one.agent for one in service.members] == ["IPaddr2", "Filesystem", "nfs"] and service.replicated == ("r0",)
+    assert not model.fencing and [node.name for node in model.nodes] == ["na", "nb"]
+
+
+def test_drbd_files_alone_are_a_configuration(tmp_path: Path, strakes: StrakesRunner) -> None:
+    (tmp_path / "r0.res").write_text(
+        "resource r0 { protocol A; device /dev/drbd0; disk /dev/vg/a; meta-disk internal;"
+        " on na { address 10.1.0.1:7788; } on nb { address 10.1.0.2:7788; } }"
+    )
+    model = model_of(read_plan(tmp_path))
+    assert [one.name for one in model.replicated] == ["r0"] and [node.name for node in model.nodes] == ["na", "nb"]
+    done = strakes("failover", "check", tmp_path)
+    assert done.returncode in (0, 1) and "drbd" in done.stdout, done.stderr
+
+
+def test_a_directory_without_any_part_of_a_cluster_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("buy milk\n")
+    with pytest.raises(BadInputError, match="no configuration of a cluster"):
+        read_plan(tmp_path)
+
+
+def test_broken_statements_are_passed_over() -> None:
+    from strakes.failover.readers.crm_text import read_crm
+    from strakes.failover.readers.pcs_commands import read_pcs_commands
+    from strakes.failover.readers.pcs_config import read_pcs_config
+
+    for read in (read_crm, read_pcs_commands, read_pcs_config):
+        for text in (CRM, PCS, OLD_PCS_CONFIG):
+            for cut in range(0, len(text), 7):
+                Cib(read(text[:cut]).text, "")
+                Cib(read(text[cut:]).text, "")

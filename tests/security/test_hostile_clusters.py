@@ -13,7 +13,7 @@ import pytest
 
 from strakes.errors import BadInputError
 from strakes.failover import check as checking
-from strakes.failover import limits, simulation
+from strakes.failover import limits, policy_engine, simulation
 from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.rules.rule import findings
@@ -179,7 +179,7 @@ def test_files_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
 
 def test_a_policy_engine_that_answers_too_late_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = plan(tmp_path, cib())
-    monkeypatch.setattr(simulation, "installed", lambda program: True)
+    monkeypatch.setattr(policy_engine, "installed", lambda program: True)
     monkeypatch.setattr(simulation, "_LIMIT_S", 0.0)
     monkeypatch.setattr(checking, "verdicts", lambda setup: ())
     (told,) = checking.check(setup).verdicts

@@ -225,8 +225,9 @@ def _sources(paths: Iterable[Path]) -> dict[str, str]:
     """Return the files that their content shows to be parts of a cluster, by the names that a setup expects."""
     texts = {}
     for path in paths:
-        if path.is_file() and path.stat().st_size <= _MOST_BYTES and path.suffix not in (".toml", ".md"):
-            text = read_regular(path, _MOST_BYTES, "a file cannot be read").decode(errors="replace")
+        plain = path.is_file() and not path.is_symlink() and path.suffix not in (".toml", ".md")
+        if plain and path.stat().st_size <= _MOST_BYTES:
+            text = read_below(path.parent, path.name, _MOST_BYTES).decode(errors="replace")
             if place := place_of_source(path.name, text):
                 texts[place] = text
     return texts

@@ -22,6 +22,7 @@ constexpr long kConnectSeconds = 30, kSilentSeconds = 60;
 constexpr std::size_t kMostText = std::size_t{16} << 20U;  // a page of 1000 keys has less than 2 MiB
 // The time of a request without data (completing an upload takes minutes), and the lowest rate of its data.
 constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
+constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl limits them since 8.3 only
 constexpr long kUploadBuffer = 1L << 20U, kReceiveBuffer = 512L << 10U;
 
 std::string variable(const char* name) {
@@ -63,9 +64,10 @@ struct Receiver {
     CURL* handle;
     std::span<std::byte> into;
     S3Answer& answer;
+    std::size_t header_bytes = 0;
 
     static std::size_t take(const char* from, std::size_t /*one*/, std::size_t bytes, void* self) {
-        auto& [handle, into, answer] = *static_cast<Receiver*>(self);
+        auto& [handle, into, answer, header_bytes] = *static_cast<Receiver*>(self);
         if (answer.status == 0) ::curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
         if (!into.empty() && answer.status / 100 == 2) {
             if (bytes > into.size() - answer.bytes) return 0;
@@ -79,12 +81,14 @@ struct Receiver {
     }
     static std::size_t look(const char* line, std::size_t /*one*/, std::size_t bytes, void* self) {
         constexpr std::string_view kTag = "etag:";
+        Receiver& receiver = *static_cast<Receiver*>(self);
+        if (receiver.header_bytes += bytes; receiver.header_bytes > kMostHeaders) return 0;
         std::string_view header(line, bytes);
         if (bytes < kTag.size() || ::strncasecmp(line, kTag.data(), kTag.size()) != 0) return bytes;
         header.remove_prefix(kTag.size());
         while (!header.empty() && header.front() == ' ') header.remove_prefix(1);
         while (!header.empty() && static_cast<unsigned char>(header.back()) <= ' ') header.remove_suffix(1);
-        static_cast<Receiver*>(self)->answer.tag = header;
+        receiver.answer.tag = header;
         return bytes;
     }
 };
@@ -245,6 +249,7 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
     if (!mark.empty()) query.emplace_back("continuation-token", mark);
     S3Answer answer = ask({.method = "GET", .key = {}, .query = std::move(query), .most_seconds = kPageSeconds});
     const std::string before = std::exchange(mark, {});
+    require_list(answer);
     if (answer.error != 0) return answer;
     for (const std::string_view object : xml_elements(answer.text, "Contents")) keys.push_back(xml_text(object, "Key"));
     if (xml_text(answer.text, "IsTruncated") != "true") return answer;
@@ -254,6 +259,15 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
         answer.error = EPROTO;
     }
     return answer;
+}
+
+// A proxy or a portal answers everything with a page of its own.
+void S3Connection::require_list(S3Answer& answer) {
+    if (answer.error != 0 || answer.text.empty()) return;
+    for (const char* element : {"<ListBucketResult", "<ListMultipartUploadsResult", "<IsTruncated>"})
+        if (answer.text.find(element) != std::string::npos) return;
+    words_ = "the answer is no list of S3";
+    answer.error = EPROTO;
 }
 
 }  // namespace strakes

@@ -70,6 +70,9 @@ class S3Connection {
     [[nodiscard]] S3Answer list(const std::string& prefix, std::string& mark, std::vector<std::string>& keys,
                                 std::uint32_t most = 1000);
 
+    // Makes an error of an answer that is no list of objects or uploads.
+    void require_list(S3Answer& answer);
+
   private:
     struct Curl;
     const S3Access access_;

@@ -88,8 +88,9 @@ Failure endless(const char* call, const S3Connection& connection, const std::str
 // Adds the number of uploads that were listed to `found`.
 std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix, std::uint64_t& found) {
     for (unsigned round = 0; round < kMostRounds; ++round) {
-        const S3Answer answer = connection.ask(
+        S3Answer answer = connection.ask(
             {.method = "GET", .key = {}, .query = {{"uploads", ""}, {"prefix", prefix}}, .most_seconds = kPageSeconds});
+        connection.require_list(answer);
         if (answer.error != 0)
             return failure_of("ListMultipartUploads", connection, answer.error, prefix, "uploads cannot be listed");
         const auto uploads = xml_elements(answer.text, "Upload");

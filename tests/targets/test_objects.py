@@ -35,7 +35,7 @@ class Store(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.keys: set[str] = set()
         self.uploads: dict[str, str] = {}
-        self.refuses = self.endless = self.keeps = ""
+        self.refuses = self.endless = self.keeps = self.page = ""
         self.pages = 0
 
     @property
@@ -78,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
             elif key != self.server.keeps:
                 self.server.keys.discard(key)
             return self.answer(204)
-        if self.server.endless in ("bytes", "drops"):
+        if self.server.endless in ("bytes", "drops", "headers"):
             return self.send_without_end()
         prefix = query["prefix"][0]
         if "uploads" in query:
@@ -98,11 +98,17 @@ class Handler(BaseHTTPRequestHandler):
             page = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{mark}</NextContinuationToken>"
         elif len(found) > PAGE:
             page += f"<IsTruncated>true</IsTruncated><NextContinuationToken>{found[PAGE - 1]}</NextContinuationToken>"
-        return self.answer(200, page)
+        return self.answer(200, self.server.page or f"<ListBucketResult>{page}</ListBucketResult>")
 
     def send_without_end(self) -> None:
         """Send a page that never ends: as fast as it is read, or a byte a second."""
         self.send_response(200)
+        if self.server.endless == "headers":
+            with suppress(OSError):
+                while True:
+                    self.send_header(f"x-{self.server.pages}", "x" * 8000)
+                    self.flush_headers()
+                    self.server.pages += 8000
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         piece = b"x" * (65536 if self.server.endless == "bytes" else 1)
@@ -210,7 +216,13 @@ def test_an_object_that_is_listed_after_it_was_removed_is_not_called_removed(sto
     assert store.keys >= {"w/p/a&b 1", "w/p/.strakes-marker"}
 
 
-@pytest.mark.parametrize("endless", ["bytes", pytest.param("drops", marks=pytest.mark.long)])
+def test_a_page_of_a_proxy_is_not_taken_for_an_empty_list(store: Store, workspace: Path) -> None:
+    store.page = "<html>Please log in</html>"
+    (left,) = remove(workspace)
+    assert "no list of S3" in left.why and "w/p/.strakes-marker" in store.keys
+
+
+@pytest.mark.parametrize("endless", ["bytes", "headers", pytest.param("drops", marks=pytest.mark.long)])
 def test_a_page_that_does_not_end_is_given_up(store: Store, workspace: Path, endless: str) -> None:
     store.endless = endless
     (left,) = remove(workspace)

@@ -1,7 +1,7 @@
 """Open and replace files so that no link, pipe or device of another user is followed, waited for or written through.
 
 Every path is walked from ``/`` by directory descriptors (as systemd's CHASE_SAFE): links of this user and of root are
-followed, a link of anybody else raises PermissionError. Files that strakes keeps in its stores have one name, are
+followed, a link of anybody else raises PlantedFileError. Files that strakes keeps in its stores have one name, are
 regular, and are never opened through a link.
 """
 
@@ -27,6 +27,13 @@ _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LINKS = 40  # as the kernel
 
 
+class PlantedFileError(PermissionError):
+    """A file or directory that another user can have prepared."""
+
+    def __init__(self, why: str, path: Path | str) -> None:
+        super().__init__(errno.EACCES, why, str(path))
+
+
 def default_root() -> Path:
     """Return the store: $STRAKES_STORE, else $XDG_DATA_HOME/strakes, else ~/.local/share/strakes."""
     if chosen := os.environ.get("STRAKES_STORE"):
@@ -47,7 +54,7 @@ def default_root() -> Path:
 def open_directory(path: Path, *, make: int = 0) -> int:
     """Open a directory; ``make``: the mode of directories that are missing, 0 where none is made.
 
-    Raises PermissionError for a link of another user on the way, OSError.
+    Raises PlantedFileError for a link of another user on the way, OSError.
     """
     with _directory(path, make=make) as directory:
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
@@ -129,7 +136,7 @@ def _target(link: int, trusted: Collection[int], part: str) -> str:
     try:
         owner = os.fstat(link).st_uid
         if owner not in trusted:
-            raise PermissionError(errno.EACCES, f"{part} is a link of another user (number {owner})")
+            raise PlantedFileError(f"{part} is a link of another user (number {owner})", part)
         return os.readlink("", dir_fd=link)
     finally:
         os.close(link)
@@ -150,7 +157,7 @@ def _sync(directory: int) -> None:
 def open_kept(path: Path, flags: int, mode: int = 0o600) -> int:
     """Open a file that strakes keeps: ``flags`` as of open(2), ``mode``: of a file that is made.
 
-    Raises PermissionError for a link, a pipe or a device, and for writing also for a hard link or a file of another
+    Raises PlantedFileError for a link, a pipe or a device, and for writing also for a hard link or a file of another
     user; OSError.
     """
     with _directory(path.parent) as directory:
@@ -163,27 +170,23 @@ def _open_at(path: Path, flags: int, mode: int, directory: int) -> int:
     except OSError as error:
         error.filename = str(path)
         if error.errno == errno.ELOOP:
-            raise _not_ours(path, "it is a symbolic link") from error
+            raise PlantedFileError("it is a symbolic link", path) from error
         if error.errno == errno.ENXIO:
-            raise _not_ours(path, "it is not a regular file") from error
+            raise PlantedFileError("it is not a regular file", path) from error
         raise
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise _not_ours(path, "it is not a regular file")
+            raise PlantedFileError("it is not a regular file", path)
         writes = flags & os.O_ACCMODE != os.O_RDONLY and not flags & os.O_EXCL
         if writes and state.st_uid not in (0, os.geteuid()):
-            raise _not_ours(path, f"it belongs to another user (number {state.st_uid})")
+            raise PlantedFileError(f"it belongs to another user (number {state.st_uid})", path)
         if writes and state.st_nlink > 1:
-            raise _not_ours(path, "it has a second name (a hard link)")
+            raise PlantedFileError("it has a second name (a hard link)", path)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _not_ours(path: Path, why: str) -> PermissionError:
-    return PermissionError(errno.EACCES, why, str(path))
 
 
 def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
@@ -246,7 +249,7 @@ def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
     with _directory(path.parent) as directory:
         try:
             descriptor = _open_at(path, os.O_RDONLY, 0, directory)
-        except PermissionError as error:
+        except PlantedFileError as error:
             raise _others(what, path, str(error.strerror), remedy) from error
         try:
             state, above = os.fstat(descriptor), os.fstat(directory)

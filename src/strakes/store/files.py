@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.files import open_kept, read_kept, replace_kept
+from strakes.files import PlantedFileError, open_kept, read_kept, replace_kept
 
 # No run is so large; a file of holes says that it is.
 MOST_BYTES = 4 << 30
@@ -110,9 +110,9 @@ def _read(path: Path) -> bytes:
         return read_kept(path, MOST_BYTES)
     except FileNotFoundError:
         raise
-    except PermissionError as error:
-        raise of_another_user(error, path) from error
     except OSError as error:
+        if isinstance(error, PermissionError) and not isinstance(error, PlantedFileError):
+            raise of_another_user(error, path) from error
         why = error.strerror or str(error)
         raise EnvironmentLacksError("a file of the store cannot be read", where=str(path), why=why) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from types import FrameType
 
 from strakes.errors import InterruptedByUser
 
+_AGAIN_S = 0.05  # destructors take less
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = "\x1b[?25h"  # a live display hides it
 
@@ -26,9 +28,13 @@ def orderly_signals() -> Iterator[None]:
         yield
         return
     count = 0
+    lost = False
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        nonlocal count
+        nonlocal count, lost
+        if lost:
+            lost = False
+            raise KeyboardInterrupt
         if count and number != signal.SIGINT:
             return
         count += 1
@@ -41,13 +47,24 @@ def orderly_signals() -> Iterator[None]:
             os._exit(InterruptedByUser.exit_status)
         raise KeyboardInterrupt
 
+    def send_again(found: sys.UnraisableHookArgs) -> None:
+        nonlocal lost
+        if isinstance(found.exc_value, KeyboardInterrupt) and before:
+            lost = True
+            threading.Timer(_AGAIN_S, os.kill, (os.getpid(), next(iter(before)))).start()
+        else:
+            hook(found)
+
     # A signal that was ignored on purpose (nohup) stays ignored.
     before = {
         number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
     }
+    # Python drops an exception that is raised in a destructor or in the callback of a weak reference.
+    hook, sys.unraisablehook = sys.unraisablehook, send_again
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -46,6 +46,7 @@ APART = {
         "compare",
         "failover",
         "findings",
+        "frozen",
         "history",
         "integration",
         "interop",

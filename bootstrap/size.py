@@ -1,0 +1,149 @@
+"""Print the size of each room, the import structure, and numeric constants that do not say where they come from."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+# Highest number of lines of Python, per group of rooms of src/strakes.
+CEILINGS = {
+    "failover": 9000,
+    "analysis statistics survey": 5000,
+    "targets": 6500,
+    "watch": 3500,
+    "cli": 4000,
+    "studies": 4500,
+    "lab": 3500,
+    "interop": 3000,
+    "drill": 2500,
+    "predict": 1500,
+    "report portraits language": 2600,
+    "launch jobs knobs store tune tuning": 6200,
+}
+_OTHER_CEILINGS = {"other": 5000, "src": 60000, "bench": 7000, "tests": 40000}
+_ENGINE_CEILING = 20000
+# A constant is explained if its name or its comment has a unit, a source, or the effect of a change.
+_UNIT_IN_NAME = re.compile(
+    r"_(s|ms|us|ns|bytes|b|kib|mib|gib|hz|days?|hours?|minutes?|percent|share|lines?|files|items|ranks|runs|port|status"
+    r"|columns|digits|version|schema|seed|times|bits?)$|(^|_)(MIB|KIB|GIB|PORT|VERSION|SCHEMA|SEED|STATUS|MODE|FLAGS?)(_|$)",
+    re.IGNORECASE,
+)
+_EXPLAINED = re.compile(
+    r"\(\w+.*\d{4}\)|https?://|\b(double|halv|twice|manual|man page|RFC|measured|default of|seconds|bytes|%)",
+    re.IGNORECASE,
+)
+
+
+def python_files(*folders: Path) -> list[Path]:
+    """Return the Python files below the folders."""
+    return sorted(path for folder in folders for path in ([folder] if folder.is_file() else folder.rglob("*.py")))
+
+
+def lines(paths: list[Path]) -> int:
+    """Return the number of lines of the files."""
+    return sum(path.read_bytes().count(b"\n") for path in paths)
+
+
+def statements(paths: list[Path]) -> int:
+    """Return the number of statements and except clauses, without docstrings."""
+    nodes = (node for path in paths for node in ast.walk(ast.parse(path.read_text())))
+    return sum(isinstance(node, ast.stmt | ast.ExceptHandler) and not _is_docstring(node) for node in nodes)
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def imports(package: str, root: Path) -> dict[str, set[str]]:
+    """Return the modules of the package that each of its modules imports, anywhere in its source."""
+    modules = {".".join(path.relative_to(root).with_suffix("").parts): path for path in python_files(root / package)}
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
+    arrows: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        wanted: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                wanted |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                members = {f"{node.module}.{alias.name}" for alias in node.names}
+                wanted |= members & modules.keys() or {node.module}
+        arrows[name] = (wanted & modules.keys()) - {name}
+    return arrows
+
+
+def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
+    """Return the groups of modules that import each other."""
+    reach = {name: _reachable(name, arrows) for name in arrows}
+    members = [name for name in arrows if name in reach[name]]
+    groups = {tuple(sorted(other for other in reach[name] if name in reach[other])) for name in members}
+    return sorted(map(list, groups))
+
+
+def _reachable(start: str, arrows: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = list(arrows[start])
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            waiting += arrows[name]
+    return found
+
+
+def unexplained(path: Path) -> Iterator[str]:
+    """Yield the numeric constants of a module that have neither a unit nor a source."""
+    text = path.read_text().splitlines()
+    for node in ast.parse("\n".join(text)).body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if not isinstance(target, ast.Name) or not target.id.isupper() or not _is_number(value):
+            continue
+        comment = " ".join([text[node.lineno - 1].partition("#")[2], *_comment_above(text, node.lineno - 2)])
+        if not _UNIT_IN_NAME.search(target.id) and not _EXPLAINED.search(comment):
+            yield f"{path}:{node.lineno}: {target.id}"
+
+
+_ARITHMETIC = (ast.Constant, ast.UnaryOp, ast.BinOp)
+
+
+def _is_number(value: ast.expr | None) -> bool:
+    parts = [one for one in ast.walk(value) if isinstance(one, ast.expr)] if value else []
+    numbers = [type(one.value) in (int, float) for one in parts if isinstance(one, ast.Constant)]
+    return any(numbers) and all(numbers) and all(isinstance(one, _ARITHMETIC) for one in parts)
+
+
+def _comment_above(text: list[str], last: int) -> list[str]:
+    first = last
+    while first >= 0 and text[first].startswith("#"):
+        first -= 1
+    return text[first + 1 : last + 1]
+
+
+def main() -> None:
+    """Print all tables."""
+    source = Path("src/strakes")
+    rooms = {name: [source / room for room in name.split()] for name in CEILINGS}
+    named = {path for paths in rooms.values() for path in paths}
+    rooms["other"] = [path for path in sorted(source.iterdir()) if path not in named and path.suffix in ("", ".py")]
+    rooms |= {"src": [source], "bench": [Path("bench")], "tests": [Path("tests")]}
+    print(f"{'room':38}{'lines':>8}{'at most':>9}{'statements':>12}")
+    for name, folders in rooms.items():
+        files = python_files(*folders)
+        print(f"{name:38}{lines(files):8}{(CEILINGS | _OTHER_CEILINGS)[name]:9}{statements(files):12}")
+    engine = [path for end in ("cpp", "hpp") for path in Path("engine").rglob(f"*.{end}") if "tests" not in path.parts]
+    print(f"{'engine without tests':38}{lines(engine):8}{_ENGINE_CEILING:9}")
+    contracts = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    floors = next(len(contract["layers"]) for contract in contracts if contract["type"] == "layers")
+    packages = len(list(source.rglob("__init__.py")))
+    print(f"\npackages of src: {packages}; rooms: {len(list(source.glob('*/__init__.py')))}; floors: {floors}")
+    for package, root in (("strakes", Path("src")), ("bench", Path())):
+        found = circles(imports(package, root))
+        print(f"circles of modules in {package}: {len(found)}", *(" ".join(group) for group in found), sep="\n  ")
+    constants = [row for path in python_files(source) for row in unexplained(path)]
+    print(f"numeric constants without unit or source: {len(constants)}", *constants, sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()

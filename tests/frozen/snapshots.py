@@ -1,0 +1,225 @@
+"""Snapshots of behaviour that users rely on, compared with the files in ``data``.
+
+``./dev freeze`` writes the files again; review the difference and name it in the commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import click
+
+from strakes.cli.main import cli
+from strakes.failover.check import check
+from strakes.failover.plan import write_plan
+from strakes.failover.setup import read_plan
+from strakes.findings.cell import Cell
+from strakes.launch.local import find_engine
+from strakes.portraits.build import build_portrait
+from strakes.report.findings import to_document
+from strakes.store.published import PublishedRun
+from strakes.studies.registry import STUDIES
+from strakes.studies.study import Context, Pilot
+from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
+from strakes.targets.lustre.target import layout_kinds
+from strakes.units import GIB, KIB, MIB
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(__file__).with_name("data")
+
+_TARGETS = Description(
+    "lab",
+    "1",
+    data_targets=tuple(
+        DataTarget(f"ost{n}", n, f"oss{n}", "active", GIB, GIB, 1000, 1000, (f"pool{n}", "all")) for n in range(4)
+    ),
+    metadata_targets=tuple(MetadataTarget(f"mdt{n}", n, f"mds{n}", "active", 0, 0, 0, 0) for n in range(2)),
+    pools=("pool0", "all"),
+    client={"llite.hybrid_io": "1"},
+)
+_COMMON: dict[str, Any] = {
+    "direct_io": True,
+    "cpus": 4,
+    "memory_bytes": 24 * GIB,
+    "max_items": 1_000_000,
+    "phase_s": 0.1,
+    "pilot": Pilot(1000.0 * MIB, 2000.0 * MIB, 100_000.0),
+    "seed": 1,
+    "lasting_s": 60.0,
+}
+_CONTEXTS = {
+    "xfs": Context(file_system="xfs", remote=False, max_bytes=4 * GIB, **_COMMON),
+    "lustre": Context(
+        file_system="lustre",
+        remote=True,
+        max_bytes=100 * GIB,
+        description=_TARGETS,
+        striping=Striping(4, 64 * KIB, layout_kinds(4)),
+        nodes={"n1": 4, "n2": 4, "n3": 4},
+        most_ranks=12,
+        **_COMMON,
+    ),
+}
+_WRITTEN_OUT = ("transfer-size", "metadata-ops", "striping")
+
+
+def plans() -> str:
+    """Return a digest of the plans of each study, and the plans of some studies, one per line."""
+    lines = []
+    for study in STUDIES:
+        for name, context in _CONTEXTS.items():
+            cells = [cell for cell in study.cells(context) if isinstance(cell, Cell)]
+            texts = [f"{cell.key} {_compact(cell.plan.to_json())}" for cell in cells]
+            digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+            lines.append(f"{study.name} on {name}: {len(cells)} cells, {digest}")
+            if study.name in _WRITTEN_OUT and name == "xfs":
+                lines += texts
+    return "\n".join(lines) + "\n"
+
+
+def commands() -> str:
+    """Return the help of every command."""
+    pages = []
+    for path, command in _commands("strakes", cli):
+        with click.Context(command, info_name=path, terminal_width=100) as context:
+            pages.append(f"$ {path} --help\n{command.get_help(context)}\n")
+    return "\n".join(pages)
+
+
+def _commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        with click.Context(command) as context:
+            for name in command.list_commands(context):
+                if member := command.get_command(context, name):
+                    yield from _commands(f"{path} {name}", member)
+
+
+def checks() -> str:
+    """Return the findings of ``failover check`` on the plans of all examples and on three good configurations."""
+    lines = []
+    with tempfile.TemporaryDirectory() as directory:
+        for example in sorted((ROOT / "examples" / "failover").glob("*.toml")):
+            write_plan(example, Path(directory) / example.stem, replace=False)
+            lines += _checked(example.stem, Path(directory) / example.stem)
+    for name in ("lustre-four-nodes", "nfs-lvm-multipath-sbd", "zfs-nfs"):
+        lines += _checked(name, ROOT / "tests" / "failover" / "good" / name)
+    return "\n".join(lines) + "\n"
+
+
+def _checked(name: str, directory: Path) -> list[str]:
+    result = check(read_plan(directory))
+    rows = [f"  {one.severity} {one.rule}: {one.where}" for one in result.findings]
+    return [f"{name}: {len(rows)} findings", *sorted(rows)]
+
+
+def decisions() -> str:
+    """Return which findings of the stored runs are decided and in which direction."""
+    paths = sorted((ROOT / "tests" / "store" / "runs").glob("*.json.gz"))
+    return "".join(
+        f"{path.name.removesuffix('.json.gz')} {finding['id']} {direction}\n"
+        for path in paths
+        for finding in sorted(
+            to_document(build_portrait(PublishedRun(path)))["findings"], key=lambda one: str(one["id"])
+        )
+        if (direction := _direction(finding))
+    )
+
+
+def _direction(finding: Mapping[str, Any]) -> str:
+    interval = finding["interval"]
+    if finding["verdict"] in ("holds", "does-not"):
+        return str(finding["verdict"])
+    if not interval or interval["unit"] != "times":
+        return ""
+    return "greater" if interval["low"] > 1 else "less" if interval["high"] < 1 else ""
+
+
+def samples() -> str:
+    """Return the samples of the engine for small plans, without times and counters."""
+    lines = []
+    with tempfile.TemporaryDirectory() as directory, chdir(directory):
+        Path(".strakes-marker").touch()
+        for path in sorted((ROOT / "tests" / "plans" / "good").glob("*.json")):
+            plan = json.loads(path.read_text())
+            if _is_small(plan):
+                lines += [f"{path.stem} {_compact(_masked(message))}" for message in _messages(plan)]
+    return "\n".join(lines) + "\n"
+
+
+def _is_small(plan: Any) -> bool:
+    """Return whether every machine runs this plan to its end: few ranks, a fixed amount, a backend of every engine."""
+    kinds = {phase["kind"] for phase in plan["phases"]}
+    backends = {phase.get("backend", "posix") for phase in plan["phases"]}
+    timed = any("stop" in phase for phase in plan["phases"])
+    return (
+        not timed and plan["team"]["ranks"] <= 8 and backends <= {"posix", "stdio"} and not kinds & {"probe", "mixed"}
+    )
+
+
+def _messages(plan: Any) -> list[dict[str, Any]]:
+    request = {"type": "plan", "version": 1, "id": "p", "directory": str(Path.cwd()), "plan": plan, "limit_s": 20}
+    answer = subprocess.run([find_engine()], input=json.dumps(request), capture_output=True, text=True, timeout=60)
+    return [message for line in answer.stdout.splitlines() if (message := json.loads(line))["type"] in _KEPT]
+
+
+_KEPT = ("sample", "done", "error")
+# Keys whose values depend on the machine and the load.
+_VARYING = {
+    "host",
+    "counters",
+    "nodes",
+    "cache",
+    "begun",
+    "ranks",
+    "until_first",
+    "file_system",
+    "remedy",
+    "why",
+    "what",
+}
+
+
+def _masked(message: dict[str, Any]) -> Any:
+    timed = message.get("stopped_by", "amount") != "amount"
+    return {key: "*" if key in _VARYING else _without_times(value, timed) for key, value in message.items()}
+
+
+def _without_times(value: Any, timed: bool) -> Any:
+    if isinstance(value, dict):
+        if "buckets" in value:
+            return "*" if timed else sum(count for _, count in value["buckets"])
+        return {key: _without_times(one, timed) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_without_times(one, timed) for one in value]
+    return "*" if isinstance(value, float) or (timed and isinstance(value, int)) else value
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+SNAPSHOTS: dict[str, Callable[[], str]] = {
+    "plans": plans,
+    "commands": commands,
+    "checks": checks,
+    "decisions": decisions,
+    "samples": samples,
+}
+
+
+def path_of(name: str) -> Path:
+    """Return the file that has this snapshot."""
+    return DATA / f"{name}.txt"
+
+
+if __name__ == "__main__":
+    for name, make in SNAPSHOTS.items():
+        path_of(name).write_text(make())

@@ -239,3 +239,22 @@ def test_a_file_outside_of_the_checked_directory_is_not_included(tmp_path: Path,
     )
     said = [verdict for verdict in verdicts(read_plan(tmp_path / "a" / "b")) if "drbdadm" in verdict.program]
     assert [verdict.state for verdict in said] == ["unable"] and "s3cr3t" not in str(said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "include" + " " * 100_000 + "x;",
+        "\n" * 1_000_000 + "x",
+        "pcs resource create " + "a" * 1_000_000,
+        "primitive a ocf:x:y " + "op monitor " * 100_000,
+        "crm " + "-a " * 100_000,
+    ],
+    ids=["blanks", "lines", "word", "operations", "options"],
+)
+def test_a_source_of_any_form_is_read_in_a_moment(tmp_path: Path, text: str) -> None:
+    (tmp_path / "source").write_text(text)
+    began = time.monotonic()
+    with suppress(BadInputError):
+        read_plan(tmp_path / "source")
+    assert time.monotonic() - began < _MOMENT_S

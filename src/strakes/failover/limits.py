@@ -40,7 +40,7 @@ def too_much_to_ask(cib: Xml.Element) -> str:
 
 def little_enough(where: str) -> AbstractContextManager[None]:
     """Let the body have some seconds of the processor. Raises BadInputError after them; in the main thread only."""
-    why = f"its rules were not decided within {_MOST_S:g} s of processor time"
+    why = f"it was not read, or its rules were not decided, within {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
 

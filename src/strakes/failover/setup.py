@@ -15,7 +15,7 @@ from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.cluster import Cluster
 from strakes.failover.description import read_description
-from strakes.failover.limits import MOST_DRBD
+from strakes.failover.limits import MOST_DRBD, little_enough
 from strakes.failover.node_files_read import holds_secrets, names_below, switched_on, without_secrets
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
@@ -205,6 +205,11 @@ def read_plan(directory: Path) -> Setup:
 
     Raises BadInputError when there is none, or it cannot be read.
     """
+    with little_enough(str(directory)):
+        return _read_plan(directory)
+
+
+def _read_plan(directory: Path) -> Setup:
     if directory.is_file():
         texts, root = _sources([directory]), directory.parent
     else:

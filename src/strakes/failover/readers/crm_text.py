@@ -11,9 +11,11 @@ from strakes.failover.readers.cib_builder import CibBuilder, read_words
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
+# Characters. The time of shlex grows with the square of the longest word.
+_MOST_LINE = 65536
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
 STATEMENT = re.compile(
-    r"(?m)^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*configure#?\s+)?"
+    r"(?m)^[ \t]*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*configure#?\s+)?"
     r"(?:primitive\s+\S+\s+\S*:|group\s+\S+\s+\S|ms\s+\S+\s+\S|property\s+(?:\S+\s+\\?\n?\s*)?[\w-]+=|rsc_defaults\s)"
 )
 
@@ -51,7 +53,9 @@ def joined_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def split_words(line: str) -> list[str]:
-    """Split a line as a shell does, or at spaces if its quotes do not match."""
+    """Split a line as a shell does, or at spaces if its quotes do not match or it is longer than any command."""
+    if len(line) > _MOST_LINE:
+        return line.split()
     try:
         return shlex.split(line, comments=True)
     except ValueError:
@@ -62,6 +66,8 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in joined_lines(text):
         # In crm's own syntax a sign such as #uname is no comment.
         bare = _PREFIX.sub("", line, count=1)
+        if len(bare) > _MOST_LINE:
+            continue
         try:
             words = shlex.split(bare) if not bare.lstrip().startswith("#") else []
         except ValueError:

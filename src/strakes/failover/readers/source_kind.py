@@ -18,11 +18,12 @@ CRM, PCS_COMMANDS, PCS_CONFIG, POOLS = (
     "pacemaker/pcs-config.txt",
     "zfs/status.txt",
 )
+# After "^", blanks within a line only: across lines, the time grows with their square.
 _KINDS = (
-    (re.compile(r"(?s)\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
-    (re.compile(r"(?m)^\s*totem\s*\{"), COROSYNC),
-    (re.compile(r"(?m)^\s*(?:resource\s+\S+|common|global)\s*\{"), "etc/drbd.d/{name}"),
-    (re.compile(r"(?m)^\s*pool:\s+\S+\n\s*state:"), POOLS),
+    (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
+    (re.compile(r"(?m)^[ \t]*totem\s*\{"), COROSYNC),
+    (re.compile(r"(?m)^[ \t]*(?:resource\s+\S+|common|global)\s*\{"), "etc/drbd.d/{name}"),
+    (re.compile(r"(?m)^[ \t]*pool:\s+\S+\n\s*state:"), POOLS),
     (HEADS, PCS_CONFIG),
     (COMMAND, PCS_COMMANDS),
     (STATEMENT, CRM),

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from strakes.errors import EnvironmentLacksError
-from strakes.findings.portrait import CellEstimate, Finding, Portrait, Recommendation, RunWarning
+from strakes.findings.answers import Answer
+from strakes.findings.portrait import CellEstimate, Finding, Portrait, RunWarning
 from strakes.store import Run, Store
 from strakes.store.published import PublishedRun
 from strakes.store.run import told_as_damage
@@ -93,9 +94,9 @@ class OpenedRun:
         return Table(self.portrait.findings, _columns)
 
     @property
-    def recommendations(self) -> Table[Recommendation]:
-        """How to use the file system, and whether fresh runs confirmed it."""
-        return Table(self.portrait.recommendations, _columns)
+    def answers(self) -> Table[Answer]:
+        """Return the answer to each question of the run, with its grade."""
+        return Table(self.portrait.answers, _columns)
 
     @property
     def warnings(self) -> Table[RunWarning]:
@@ -121,7 +122,7 @@ def open_run(run: str, store: str | Path | None) -> OpenedRun:
     return OpenedRun(Store(None if store is None else Path(store)).open(run))
 
 
-def _columns(row: Finding | Recommendation | RunWarning) -> dict[str, object]:
+def _columns(row: Answer | Finding | RunWarning) -> dict[str, object]:
     columns = asdict(row)
     interval = columns.pop("interval", None)
     if interval is not None:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from report.example import example_portrait
-from strakes.analysis.amounts import amount_warnings, amounts_of, bursts, told_of_bursts
-from strakes.findings.portrait import Finding, Portrait
+from strakes.analysis.amounts import amount_warnings, amounts_of, bursts
 from strakes.plan import MetadataPhase, Phase
-from strakes.report.findings import to_document, validate
-from strakes.report.guide import render_guide
-from strakes.report.html import render_html
-from strakes.report.summary import render_summary
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.transfer_size import TransferSize
 from strakes.units import GIB, MIB
@@ -72,57 +64,6 @@ def test_names_that_this_node_remembers_are_no_bursts() -> None:
     remembered = codes(results)["names-from-memory"]
     assert remembered
     assert not set(remembered) & set(bursts(results))
-
-
-def test_what_stands_on_bursts_says_so_where_it_stands() -> None:
-    portrait = example_portrait()
-    cell = portrait.headlines[0].cell
-    told = told_of_bursts(portrait, {cell})
-    for before, after in zip(portrait.headlines, told.headlines, strict=True):
-        assert after == replace(before, in_bursts=before.cell == cell)
-    for finding, same in zip(portrait.findings, told.findings, strict=True):
-        decided = finding.verdict not in ("unknown", "inconclusive") and bool(finding.interval or finding.claims)
-        assert same == replace(finding, in_bursts=decided and cell in finding.evidence)
-    for advised, kept in zip(portrait.recommendations, told.recommendations, strict=True):
-        assert kept == replace(advised, in_bursts=cell in advised.evidence)
-    assert told_of_bursts(portrait, ()) == portrait
-
-
-def test_what_says_nothing_of_speed_is_not_said_to_be_of_bursts() -> None:
-    hints = Finding("hints", "plan", "Hints in effect in dump: cb_nodes 1.", "measured", ("plan:dump",))
-    portrait = replace(example_portrait(), findings=(hints,))
-    assert told_of_bursts(portrait, {"plan:dump"}).findings == (hints,)
-
-
-def summary(portrait: Portrait) -> str:
-    return render_summary(portrait, None, width=100, colour=False)
-
-
-def one_in_bursts(kind: str) -> Portrait:
-    """Return a portrait in which one headline, finding or advised setting, by its kind, stands on bursts."""
-    portrait = example_portrait()
-    good = next(finding for finding in portrait.findings if finding.tone == "good")
-    marked = good if kind == "findings" else getattr(portrait, kind)[0]
-    told = tuple(replace(one, in_bursts=one == marked) for one in getattr(portrait, kind))
-    changed: dict[str, Any] = {kind: told}
-    return replace(portrait, **changed)
-
-
-@pytest.mark.parametrize("kind", ["headlines", "findings", "recommendations"])
-@pytest.mark.parametrize("render", [summary, render_guide, render_html])
-def test_every_form_of_the_report_says_what_stands_on_bursts(kind: str, render: Callable[[Portrait], str]) -> None:
-    told, plain = ("".join(render(portrait).split()) for portrait in (one_in_bursts(kind), example_portrait()))
-    assert "inbursts" in told
-    assert "inbursts" not in plain
-
-
-def test_a_document_of_before_bursts_had_a_field_still_reads() -> None:
-    document = to_document(example_portrait())
-    validate(document)
-    for kind in ("headlines", "findings", "recommendations"):
-        for one in document[kind]:
-            del one["in_bursts"]
-    validate(document)
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,11 @@ from strakes.analysis.held_back import held_back, held_share, under_one_limit
 from strakes.findings.cell import Cell
 from strakes.findings.sample import HeldBack, Sample
 from strakes.launch.impact import UNLIMITED, Impact
-from strakes.statistics.stopping import StoppingRule
 from strakes.store.records import Visit
 from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.survey.schedule import Schedule
 from studies.world import context, flat, stored, visits_of
 
-RULE = StoppingRule(0.9, 0.1)
 HALF = Impact(share=0.5)
 
 
@@ -43,10 +41,10 @@ def test_figures_are_of_the_limit_under_which_most_runs_were_made() -> None:
     some = cells()[:2]
     free, half = free_visits(some, 3), slowed(free_visits(some, 5), HALF, 0.5)
     for visits in (free + half, half + free):
-        results = collect(some, visits, RULE, {})
+        results = collect(some, visits, 0.9, {})
         assert {one.estimate.runs for one in results.measured if one.estimate} == {5}
         assert all(held_back(one) == pytest.approx(0.5) for one in results.measured if not one.is_side)
-    results = collect(some, free + half[: 2 * len(some)], RULE, {})
+    results = collect(some, free + half[: 2 * len(some)], 0.9, {})
     assert {one.estimate.runs for one in results.measured if one.estimate} == {3}
     assert not any(held_back(one) for one in results.measured)
 
@@ -66,7 +64,7 @@ def test_a_visit_that_gave_way_is_no_run() -> None:
 def test_a_limit_that_was_out_of_reach_holds_nothing_back() -> None:
     some = cells()[:1]
     visits = slowed(free_visits(some, 5), Impact(bytes_per_s=1e12), 0.001)
-    results = collect(some, visits, RULE, {})
+    results = collect(some, visits, 0.9, {})
     assert not any(held_back(one) for one in results.measured)
 
 
@@ -78,16 +76,15 @@ def test_where_some_ranks_work_for_all_theirs_is_the_time() -> None:
 
 def test_a_schedule_begins_anew_under_another_limit_and_takes_up_what_was_known_under_it() -> None:
     some = cells()
-    plan = Schedule(some, RULE, seed=3, phase_s=0.1, min_runs=5)
+    plan = Schedule(some, [], 0.1, seed=3, phase_s=0.1)
     free = free_visits(some, 6, 0.001)
     for visit in free:
         plan.record(visit)
-    assert not plan.open_cells()
+    assert plan.runs(some[0].key) == 6
     half = slowed(free_visits(some[:1], 1, 0.001), HALF, 0.5)[0]
     plan.take(half, [*free, half])
-    assert len(plan.open_cells()) == len(some)
-    assert plan.runs(some[0].key) == 1
+    assert plan.runs(some[0].key) == 1 and plan.runs(some[1].key) == 0
     # What is not known is expected to take as much longer as the load is less.
-    assert plan.expected_s(some[1]) == pytest.approx(2 * Schedule(some, RULE, 3, 0.1, 5).expected_s(some[1]))
+    assert plan.expected_s(some[1]) == pytest.approx(2 * Schedule(some, [], 0.1, 3, 0.1).expected_s(some[1]))
     plan.take(free[-1], [*free, half])
-    assert not plan.open_cells()
+    assert plan.runs(some[0].key) == 6

@@ -154,13 +154,6 @@ def test_the_factor_compared_may_differ(make_run: MakeRun) -> None:
         compare_runs(a, b, margin=0.05, confidence=0.9, factors=["colour"])
 
 
-def test_under_drift_nothing_is_claimed(make_run: MakeRun) -> None:
-    a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 600.0, drift=0.02, at=1e4)
-    found = compare_runs(a, b, margin=0.05, confidence=0.9)
-    assert found.overall.verdict is Verdict.INCONCLUSIVE
-    assert "--against" in found.overall.needs
-
-
 def test_a_run_is_not_compared_with_itself(make_run: MakeRun) -> None:
     run = make_run([cell_of(plan_of())])
     with pytest.raises(BadInputError, match="same run"):

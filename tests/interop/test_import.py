@@ -67,7 +67,7 @@ def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(
     validate(document)
     portrait = from_record(Portrait, document)
     assert portrait.cells
-    assert all((cell.low, cell.high, cell.stopped_because) == (None, None, "imported") for cell in portrait.cells)
+    assert all((cell.low, cell.high, cell.imported) == (None, None, True) for cell in portrait.cells)
     assert portrait.warnings[0].code == "imported"
     assert "imported from" in portrait.scope
 

@@ -68,24 +68,13 @@ def requests_elsewhere(requests: Iterable[str], page: Path) -> list[str]:
     return [request for request in requests if request != page.as_uri()]
 
 
-def lacking_advice(text: str, advice: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the settings that a text does not name with value, and with the interval of their gain."""
-    shown = " ".join(text.split())
-    return [
-        f"{recommendation['setting']} = {recommendation['value']}"
-        for recommendation in advice
-        if f"{recommendation['setting']} = {recommendation['value']} " not in shown + " "
-    ]
+def grades_in(text: str) -> list[str]:
+    """Return the grades at the ends of the rows of a screen.
 
-
-def gains_in(text: str) -> list[str]:
-    """Return the gains that a text tells, each with its interval.
-
-    >>> gains_in("bytes per call = 1 MiB  2.94 times [2.71 - 3.18], confirmed")
-    ['2.94 times [2.71 - 3.18]']
+    >>> grades_in("  request size  1 MiB  sure\\n  files  not decided  -\\n")
+    ['sure', '-']
     """
-    gain = r"[\d.,]+ times \[[\d.,]+ - [\d.,]+\](?=, (?:not )?confirmed)"
-    return re.findall(gain, " ".join(text.split()))
+    return re.findall(r"  (sure|likely|alike|-)$", text, flags=re.MULTILINE)
 
 
 def lacking_amounts(scope: str) -> list[str]:

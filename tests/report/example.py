@@ -5,8 +5,11 @@ to show.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from report.example_cells import CACHE, CONFIDENCE, DATA, OPERATIONS, PATTERNS, RANKS, TRANSFERS, example_cells
+from strakes.findings.answers import Answer, Comparison
 from strakes.findings.portrait import (
     CellEstimate,
     Figure,
@@ -15,12 +18,12 @@ from strakes.findings.portrait import (
     IntervalOf,
     Point,
     Portrait,
-    Recommendation,
     Reference,
     RunWarning,
     Series,
     SkippedCell,
 )
+from strakes.statistics.grades import Grade
 from strakes.units import GIB, KIB, MIB
 
 HOSTILE_PATH = """/mnt/it's "scratch" & <b>more</b></script><script>alert(1)</script>"""
@@ -77,7 +80,7 @@ def example_portrait() -> Portrait:
         ),
         cells=tuple(cells.values()),
         findings=_findings(),
-        recommendations=_recommendations(),
+        answers=_answers(),
         figures=_figures(),
         warnings=_warnings(cells),
         skipped=(
@@ -299,31 +302,46 @@ def _findings() -> tuple[Finding, ...]:
     )
 
 
-def _recommendations() -> tuple[Recommendation, ...]:
+def _answers() -> tuple[Answer, ...]:
+    def answer(
+        name: str, title: str, grade: Grade, chosen: tuple[str, str], *others: Comparison, **rest: Any
+    ) -> Answer:
+        against = max(others, key=lambda one: one.ratio)
+        return Answer(
+            name, "overview", title, grade, *chosen, replace(against, grade=grade), others, CONFIDENCE, 12, **rest
+        )
+
     return (
-        Recommendation(
-            "bytes per write()",
-            "1 MiB or more",
-            "The smallest size that reaches 95 % of the best rate; 4 KiB calls lose two thirds of it.",
-            ("transfer-size-4096:write", "transfer-size-1048576:write", "transfer-size-16777216:write"),
-            IntervalOf(2.71, 3.18, CONFIDENCE, "ratio of 1 MiB to 4 KiB", "times"),
-            confirmed=True,
+        answer(
+            "request-size-write",
+            "request size, writes",
+            "sure",
+            ("1 MiB", "transfer-size-1048576:write"),
+            Comparison("4 KiB", "transfer-size-4096:write", 2.94, 2.71, 3.18, "likely"),
+            Comparison("16 MiB", "transfer-size-16777216:write", 1.01, 0.97, 1.05, "undecided"),
         ),
-        Recommendation(
-            "writing processes per node",
-            "8",
-            "Eight fill the device; 32 are slower by about an eighth.",
-            ("processes-4:write", "processes-8:write", "processes-32:write"),
-            IntervalOf(1.07, 1.23, CONFIDENCE, "ratio of 8 to 32 processes", "times"),
-            confirmed=True,
+        answer(
+            "processes-write",
+            "processes per node, writes",
+            "likely",
+            ("8", "processes-8:write"),
+            Comparison("32", "processes-32:write", 1.15, 1.07, 1.23, "likely"),
         ),
-        Recommendation(
-            "layout of a shared file",
-            "one large segment per process",
-            "Strided access to a shared file pays for every boundary between processes.",
-            ("patterns-SFSA strided:write", "patterns-SFSA non-strided:write", "open-close-32:open"),
-            IntervalOf(3.41, 4.16, CONFIDENCE, "ratio of non-strided to strided", "times"),
-            confirmed=False,
+        answer(
+            "strides-write",
+            "shared file, writes",
+            "alike",
+            ("contiguous", "patterns-SFSA non-strided:write"),
+            Comparison("strided", "patterns-SFSA strided:write", 1.01, 0.97, 1.06, "alike"),
+            within=1.1,
+            alike="strides cost nothing",
+        ),
+        answer(
+            "files-write",
+            "files, writes",
+            "undecided",
+            ("one per process", "processes-4:write"),
+            Comparison("one shared file", "processes-1:write", 1.1, 0.8, 1.6, "undecided"),
         ),
     )
 
@@ -346,13 +364,13 @@ def _warnings(cells: Mapping[str, CellEstimate]) -> tuple[RunWarning, ...]:
             ("patterns-SFSA non-strided:read",),
         ),
         RunWarning(
-            "interval-not-reached",
+            "few-runs",
             "Read of one shared file ran once: no interval.",
             "Give it more time: --budget 5m.",
             ("patterns-SFWA:read",),
         ),
         RunWarning(
-            "interval-not-reached",
+            "few-runs",
             "Writes of 1 GiB per process ran 3 times: no interval.",
             "Give it more time: --budget 5m.",
             (f"data-{GIB}:write", f"data-{GIB}:read"),

@@ -42,7 +42,6 @@ def _cell(
         confidence=CONFIDENCE,
         runs=runs,
         unit=unit,
-        stopped_because="precise-enough" if enough and spread < 0.1 else "budget",
         values=values,
         pooled=None if unit == "s" else float(f"{centre * 0.99:.6g}"),
         warnings=warnings,

@@ -19,7 +19,7 @@ from strakes.units import GIB
 
 def site(low: float | None, high: float | None, nodes: int = 1) -> Portrait:
     median = 1.0 * GIB
-    cell = CellEstimate("w", "transfer-size", {}, median, low, high, 0.9, 9, "B/s", "interval-reached", (median,))
+    cell = CellEstimate("w", "transfer-size", {}, median, low, high, 0.9, 9, "B/s", (median,))
     environment: dict[str, Any] = {"engine": {"nodes": {f"n{index}": {} for index in range(nodes)}}}
     return replace(
         example_portrait(),
@@ -47,14 +47,6 @@ def test_a_site_stands_where_its_interval_does(nodes: int) -> None:
 def test_without_an_interval_no_place_is_claimed() -> None:
     text = render_beside(site(None, None), [made(1.0, 10)] * 3, "a list")
     assert "not known" in text
-    assert "slower" not in text
-
-
-def test_a_figure_that_changed_has_no_place() -> None:
-    changed = site(0.9 * GIB, 1.1 * GIB)
-    cells = (replace(changed.cells[0], levels=(1.0 * GIB, 2.0 * GIB)),)
-    text = render_beside(replace(changed, cells=cells), [made(3.0, 10)] * 3, "a list")
-    assert "here no single rate; where that stands is not known: it changed during the run" in text
     assert "slower" not in text
 
 

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.truth.__main__ import USUAL
-from bench.truth.newest import truth_named
-from bench.truth.noise import noise_named
-from bench.truth.simulated import portrait_of, survey
+from bench.truth.noise import log_normal
+from bench.truth.simulated import survey
+from bench.truth.world import EQUAL
 
 from report.example import example_portrait
+from strakes.analysis.build import study_portrait
 from strakes.report.html import render_html
 from strakes.report.sections import sections
-from strakes.studies.registry import SURVEY
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [
@@ -169,9 +168,9 @@ def test_without_scripts_it_says_so_and_the_tables_stand(browser: Any, file: Pat
 def survey_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the report of a survey of two minutes, measured on a simulated engine and clock."""
     place = tmp_path_factory.mktemp("survey")
-    run, _ = survey(truth_named("churn"), noise_named(USUAL), 1, SURVEY, place)
+    run = survey(EQUAL, log_normal(0.1), 1, place)
     path = place / "survey.html"
-    path.write_text(render_html(portrait_of(run)), encoding="utf-8")
+    path.write_text(render_html(study_portrait(run)), encoding="utf-8")
     return path
 
 

@@ -52,7 +52,7 @@ def test_a_stored_run_is_rendered_again(stored: str, capsys: pytest.CaptureFixtu
     assert strakes(["report", stored]) == 0
     html = Store().open(stored).path / "report.html"
     output = capsys.readouterr().out
-    assert "Headlines" in output
+    assert "How fast it is" in output
     assert f"Report  {html}" in output
     assert html.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 

@@ -121,7 +121,7 @@ def test_the_alternative_text_names_every_series_with_its_range() -> None:
 
 
 def test_a_figure_of_one_series_with_one_run_is_drawn() -> None:
-    cell = CellEstimate("c", "s", {}, 5.0, None, None, 0.9, 1, "op/s", "budget", (5.0,))
+    cell = CellEstimate("c", "s", {}, 5.0, None, None, 0.9, 1, "op/s", (5.0,))
     for scale in ("log", "linear", "category"):
         figure = Figure(
             "s",

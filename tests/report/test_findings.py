@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -35,7 +36,7 @@ def test_the_document_keeps_to_the_schema_and_gives_the_portrait_back() -> None:
     assert again.cells == portrait.cells
     assert again.figures == portrait.figures
     assert again.findings == portrait.findings
-    assert again.recommendations == portrait.recommendations
+    assert again.answers == portrait.answers
     assert again.warnings == portrait.warnings
     assert again.target["path"] == HOSTILE_PATH
     assert to_document(again) == example_document()
@@ -47,7 +48,7 @@ def test_a_portrait_of_nothing_is_a_document_too() -> None:
         headlines=(),
         cells=(),
         findings=(),
-        recommendations=(),
+        answers=(),
         figures=(),
         warnings=(),
         skipped=(),
@@ -66,11 +67,15 @@ FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "an unknown key": (lambda document: document.update(extra=1), "extra"),
     "a missing key": (lambda document: document.pop("warnings"), "warnings"),
     "a newer schema": (lambda document: document.update(schema=2), "schema"),
-    "a recommendation without evidence": (
-        lambda document: document["recommendations"][0].update(evidence=[]),
-        "recommendations[0].evidence",
+    "an answer without a grade": (lambda document: document["answers"][0].pop("grade"), "grade"),
+    "an answer that compares with nothing": (
+        lambda document: document["answers"][0].update(others=[]),
+        "answers[0].others",
     ),
-    "a recommendation without interval": (lambda document: document["recommendations"][0].pop("interval"), "interval"),
+    "an answer on a measure that is not there": (
+        lambda document: document["answers"][0].update(measure="nowhere"),
+        "answers[0]",
+    ),
     "a warning without remedy": (lambda document: document["warnings"][0].update(remedy=""), "warnings[0].remedy"),
     "half an interval": (lambda document: _cell(document).update(low=None), "cells[0]"),
     "no runs": (lambda document: _cell(document).update(runs=0, values=[]), "cells[0]"),
@@ -106,10 +111,20 @@ def test_a_document_with_a_fault_is_refused_and_the_place_is_named(fault: str) -
     assert place in f"{refused.value.where} {refused.value.why}"
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_number_that_json_cannot_hold_is_refused_with_its_place(bad: float) -> None:
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, 1.7e308])
+def test_no_number_breaks_the_document(number: float) -> None:
     portrait = example_portrait()
-    spoilt = replace(portrait, cells=(replace(portrait.cells[0], median=bad), *portrait.cells[1:]))
-    with pytest.raises(BadInputError) as refused:
-        to_document(spoilt)
-    assert refused.value.where == "$.cells[0].median"
+    spoilt = replace(
+        portrait,
+        cells=(
+            replace(portrait.cells[0], median=number, low=number, high=number, values=(number,), fresh=number),
+            *portrait.cells[1:],
+        ),
+        answers=tuple(
+            replace(answer, against=replace(answer.against, ratio=number, low=number, high=number))
+            for answer in portrait.answers
+        ),
+    )
+    document = json.loads(json.dumps(to_document(spoilt), allow_nan=False))
+    validate(document)
+    assert document["cells"][0]["median"] == (number if math.isfinite(number) else None)

@@ -19,43 +19,14 @@ def test_a_hostile_path_is_text_on_the_page() -> None:
     assert not any("<b>" in part or "<script>" in part for part in prose)
 
 
-def test_what_is_not_confirmed_is_not_advised() -> None:
-    portrait = example_portrait()
-    page = render_guide(
-        replace(
-            portrait,
-            recommendations=tuple(
-                replace(recommendation, confirmed=False) for recommendation in portrait.recommendations
-            ),
-        )
-    )
-    assert portrait.recommendations and "No setting is recommended" in page
-    assert not any(f"**{recommendation.value}**" in page for recommendation in portrait.recommendations)
+def test_what_is_not_decided_is_a_leaning_and_no_advice() -> None:
+    page = render_guide(example_portrait())
+    advice, _, rest = page.partition("## Not known")
+    assert "leaning to" not in advice and "leaning to one per process" in rest
 
 
-def test_a_figure_that_changed_says_before_and_after() -> None:
-    portrait = example_portrait()
-    changed = {line.cell for line in portrait.headlines}
-    cells = tuple(replace(cell, levels=(1e6, 2e6)) if cell.id in changed else cell for cell in portrait.cells)
-    guide = render_guide(replace(portrait, cells=cells))
-    # In the table of the headlines, and in those of the studies.
-    assert "| changed | " in guide and "| changed (" in guide
-    turns = tuple(replace(cell, by_turns=True) for cell in cells)
-    assert " then " not in render_guide(replace(portrait, cells=turns))
-
-
-def test_a_run_without_intervals_advises_nothing_and_says_why() -> None:
-    portrait = example_portrait()
-    page = render_guide(
-        replace(
-            portrait, recommendations=(), cells=tuple(replace(cell, low=None, high=None) for cell in portrait.cells)
-        )
-    )
-    assert "too short for advice" in page and "No setting is recommended" not in page
-
-
-def test_where_nothing_stands_out_the_page_says_so() -> None:
-    assert "No setting is recommended" in render_guide(replace(example_portrait(), recommendations=()))
+def test_where_nothing_was_decided_the_page_says_so() -> None:
+    assert "No question was decided" in render_guide(replace(example_portrait(), answers=()))
 
 
 def test_words_of_others_are_no_tags_and_no_links_wherever_they_stand() -> None:

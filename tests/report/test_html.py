@@ -13,6 +13,7 @@ import pytest
 from report.example import HOSTILE_PATH, example_portrait
 from report.golden import assert_golden
 from strakes.findings.portrait import Portrait
+from strakes.report.answer_text import answer_lines
 from strakes.report.html import PLOTLY, plotly_bundle, render_html
 
 FIVE_MB = 5_000_000
@@ -108,15 +109,9 @@ def test_hostile_text_in_every_place_stays_text() -> None:
         run={**portrait.run, "id": evil, "status": evil, evil: evil},
         environment={evil: {evil: [evil]}},
         headlines=tuple(replace(headline, label=evil) for headline in portrait.headlines),
-        cells=tuple(
-            replace(cell, settings={**cell.settings, evil: evil}, stopped_because=evil, warnings=(evil,))
-            for cell in portrait.cells
-        ),
+        cells=tuple(replace(cell, settings={**cell.settings, evil: evil}, warnings=(evil,)) for cell in portrait.cells),
         findings=tuple(replace(finding, statement=evil, needs=evil) for finding in portrait.findings),
-        recommendations=tuple(
-            replace(recommendation, setting=evil, value=evil, reason=evil)
-            for recommendation in portrait.recommendations
-        ),
+        answers=tuple(replace(answer, title=evil, chosen=evil, remark=evil) for answer in portrait.answers),
         warnings=tuple(replace(warning, text=evil, remedy=evil) for warning in portrait.warnings),
         skipped=tuple(replace(omission, reason=evil) for omission in portrait.skipped),
         reproduce=(evil,),
@@ -148,7 +143,7 @@ def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
     ]
     texts += [warning.text for warning in portrait.warnings] + [warning.remedy for warning in portrait.warnings]
     texts += (
-        [recommendation.reason for recommendation in portrait.recommendations]
+        [line.text for line in answer_lines(portrait.answers)]
         + [omission.reason for omission in portrait.skipped]
         + list(portrait.reproduce)
     )
@@ -181,7 +176,7 @@ def test_a_portrait_of_nothing_is_still_a_report() -> None:
         )
     ).text
     assert "Nothing was measured." in text
-    assert "No setting is recommended" in text
+    assert "This run asked no question." in text
 
 
 def test_the_vendored_library_is_the_one_its_readme_names() -> None:

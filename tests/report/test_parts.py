@@ -31,9 +31,9 @@ def test_warnings_of_one_kind_are_one_notice_and_those_on_advertised_figures_sta
         "background-load",
         "cache-suspect",
         "impossible-rate",
-        "interval-not-reached",
+        "few-runs",
     ]
-    reached = next(notice for notice in gathered if notice.code == "interval-not-reached")
+    reached = next(notice for notice in gathered if notice.code == "few-runs")
     assert [len(cells) for _, cells in reached.said] == [1, 2]
     assert reached.text.startswith("For example: ")
     assert reached.extent == "3 cells"

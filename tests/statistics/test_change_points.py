@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
-from bench.simulate.shapes import Shape, bimodal, heavy_tailed, normal, slowed_down
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shapes import Shape, bimodal, heavy_tailed, normal, slowed_down
 from strakes.statistics.change_points import SHORTEST, change_points
 
 TRIES = 300

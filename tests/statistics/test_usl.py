@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from bench.simulate.shapes import Shape, normal, slowed_down
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shapes import Shape, normal, slowed_down
 from strakes.statistics.usl import Law, fit
 
 CLIENTS = (1, 2, 4, 8, 16, 32)

@@ -14,7 +14,7 @@ from strakes.plan.validate import validate_plan_document
 from strakes.studies.registry import STUDIES, study_named
 from strakes.studies.study import Study
 from strakes.units import KIB, MIB
-from studies.world import NEEDS, context, flat, measured
+from studies.world import NEEDS, answered, context, flat, measured
 
 each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 
@@ -80,13 +80,24 @@ def test_a_flat_file_system_yields_figures_with_points_and_findings_with_evidenc
     for finding in study.findings(results):
         assert set(finding.evidence) <= ids
         assert "{" not in finding.statement
-    for advice in study.advice(results):
-        assert {advice.chosen, advice.against, *advice.evidence} <= ids
+    questions = study.questions(results)
+    assert len({question.id for question in questions}) == len(questions)
+    assert {option.measure for question in questions for option in question.options} <= ids
 
 
 @each_study
-def test_too_few_runs_are_inconclusive_not_wrong(study: Study) -> None:
+def test_settings_that_are_equal_are_never_called_different(study: Study) -> None:
+    results = measured(study, flat)
+    answers = answered(study, results)
+    rates = {one.id: one.unit for one in results.measured}
+    same = [answer for answer in answers.values() if rates[answer.measure] == "B/s"]
+    assert [answer.id for answer in same if answer.grade in ("sure", "likely")] == []
+
+
+@each_study
+def test_too_few_runs_decide_nothing(study: Study) -> None:
     results = measured(study, flat, blocks=2)
+    assert answered(study, results) == {}
     assert all(finding.verdict in ("inconclusive", "unknown") and finding.needs for finding in study.findings(results))
 
 

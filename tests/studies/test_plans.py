@@ -79,7 +79,7 @@ FACTORS: tuple[Sequence[Mapping[str, Any]], ...] = (
     tuple({"phase_s": phase_s} for phase_s in (0.02, 0.1, 3.0)),
     tuple({"pilot": Pilot(rate, 3 * rate, rate / 1e4, 0.1, rate / 2e4)} for rate in (3e5, 1e8, 1e11)),
     tuple({"files": files} for files in (None, 1, 100_000)),
-    tuple({"data_per_rank": data, "lasting_s": lasting_s} for data in (None, 4096, 3 * MIB) for lasting_s in (0, 60)),
+    tuple({"data_per_rank": data} for data in (None, 4096, 3 * MIB)),
 )
 REQUEST = Request("survey", "", Path("/"), STUDIES, 60.0, 0.9, 0.1, 1, "")
 # At least as many as there are factors and levels of one, and a prime number.

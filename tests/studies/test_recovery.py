@@ -6,7 +6,7 @@ from strakes.findings.portrait import SkippedCell
 from strakes.findings.results import Results
 from strakes.plan import Phase
 from strakes.studies.recovery import RecoveryStudy
-from studies.world import context, measured
+from studies.world import answered, context, measured
 
 
 def one_after_the_other(phase: Phase, ranks: int) -> float:
@@ -19,9 +19,9 @@ def results(blocks: int = 8) -> Results:
 
 
 def test_a_service_that_takes_its_clients_back_one_after_the_other_is_told_by_the_ratio() -> None:
-    (growth,) = [one for one in RecoveryStudy().findings(results()) if one.id == "recovery-growth"]
-    assert growth.verdict == "measured" and growth.interval is not None
-    assert 190 < growth.interval.low < 200 < growth.interval.high < 210 and "200 clients take" in growth.statement
+    growth = answered(RecoveryStudy(), results())["growth"]
+    assert (growth.grade, growth.chosen, growth.against.option) == ("sure", "1 clients", "200 clients")
+    assert 190 < growth.against.low < growth.against.high < 210
 
 
 def test_every_number_of_clients_has_its_first_median_and_last_and_the_published_times_stand_apart() -> None:

@@ -13,7 +13,7 @@ from strakes.plan import MetadataPhase, Phase
 from strakes.studies.against import Against
 from strakes.studies.replication_cost import ReplicationCost
 from strakes.studies.study import Study
-from studies.world import context, results_of, visits_of
+from studies.world import answered, context, results_of, visits_of
 
 _SENT_PER_FILE = 4096.0
 
@@ -66,10 +66,11 @@ def test_without_counters_nothing_is_said_of_bytes() -> None:
 
 def test_against_a_device_without_replication_the_cost_is_a_ratio_and_the_bytes_stay() -> None:
     study = Against(ReplicationCost())
-    found = said(study, run(study, counted=True))
-    ratio = found["against:replication-cost-replication-cost/1/1:create"]
-    assert "FASTER" in ratio.statement and ratio.interval.low == pytest.approx(5.0, rel=0.05)
-    assert "SAME" in found["against:replication-cost-replication-cost/0/1:create"].statement
+    results = run(study, counted=True)
+    found, answers = said(study, results), answered(study, results)
+    ratio = answers["replication-cost/1/1:create"]
+    assert (ratio.chosen, ratio.grade) == ("B", "sure") and ratio.against.low == pytest.approx(5.0, rel=0.05)
+    assert answers["replication-cost/0/1:create"].grade == "alike"
     counted = [one.statement for one in found.values() if "are replicated for a file" in one.statement]
     assert len(counted) == 6 and all(one.startswith("A: 4,096 bytes") for one in counted)
     assert not any("unknown" in one.statement for one in found.values())

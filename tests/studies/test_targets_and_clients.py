@@ -33,7 +33,7 @@ from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.observe import client_counters
 from strakes.targets.lustre.target import layout_kinds
 from strakes.units import KIB
-from studies.world import PARTS, context, results_of, visits_of
+from studies.world import PARTS, answered, context, results_of, visits_of
 
 RECORDINGS = Path(__file__).parents[1] / "targets" / "lustre" / "recordings"
 ServerCounts = Callable[[Cell], Mapping[str, Mapping[str, float]]]
@@ -268,7 +268,7 @@ def test_a_population_that_bends_is_said_to_bend_there() -> None:
     assert "10,0" in findings["population-bend-1"].statement or "9,9" in findings["population-bend-1"].statement
     half = float(results.where()[6].settings["files"])
     assert f"From about {half:,.0f} files" in findings["population-bend-1"].statement
-    assert findings["population-end-to-start"].tone == "bad"
+    assert answered(study, results)["end-to-start"].against.ratio == pytest.approx(2.5, rel=0.05)
     assert "times as fast as they were created" in findings["population-clean-up"].statement
 
 
@@ -330,18 +330,26 @@ def test_a_second_file_system_is_compared_block_by_block() -> None:
 
     study = Against(OpenClose())
     results = measured_by_cell(study, rate, noise=0.005)
-    findings = study.findings(results)
-    assert "SLOWER" in findings[0].statement and "over all" in findings[0].statement
-    assert all("SLOWER" in one.statement for one in findings)
+    (overall,) = study.findings(results)
+    assert overall.interval is not None and overall.interval.low < 0.9 < overall.interval.high
+    pairs = [answer for answer in answered(study, results).values() if answer.title.startswith("open-close")]
+    assert {(answer.chosen, answer.grade) for answer in pairs} == {("A", "sure")}
     figure = study.figures(results)[0]
     assert {line.name[:2] for line in figure.series} == {"A:", "B:"}
 
 
 def test_two_equal_file_systems_are_the_same() -> None:
     study = Against(MetadataOps())
-    findings = study.findings(measured_by_cell(study, lambda cell, block: 1000.0, noise=0.005))
-    assert all("SAME" in one.statement for one in findings if one.statement.startswith("B against A"))
-    assert {one.statement[:7] for one in findings} == {"B again", "A: Mean", "B: Mean", "A: The ", "B: The "}
+    results = measured_by_cell(study, lambda cell, block: 1000.0, noise=0.005)
+    pairs = [answer for answer in answered(study, results).values() if answer.title.startswith("metadata-ops")]
+    assert {answer.grade for answer in pairs} == {"alike"}
+    assert {one.statement[:7] for one in study.findings(results)} == {
+        "Over al",
+        "A: Mean",
+        "B: Mean",
+        "A: The ",
+        "B: The ",
+    }
     assert {cell.place.target for cell in study.cells(context()) if isinstance(cell, Cell)} == {"", "against"}
 
 
@@ -352,10 +360,9 @@ def test_few_writers_are_advised_where_they_are_faster() -> None:
 
     study = Writers()
     results = measured_by_cell(study, rate, noise=0.01)
-    advice = {one.setting: one.value for one in study.advice(results)}
-    assert advice["writers of a node, 64 KiB of each of 8 ranks"] in ("2", "4")
-    small = found(study, results)[f"writers-{64 * KIB}-of-8-few-to-all"]
-    assert small.interval is not None and small.interval.low > 1.8
+    small = answered(study, results)[f"{64 * KIB}-of-8"]
+    assert small.title == "writers, 64 KiB of each of 8 ranks"
+    assert (small.chosen, small.grade) == ("2", "sure") and small.against.low > 1.8
 
 
 def test_a_restart_dump_is_told_as_a_speed_up_with_its_interval() -> None:
@@ -368,24 +375,10 @@ def test_a_restart_dump_is_told_as_a_speed_up_with_its_interval() -> None:
 
     study = RestartDump()
     results = measured_by_cell(study, rate, noise=0.01)
-    findings = found(study, results)
-    both = findings["restart-dump-2-on-4"].interval
-    assert both is not None and both.low <= 3.0 <= both.high
-    (advice,) = study.advice(results)
-    assert advice.value == "2 writers of this node, stripe count 4"
-    assert advice.against.startswith("restart-dump/0:")
-
-
-def test_merged_writers_of_a_restart_dump_are_told_against_a_file_for_each_process() -> None:
-    def rate(cell: Cell, block: int) -> float:
-        return 1e8 * (1.6 if cell.settings["writers"] == 1 else 0.5 if cell.key.endswith("own") else 1.0)
-
-    findings = found(RestartDump(), measured_by_cell(RestartDump(), rate, noise=0.01))
-    one = findings["restart-dump-1-against-own"]
-    assert "against a file for each process" in one.statement
-    assert one.interval is not None and one.interval.low <= 3.2 <= one.interval.high
-    own = findings["restart-dump-own"].interval
-    assert own is not None and own.low <= 0.5 <= own.high
+    answers = answered(study, results)
+    both = answers["2-on-4:dump-speed-up"].against
+    assert both.low <= 3.0 <= both.high and both.option == "every rank writes for itself"
+    assert answers["best-writing restart dumps"].chosen == "2 writers of this node, stripe count 4"
 
 
 def test_without_layouts_a_restart_dump_says_what_is_left_out() -> None:
@@ -430,12 +423,9 @@ def test_kinds_of_layouts_are_held_against_one_stripe_each_with_what_to_paste() 
         return 2.0 if cell.settings["layout"] == "data on metadata target" else 1.0
 
     striping = Striping(4, 64 * KIB, kinds)
-    findings = found(study, measured_by_cell(study, rate, striping=striping))
-    faster = findings["layouts-small-write-data-on-metadata-target"]
-    assert faster.verdict == "measured" and "(lfs setstripe -E 1M -L mdt -E -1 -c 1 DIR)" in faster.statement
-    assert faster.interval is not None and 1.8 < faster.interval.low < faster.interval.high < 2.2
-    alike = findings["layouts-read-pool-flash"].interval
-    assert alike is not None and alike.low < 1 < alike.high
+    faster = answered(study, measured_by_cell(study, rate, striping=striping))["small-write"]
+    assert (faster.chosen, faster.grade) == ("data on metadata target (-E 1M -L mdt -E -1 -c 1)", "sure")
+    assert 1.8 < faster.against.low < faster.against.high < 2.2
     cells = {
         cell.settings["layout"]: cell for cell in study.cells(context(striping=striping)) if isinstance(cell, Cell)
     }

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from strakes.analysis.answers import answers_of, questions_of
 from strakes.analysis.collect import collect
+from strakes.findings.answers import Answer
 from strakes.findings.cell import Cell
 from strakes.findings.record import from_record
 from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Phase, SmallFilesPhase, StreamPhase, TransferPhase
-from strakes.statistics.stopping import StoppingRule
 from strakes.store.records import Visit
 from strakes.studies.study import Context, Pilot, Study
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
@@ -34,7 +35,6 @@ PARTS = Description(
 NEEDS: dict[str, dict[str, Any]] = {
     "nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6},
     "hybrid-io": {"description": replace(PARTS, client={"llite.hybrid_io": "1"})},
-    "lasting-rates": {"lasting_s": 60.0},
     "layouts": {"striping": Striping(4, 64 * KIB, layout_kinds(4))},
 }
 
@@ -129,6 +129,14 @@ def visits_of(
     ]
 
 
+def answered(study: Study, results: Results) -> dict[str, Answer]:
+    """The answers to the study's questions by id, without the study's name."""
+    return {
+        answer.id.removeprefix(f"{study.name}-"): answer
+        for answer in answers_of(questions_of([study], results), results)
+    }
+
+
 def stored(records: Sequence[Mapping[str, Any]]) -> list[Visit]:
     """The visits as the store gives them back."""
     return [from_record(Visit, record) for record in records]
@@ -140,7 +148,7 @@ def results_of(
     return collect(
         cells,
         stored(visits),
-        StoppingRule(0.9, 0.1),
+        0.9,
         facts or {"remote": False, "memory_bytes": 24 * GIB},
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -25,8 +24,8 @@ class Silent:
     def update(self, text: str, fraction: float, detail: str) -> None:
         """Nobody looks."""
 
-    def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None:
-        del done, total, widths
+    def cells(self, done: int, total: int) -> None:
+        del done, total
 
     def note(self, text: str) -> None:
         """Nobody reads."""

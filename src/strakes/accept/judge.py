@@ -19,7 +19,8 @@ from strakes.predict.forecasts import forecast_figures
 from strakes.predict.model import COVERAGE
 from strakes.predict.scale import Scale
 from strakes.report.numbers import percent, show
-from strakes.studies.compose import find_saturation
+from strakes.statistics.grades import Choice, grade
+from strakes.studies.compose import log_values
 from strakes.units import counted, format_bytes
 
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
@@ -227,10 +228,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     if answer.verdict != FAIL:
         return answer
     scale = evidence.scale_of(best)
-    most = max(float(cell.settings["ranks"]) for cell in measured)
-    saturation = find_saturation(measured, "ranks", evidence.results.confidence)
-    settled = saturation is not None and saturation.x is not None and saturation.x < most
-    if settled and not evidence.remote:
+    if not evidence.remote and _has_levelled_off(measured):
         return answer
     if evidence.remote and scale.clients > 1:
         why = "These nodes do not meet the need; more might, so measure from more."
@@ -242,6 +240,15 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
             "off."
         )
     return asked.answer(UNKNOWN, answer.found, why, answer.evidence)
+
+
+def _has_levelled_off(measured: Sequence[Measured]) -> bool:
+    """Return whether fewer ranks than the most are shown to be enough."""
+    cells = sorted(measured, key=lambda cell: float(cell.settings["ranks"]))
+    if len(cells) < 2:
+        return False
+    (answer,) = grade([Choice(tuple(log_values(cell) for cell in cells), ordered=True)])
+    return answer is not None and answer.grade != "undecided" and answer.chosen < len(cells) - 1
 
 
 def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:

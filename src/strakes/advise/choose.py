@@ -8,22 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from strakes.advise.app import App, AppPhase, Operation
 from strakes.findings.portrait import IntervalOf
 from strakes.findings.results import Measured, Results
-from strakes.statistics.contrast import bonferroni
-from strakes.studies.compose import (
-    SATURATED,
-    better_ratio,
-    data_of_rank,
-    describe,
-    find_saturation,
-    interval_of,
-    level_text,
-)
-from strakes.units import counted, format_bytes
+from strakes.statistics.grades import GOOD_ENOUGH, INTERVAL_CONFIDENCE, Answer, Versus, grade
+from strakes.statistics.grades import Choice as GradedChoice
+from strakes.studies.compose import level_text, log_values
+from strakes.studies.overview import along, usual_cells
+from strakes.units import format_bytes
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
 # Fewer stripes and processes are worth having for themselves; smaller calls and stripes are not.
@@ -31,8 +25,6 @@ _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
 # A file within this factor of one that was measured is taken to behave like it.
 _LIKE = 8.0
-# What is looked at for each phase.
-_CHOICES = len(get_args(What))
 # S1's usual stripe; the study varies the count at it.
 _USUAL_STRIPE = 1 << 20
 
@@ -92,8 +84,6 @@ class Chosen:
 
 def choose(app: App, results: Results) -> Chosen:
     """Everything the measurements say about this application. Pure."""
-    # All that is advised holds together: a choice of size, number and layout for each phase.
-    results = replace(results, confidence=bonferroni(results.confidence, _CHOICES * len(app.phases)))
     choices: list[Choice] = []
     unknowns: list[Unknown] = []
     for phase in app.phases:
@@ -127,27 +117,30 @@ def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
         cell
         for cell in results.of_study("transfer-size").where(operation=phase.operation, io="buffered")
         if "stripe_bytes" not in cell.settings
-    ]
+    ] or _overview(results, phase.operation, "transfer_bytes")
     # No call can move more than a rank has.
     cells = [cell for cell in cells if float(cell.settings["transfer_bytes"]) <= phase.data_bytes]
-    outcome = _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, results, "transfer-size")
-    if isinstance(outcome, Choice) and int(outcome.value) * 2 > phase.data_bytes:
-        return replace(outcome, surer="")  # no larger call is possible
-    return outcome
+    return _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, "transfer-size")
 
 
 def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
-    cells = results.of_study("processes-per-node").where(operation=phase.operation)
-    outcome = _level(phase, "processes per node", cells, "ranks", app.ranks_per_node, results, "processes-per-node")
-    if isinstance(outcome, Choice) and len({round(data_of_rank(cell)) for cell in cells}) > 1:
-        reason = f"{outcome.reason}; all ranks share one amount of data, so that its part for each may be the reason"
-        outcome = replace(outcome, reason=reason)
+    cells = [
+        cell
+        for cell in results.of_study("processes-per-node").where(operation=phase.operation)
+        if not cell.settings.keys() & {"data_bytes", "on"}
+    ] or _overview(results, phase.operation, "ranks")
+    outcome = _level(phase, "processes per node", cells, "ranks", app.ranks_per_node, "processes-per-node")
     if isinstance(outcome, Choice) and app.nodes > 1:
         more = (
             f"measured on one node: run client-scaling on several nodes to see how {app.nodes} nodes share the servers"
         )
         return replace(outcome, surer="; ".join(filter(None, (outcome.surer, more))))
     return outcome
+
+
+def _overview(results: Results, operation: str, factor: str) -> list[Measured]:
+    """Return the cells of a survey that differ in this factor only."""
+    return [cell for _, cells in along(results.of_study("overview"), operation, factor) for cell in cells]
 
 
 def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unknown]:
@@ -170,55 +163,52 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
         ", each written by one process" if phase.files != "per-process" else ""
     )
     return [
-        _level(phase, "stripe count", counts, "stripe_count", 1, results, "striping", about),
-        _level(phase, "stripe size", sizes, "stripe_bytes", _USUAL_STRIPE, results, "striping", about),
+        _level(phase, "stripe count", counts, "stripe_count", 1, "striping", about),
+        _level(phase, "stripe size", sizes, "stripe_bytes", _USUAL_STRIPE, "striping", about),
     ]
 
 
 def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
-    """One shared file against a file for each rank, for a phase that has one of them."""
-    patterns = {"per-process": "MFWA", "shared": "SFSA"}
-    if phase.files not in patterns:
+    """Compare one shared file with a file for each rank, for a phase that has one of them."""
+    if phase.files not in ("per-process", "shared"):
         return []
-    cells = [
-        cell
-        for cell in results.of_study("access-patterns").where(operation=phase.operation)
-        if cell.settings.get("axis") == "requests"
-    ]
+    cells = _by_files(phase, results)
+    command = "strakes study access-patterns DIR"
+    if len(cells) < 2:
+        return [Unknown(phase.name, "files", "shared and own files were not compared here", command)]
+    names = list(cells)
+    (answer,) = grade([GradedChoice(tuple(log_values(cell) for cell in cells.values()))])
+    evidence = tuple(cell.id for cell in cells.values())
+    if answer is None:
+        return [Unknown(phase.name, "files", "too few runs compare shared and own files", command)]
+    best = names[answer.chosen]
+    ratio = f"{answer.versus.ratio:.2f} times the rate of {names[answer.versus.level]} files"
+    if answer.grade in ("sure", "likely") and best != phase.files:
+        gain = _interval(answer.versus, f"ratio of {best} to {phase.files} files")
+        return [Choice(phase.name, "files", best, _files_text(best), f"{ratio} ({answer.grade})", evidence, gain)]
+    if answer.grade == "undecided":
+        return [Unknown(phase.name, "files", f"not decided; leaning to {best} files, {ratio}", _more(answer, command))]
+    reason = f"keep {phase.files} files: no other is faster ({answer.grade})"
+    return [Choice(phase.name, "files", phase.files, _files_text(phase.files), reason, evidence)]
+
+
+def _by_files(phase: AppPhase, results: Results) -> dict[str, Measured]:
+    """Return one cell with a file per rank and one with a shared file, alike otherwise."""
+    cells = results.of_study("access-patterns").where(operation=phase.operation, axis="requests")
     sizes = {float(cell.settings["transfer_bytes"]) for cell in cells}
     if not sizes:
-        return [
-            Unknown(
-                phase.name, "files", "shared and own files were not compared here", "strakes study access-patterns DIR"
-            )
-        ]
+        found = {
+            name: usual_cells(results.of_study("overview"), phase.operation, files=files)
+            for name, files in (("per-process", "own"), ("shared", "segmented"))
+        }
+        return {name: own[0] for name, own in found.items() if own}
     near = min(sizes, key=lambda size: abs(math.log(size / phase.usual_record)))
-    at = {str(cell.settings["pattern"]): cell for cell in cells if float(cell.settings["transfer_bytes"]) == near}
-    other = "shared" if phase.files == "per-process" else "per-process"
-    now, instead = at.get(patterns[phase.files]), at.get(patterns[other])
-    if now is None or instead is None:
-        return []
-    ratio = better_ratio(instead, now, results.confidence)
-    if ratio is None or ratio.interval is None:
-        return [
-            Unknown(
-                phase.name, "files", "too few runs compare shared and own files", "strakes study access-patterns DIR"
-            )
-        ]
-    interval = ratio.interval
-    gain = interval_of(interval, f"ratio of {describe(instead)} to {describe(now)}")
-    evidence = (now.id, instead.id)
-    if interval.low > 1:
-        reason = f"{other} files are {ratio.median:.2f} times as fast in requests of {format_bytes(near)}"
-        return [Choice(phase.name, "files", other, _files_text(other), reason, evidence, gain)]
-    shown = "no slower" if interval.high <= 1 / SATURATED else "not shown to be slower"
-    reason = f"{phase.files} files, as now, are {shown} than {other} files in requests of {format_bytes(near)}"
-    surer = (
-        ""
-        if interval.high <= 1 / SATURATED
-        else "a narrower interval: strakes study access-patterns DIR with a larger --budget"
-    )
-    return [Choice(phase.name, "files", phase.files, _files_text(phase.files), reason, evidence, None, surer)]
+    patterns = {"MFWA": "per-process", "SFSA": "shared"}
+    return {
+        patterns[str(cell.settings["pattern"])]: cell
+        for cell in cells
+        if float(cell.settings["transfer_bytes"]) == near and cell.settings["pattern"] in patterns
+    }
 
 
 def _files_text(files: str) -> str:
@@ -231,66 +221,70 @@ def _level(
     cells: Sequence[Measured],
     factor: str,
     now: float,
-    results: Results,
     study: str,
     about: str = "",
 ) -> Choice | Unknown:
-    """Return the smallest level shown to be as good as any."""
+    """Return the smallest level that is good enough, or the present one where no other is better."""
     cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
         why = "it was not measured here" if not cells else "only one setting of it was measured"
         return Unknown(phase.name, what, f"{why}{about}", command)
-    saturation = find_saturation(cells, factor, results.confidence)
-    evidence = results.ids(cells)
+    (answer,) = grade([GradedChoice(tuple(log_values(cell) for cell in cells), ordered=True)])
+    evidence = tuple(cell.id for cell in cells)
+    if answer is None:
+        return Unknown(
+            phase.name, what, f"too few runs compare its settings{about}", f"{command} with a larger --budget"
+        )
+    best = cells[answer.chosen]
+    if answer.grade == "undecided":
+        leaning = _text(factor, best)
+        return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", _more(answer, command))
     # What the application does now, or what was measured nearest to it.
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
-    if saturation is not None and saturation.x is not None:
-        best = next(cell for cell in cells if float(cell.settings[factor]) == saturation.x)
-        enough = f"{SATURATED:.0%} of the {phase.operation} rate of every other"
-        reason = f"the smallest measured that is shown to reach {enough}{about}"
-        surer = f"larger ones were not measured: {command}" if saturation.verdict == "grows" else ""
-        gain = _gain(best, as_now, factor, results)
-        if what in _NOT_SPARED and (gain is None or gain.low <= 1) and float(as_now.settings[factor]) > saturation.x:
-            # Less of it saves nothing: what is as good stays as it is.
-            best, gain, reason = as_now, None, f"keep the present value: no other is shown to be faster{about}"
-    else:
-        more = (
-            f"about {counted(saturation.more_runs, 'more run')} of each"
-            if saturation is not None and saturation.more_runs
-            else "more runs of each"
-        )
-        why = f"none of {len(cells)} settings is shown to be enough{about}"
-        return Unknown(phase.name, what, why, f"{more}: {command} with a larger --budget")
-    level = best.settings[factor]
-    assert not isinstance(level, str)
-    text = format_bytes(float(level)) if factor.endswith("_bytes") else str(level)
-    return Choice(phase.name, what, int(level), text, reason, evidence, gain, surer)
+    better = next((one for one in answer.others if cells[one.level] is as_now and one.grade != "undecided"), None)
+    if best is not as_now and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
+        # Less of it saves nothing: what is as good stays as it is.
+        reason = f"keep the present value: no other is shown to be faster{about}"
+        return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
+    gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
+    reason = f"the smallest that is good enough{about} ({answer.grade})"
+    return Choice(phase.name, what, _value(factor, best), _text(factor, best), reason, evidence, gain)
 
 
-def _gain(best: Measured, other: Measured, factor: str, results: Results) -> IntervalOf | None:
-    """Return how many times better, by fresh runs if there are enough; None for the same cell or too few runs."""
-    if best is other:
-        return None
-    for purpose, runs in (
-        ("confirm", "fresh paired runs"),
-        ("measure", "paired runs, which were also used to choose it"),
-    ):
-        ratio = better_ratio(best, other, results.confidence, purpose)
-        if ratio is not None and ratio.interval is not None:
-            of = f"ratio to {level_text(factor, other.settings[factor])}, {ratio.runs} {runs}"
-            return interval_of(ratio.interval, of)
-    return None
+def _value(factor: str, cell: Measured) -> int:
+    return int(float(cell.settings[factor]))
+
+
+def _text(factor: str, cell: Measured) -> str:
+    return format_bytes(float(cell.settings[factor])) if factor.endswith("_bytes") else str(cell.settings[factor])
+
+
+def _interval(versus: Versus, of: str) -> IntervalOf:
+    return IntervalOf(versus.low, versus.high, INTERVAL_CONFIDENCE, of, "times")
+
+
+# With more than this many times the budget nobody waits for an answer.
+_MOST_TIMES = 20
+
+
+def _more(answer: Answer, command: str) -> str:
+    """Return what it takes to decide: intervals shrink with the root of the time spent."""
+    half = math.log(answer.versus.high / answer.versus.low) / 2
+    times = math.ceil((half / math.log(GOOD_ENOUGH)) ** 2)
+    if times > _MOST_TIMES:
+        return f"{command} at a quieter time: the runs scatter too much"
+    return f"{command} with about {max(2, times)} times the --budget of this run"
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
-    """Stripe counts by file size, for a layout that grows with the file."""
+    """Return stripe counts by file size, for a layout that grows with the file."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
         like = [cell for cell in cells if float(cell.settings["file_bytes"]) == size]
         probe = AppPhase("", operation, "per-process", int(size))
-        outcome = _level(probe, "stripe count", like, "stripe_count", 1, results, "striping")
+        outcome = _level(probe, "stripe count", like, "stripe_count", 1, "striping")
         if isinstance(outcome, Choice):
             # A component cannot have fewer stripes than the one before it without wasting those.
             count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])

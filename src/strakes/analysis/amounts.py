@@ -5,11 +5,10 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from strakes.findings.portrait import Finding, Portrait, RunWarning
+from strakes.findings.portrait import RunWarning
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample
 from strakes.statistics.interval import median
@@ -64,30 +63,6 @@ def bursts(results: Results) -> dict[str, float]:
         if not cell.is_side and not from_memory(cell, results.facts) and (samples := _samples(cell))
     }
     return {name: seconds for name, seconds in lengths.items() if seconds < _BURST_S}
-
-
-def told_of_bursts(portrait: Portrait, short: Collection[str]) -> Portrait:
-    """Return the portrait where all that stands on a figure of bursts says so: ``short`` are the ids of these."""
-
-    def stands_on(cells: Sequence[str]) -> bool:
-        return not set(cells).isdisjoint(short)
-
-    return replace(
-        portrait,
-        headlines=tuple(replace(line, in_bursts=line.cell in short) for line in portrait.headlines),
-        findings=tuple(
-            replace(finding, in_bursts=_says_how_fast(finding) and stands_on(finding.evidence))
-            for finding in portrait.findings
-        ),
-        recommendations=tuple(
-            replace(advised, in_bursts=stands_on(advised.evidence)) for advised in portrait.recommendations
-        ),
-    )
-
-
-def _says_how_fast(finding: Finding) -> bool:
-    """Tell whether a finding is decided and says how fast something is; what is not known needs no reserve."""
-    return finding.verdict not in ("unknown", "inconclusive") and bool(finding.interval or finding.claims)
 
 
 def amount_warnings(results: Results) -> list[RunWarning]:

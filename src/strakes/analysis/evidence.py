@@ -12,29 +12,17 @@ from strakes.analysis.remedies import REMEDIES
 from strakes.findings.begun import APART_S, Begun
 from strakes.findings.portrait import RunWarning
 from strakes.findings.sample import CACHED_SHARE
-from strakes.statistics.bimodality import TwoGroups
-from strakes.statistics.drift import Trend
-from strakes.statistics.interval import Estimate, Interval, smallest_runs
-from strakes.statistics.stopping import runs_for
+from strakes.statistics.interval import Interval
 from strakes.targets.caches import own_cache
 from strakes.targets.description import Interruption
-from strakes.units import counted, format_bytes, format_seconds, format_value
+from strakes.units import counted, format_bytes, format_seconds
 
-# Read-ahead alone lets buffered large reads overtake direct ones a little; twice as fast takes a cache.
-CACHE_SPEED_UP = 2.0
-# Small calls past the cache wait for each answer, and read-ahead is no cache: of them a ratio says nothing.
-LARGE_CALL_BYTES = 1024**2
 # Where devices or servers read less than this share of what was asked for, something before them answered: as much less
 # as figures may be off.
 ANSWERED_SHARE = 0.9
 # Fluctuations of counters and of a load average below this say nothing.
 BUSY_CPU_SHARE = 0.25
-DRIFT_ERROR = 0.05
-DRIFT_CHANGE = 0.05
 CLOCK_JUMP_S = 0.5
-# Intervals of figures whose runs depend on each other by less are hardly too narrow.
-DEPENDENT = 0.2
-
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
@@ -54,22 +42,6 @@ def cached_before(resident_bytes: int, read_bytes: int, cells: Sequence[str] = (
         f"{format_bytes(resident_bytes)} of the {format_bytes(read_bytes)} to read ({_percent(share)}) were in the "
         "page cache before the "
         "read, so the rate is partly that of memory."
-    )
-    return [_warning("cache-suspect", text, cells)]
-
-
-def faster_than_direct(ratio: Estimate, cells: Sequence[str] = ()) -> list[RunWarning]:
-    """`cache-suspect` where buffered reads are surely twice as fast as O_DIRECT reads of the same work.
-
-    ``ratio`` is buffered / direct. ``cells``: all buffered reads of this client, since the same cache is before all of
-    them.
-    """
-    if ratio.interval is None or ratio.interval.low < CACHE_SPEED_UP:
-        return []
-    text = (
-        f"Buffered reads are {ratio.median:.3g} times ({ratio.interval.low:.3g} to {ratio.interval.high:.3g}) as "
-        "fast as O_DIRECT reads "
-        "of the same data: a cache answered, not the storage."
     )
     return [_warning("cache-suspect", text, cells)]
 
@@ -134,36 +106,9 @@ def memory_file_system(file_system: str) -> list[RunWarning]:
     ]
 
 
-def interval_not_reached(
-    estimate: Estimate, wanted: float, stopped_because: str, cells: Sequence[str] = (), *, foreseen: bool = True
-) -> list[RunWarning]:
-    """`interval-not-reached` or, while there is no interval at all, nothing: that is :func:`few_runs`.
-
-    ``foreseen``: more runs of the same kind would make it narrower; not where each resembles the one before.
-    """
-    # What is written as reached counts as reached.
-    width, target = estimate.relative_half_width, _percent(wanted)
-    if estimate.interval is None or width <= wanted or _percent(width) == target:
-        return []
-    needed = runs_for(estimate, wanted) if foreseen else None
-    guess = f"; about {needed} runs would be enough" if needed else ""
-    text = (
-        f"After {estimate.runs} runs the interval is ±{_percent(width)}, wider than the ±{target} wanted "
-        f"(stopped by {stopped_because}){guess}."
-    )
-    return [_warning("interval-not-reached", text, cells)]
-
-
-def few_runs(runs: int, confidence: float, cells: Sequence[str] = ()) -> list[RunWarning]:
-    """`few-runs` where there are too few for any interval."""
-    needed = smallest_runs(confidence)
-    if runs >= needed:
-        return []
-    text = (
-        f"{runs} run{'' if runs == 1 else 's'}: an interval for the median with {_percent(confidence)} confidence "
-        f"needs at least {needed}."
-    )
-    return [_warning("few-runs", text, cells)]
+def few_runs(runs: int, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`few-runs` where there are too few for an interval."""
+    return [_warning("few-runs", f"{counted(runs, 'run')}: an interval needs three.", cells)]
 
 
 def load_before(load_average: float, cpus: int, cells: Sequence[str] = ()) -> list[RunWarning]:
@@ -180,133 +125,6 @@ def load_before(load_average: float, cpus: int, cells: Sequence[str] = ()) -> li
             cells,
         )
     ]
-
-
-def drifting(trend: Trend, cells: Sequence[str] = ()) -> list[RunWarning]:
-    """`drift` where a trend is beyond chance (5 %) and beyond 5 % of the median.
-
-    For many cells give the pooled trend: one test, not hundreds.
-    """
-    change = trend.change if trend.direction == "up" else -trend.change
-    if trend.p_value > DRIFT_ERROR or change < DRIFT_CHANGE:
-        return []
-    way = "rose" if trend.direction == "up" else "fell"
-    text = (
-        f"From the first third of {trend.runs} runs to the last third, half of the figures {way} by "
-        f"{_percent(change)} or more (p = {trend.p_value:.2g})."
-    )
-    return [_warning("drift", text, cells)]
-
-
-def not_stationary(what: str, after_s: float, factor: float, p_value: float, cells: Sequence[str]) -> list[RunWarning]:
-    """`not-stationary` where a kind of work changed its level during the run.
-
-    >>> not_stationary("create", 3.1, 0.11, 0.0005, ["a:create"])[0].text
-    'The level of create changed 3.10 s after the first run: then it was 0.11 times as fast (p = 0.0005).'
-    """
-    text = (
-        f"The level of {what} changed {format_seconds(after_s)} after the first run: then it was {factor:.2g} times "
-        f"as fast (p = {p_value:.2g})."
-    )
-    return [_warning("not-stationary", text, cells)]
-
-
-def slowed_by_survey(
-    what: str,
-    fresh: float,
-    factor: float,
-    p_value: float,
-    cells: Sequence[str],
-    slower: tuple[int, int],
-    after_s: float = 0.0,
-) -> list[RunWarning]:
-    """`not-stationary` where the pilot, the first work in a fresh directory, was far beyond nearly all later runs.
-
-    ``fresh``: its rate, of creations a second or of bytes; the others, or those from ``after_s`` after the first run
-    on, were ``factor`` times as fast at the median, ``slower``: so many of how many below a third of it.
-
-    >>> slowed_by_survey("create", 80_000.0, 0.025, 0.01, [], (99, 99))[0].text  # doctest: +NORMALIZE_WHITESPACE
-    'The rate of create depends on what was done before: fresh 80,000 op/s (the pilot), then 2,000 op/s (99 of 99 later
-    runs are below a third of the pilot; p = 0.01).'
-    """
-    unit = "op/s" if what == "create" else "B/s"
-    before, later = format_value(fresh, unit), format_value(factor * fresh, unit)
-    low, runs = slower
-    if after_s:
-        text = (
-            f"The rate of {what} depends on what was done before: fresh {before} (the pilot), then {later} ({low} of "
-            f"{runs} runs from {format_seconds(after_s)} after the first on are below a third of the pilot; "
-            f"p = {p_value:.2g})."
-        )
-    else:
-        text = (
-            f"The rate of {what} depends on what was done before: fresh {before} (the pilot), then {later} ({low} of "
-            f"{runs} later runs are below a third of the pilot; p = {p_value:.2g})."
-        )
-    return [_warning("not-stationary", text, cells)]
-
-
-def taking_turns(what: str, factor: float, share: float, cells: Sequence[str]) -> list[RunWarning]:
-    """`not-stationary` where two levels of a kind of work take turns.
-
-    >>> taking_turns("all that was measured", 0.4, 0.5, [])[0].text
-    'Two levels of all that was measured take turns: 0.4 times as fast in 50 % of the runs as in the others.'
-    """
-    text = (
-        f"Two levels of {what} take turns: {factor:.2g} times as fast in {_percent(share)} of the runs as in the "
-        "others."
-    )
-    return [_warning("not-stationary", text, cells)]
-
-
-def for_a_time(what: str, factor: float, between: tuple[float, float], cells: Sequence[str]) -> list[RunWarning]:
-    """`not-stationary` where a kind of work was on another level for one stretch of time, and came back.
-
-    >>> for_a_time("read", 0.5, (42.0, 76.0), [])[0].text
-    'From 42.0 s to 76.0 s after the first run, the speed of read was 0.5 times what it was before and after.'
-    """
-    since, until = (format_seconds(moment) for moment in between)
-    text = (
-        f"From {since} to {until} after the first run, the speed of {what} was {factor:.2g} times what it was before "
-        "and after."
-    )
-    return [_warning("not-stationary", text, cells)]
-
-
-def dependent_runs(correlation: float) -> list[RunWarning]:
-    """`dependent-runs` where runs made one after the other resemble each other, whatever they measure.
-
-    >>> dependent_runs(0.8)[0].text, dependent_runs(0.1)
-    ('Consecutive runs resemble each other, whatever they measure (correlation 0.8).', [])
-    """
-    if correlation < DEPENDENT:
-        return []
-    text = f"Consecutive runs resemble each other, whatever they measure (correlation {correlation:.2g})."
-    return [_warning("dependent-runs", text)]
-
-
-def dependent_cells(correlation: float) -> list[RunWarning]:
-    """`dependent-runs` where runs of one cell may resemble the one before: by chance they seem to in 3 runs of 100.
-
-    >>> dependent_cells(0.5)[0].text.split(":")[0]
-    'Consecutive runs of one cell may resemble each other (correlation up to 0.5)'
-    """
-    if correlation <= 0:
-        return []
-    text = f"Consecutive runs of one cell may resemble each other (correlation up to {correlation:.2g})"
-    return [_warning("dependent-runs", f"{text}: its intervals are wider because of that, or there are none.")]
-
-
-def bimodal(groups: TwoGroups | None, unit: str, cells: Sequence[str] = ()) -> list[RunWarning]:
-    """`bimodal` where two groups of runs were found."""
-    if groups is None:
-        return []
-    text = (
-        f"The {groups.runs} runs fall into two groups: {_percent(groups.low_share)} around "
-        f"{format_value(groups.low, unit)}, "
-        f"the others around {format_value(groups.high, unit)}."
-    )
-    return [_warning("bimodal", text, cells)]
 
 
 def clock_jump(wall_s: float, monotonic_s: float, cells: Sequence[str] = ()) -> list[RunWarning]:

@@ -18,17 +18,9 @@ REMEDIES: Mapping[str, str] = {
     "warning says that runs were not repeated.",
     "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
     "memory-file-system": "Give a directory on the storage that you want to measure.",
-    "interval-not-reached": "Give a larger --budget, or accept the wider interval that is shown.",
     "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
     "background-load": "Repeat when the machine and the file system are quiet, or read the figures as those of a "
     "shared system.",
-    "drift": "Trust only comparisons made within blocks; repeat at another time to see whether the change persists.",
-    "not-stationary": "Do not quote a single figure for these: they depend on what was done before, or on what others "
-    "did meanwhile. Repeat later, in a fresh directory.",
-    "dependent-runs": "Something outside changes the speed for seconds at a time. Repeat at a quieter time, or give a "
-    "larger --budget.",
-    "bimodal": "The median may describe neither group. Look at the raw runs and find out what differs (placement, "
-    "cache, other users).",
     "clock-jump": "Slew the clock instead of stepping it, and repeat. Rates use a clock that does not jump; times of "
     "day do not.",
     "stonewalled": "Give more time or less work. The rate covers only the work finished in time.",

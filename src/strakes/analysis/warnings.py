@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 from strakes.analysis import evidence
 from strakes.analysis.amounts import amount_warnings
-from strakes.analysis.collect import wandering
 from strakes.analysis.held_back import gave_way, held_back, under_one_limit
 from strakes.analysis.hybrid_io import hybrid_io
 from strakes.analysis.interruptions import as_known_last
-from strakes.analysis.levels import Levels
 from strakes.analysis.servers import slow_servers
 from strakes.findings.begun import all_begun, begun
 from strakes.findings.portrait import RunWarning
@@ -19,9 +17,7 @@ from strakes.findings.record import to_record
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample
 from strakes.launch.impact import UNLIMITED
-from strakes.statistics.bimodality import steps_apart, two_groups
-from strakes.statistics.drift import pooled_trend
-from strakes.statistics.interval import Estimate, Interval, median
+from strakes.statistics.interval import median
 from strakes.store import Run
 from strakes.store.records import (
     CellDropped,
@@ -34,45 +30,25 @@ from strakes.store.records import (
     TroubleSeen,
     Visit,
 )
-from strakes.studies.compose import better_ratio
-from strakes.studies.lasting import LastingRates
 from strakes.studies.registry import study_named
 from strakes.targets.description import Layout
 
 _SURE_OF_SERVERS = 0.98
-# Of so many figures one or another would fall into two groups by chance.
-_MANY = 10
-_STOPPED_BY = {
-    "budget-spent": "the end of the budget",
-    "max-runs": "the largest number of runs allowed",
-    # Wider since all runs are known: for runs that resemble each other, or steps of the clock.
-    "interval-reached": "an interval that was narrow enough before dependent runs and clock steps widened it",
-}
 
 
-def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]:
+def run_warnings(run: Run, results: Results) -> list[RunWarning]:
     """All warnings of a run, the weightiest first."""
     environment, options = run.environment, run.manifest["options"]
-    alike = wandering(results.measured)
-    grouped = shape(results, alike)
     warnings = [
         *evidence.memory_file_system(str(results.facts.get("file_system", ""))),
         *_direct_refused(results),
         *_limits(run, results),
-        *_levels(levels, results.correlation),
         *_cache(results),
         *amount_warnings(results),
         *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
-        *intervals(
-            results,
-            float(options["relative_half_width"]),
-            levels,
-            {cell for warning in grouped for cell in warning.cells},
-        ),
+        *_few_runs(results),
         *_stonewalled(results),
         *_hints(results),
-        *grouped,
-        *drift(results, alike),
         *_clock(run.visits),
         *_dropped(run, float(options["budget_s"])),
         *_target(run),
@@ -143,13 +119,8 @@ def _cache(results: Results) -> list[RunWarning]:
             warnings += evidence.answered_before(median([count for count, _ in amounts]), read, who, (cell.id,))
         if counted is None and cell.settings.get("io") != "direct":
             uncounted.append(cell)
-    # Large calls show a cache; small ones past it wait for each answer, so that a ratio says nothing of them.
-    large = [
-        figure for figure in uncounted if float(figure.settings.get("transfer_bytes", 0)) >= evidence.LARGE_CALL_BYTES
-    ]
     cells = [figure.id for figure in uncounted]
-    warnings += evidence.cache_unseen(str(results.facts.get("file_system", "")), cells)
-    return [*warnings, *(warning for figure in large for warning in _against_direct(figure, results, cells))]
+    return [*warnings, *evidence.cache_unseen(str(results.facts.get("file_system", "")), cells)]
 
 
 def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
@@ -189,57 +160,17 @@ def _reads(results: Results) -> list[str]:
     return [cell.id for cell in _measured(results) if cell.settings.get("operation") == "read"]
 
 
-def _against_direct(buffered: Measured, results: Results, cells: Sequence[str]) -> list[RunWarning]:
-    same = {**buffered.settings, "io": "direct"}
-    for direct in results.where(**same):
-        ratio = better_ratio(buffered, direct, results.confidence)
-        if direct.study == buffered.study and ratio is not None:
-            return evidence.faster_than_direct(ratio, cells)
-    return []
-
-
-def _levels(levels: Levels, correlation: float) -> list[RunWarning]:
-    warnings = evidence.dependent_runs(levels.correlation) + evidence.dependent_cells(correlation)
-    for shift in levels.shifts:
-        if shift.fresh is not None:
-            warnings += evidence.slowed_by_survey(
-                shift.what, shift.fresh, shift.factor, shift.p_value, shift.cells, shift.later, shift.after_s
-            )
-        else:
-            warnings += evidence.not_stationary(shift.what, shift.after_s, shift.factor, shift.p_value, shift.cells)
-    for turns in levels.turns:
-        if turns.between is None:
-            warnings += evidence.taking_turns(turns.what, turns.factor, turns.share, turns.cells)
-        else:
-            warnings += evidence.for_a_time(turns.what, turns.factor, turns.between, turns.cells)
-    return warnings
-
-
-def intervals(results: Results, wanted: float, levels: Levels, grouped: Set[str]) -> list[RunWarning]:
-    """Of intervals that are wider than wanted, and of cells with too few runs; ``grouped``: cells with two groups."""
-    warnings: list[RunWarning] = []
+def _few_runs(results: Results) -> list[RunWarning]:
     few: dict[int, list[str]] = {}
-    grouped = grouped | levels.grouped.keys()
     for figure in _measured(results):
-        cell = figure.estimate
-        assert cell is not None
-        if cell.low is None or cell.high is None:
-            few.setdefault(cell.runs, []).append(figure.id)
-        elif cell.stopped_because != "findings-settled" and figure.id not in levels.changed:
-            estimate = Estimate(cell.median, Interval(cell.low, cell.high, cell.confidence), cell.runs)
-            stopped_by = _STOPPED_BY.get(cell.stopped_because, cell.stopped_because)
-            # No number of runs makes the interval of two groups narrow.
-            foreseen = results.correlation == 0 and figure.id not in grouped
-            warnings += evidence.interval_not_reached(estimate, wanted, stopped_by, (figure.id,), foreseen=foreseen)
-    for runs, cells in sorted(few.items()):
-        warnings += evidence.few_runs(runs, results.confidence, cells)
-    return warnings
+        if figure.estimate is not None and figure.estimate.low is None:
+            few.setdefault(figure.estimate.runs, []).append(figure.id)
+    return [warning for runs, cells in sorted(few.items()) for warning in evidence.few_runs(runs, cells)]
 
 
 def _stonewalled(results: Results) -> list[RunWarning]:
     warnings = []
-    # Phases that are to last have more to do than there is time for.
-    for cell in (cell for cell in _measured(results) if cell.study != LastingRates.name):
+    for cell in _measured(results):
         stopped = [seen for seen in _regular(cell) if seen.sample.stopped_by == "seconds"]
         if stopped:
             elapsed_s = median([seen.sample.elapsed_s for seen in stopped])
@@ -257,33 +188,6 @@ def _hints(results: Results) -> list[RunWarning]:
         for name, (asked, has) in others.items():
             warnings += evidence.setting_differs(f"hint {name}", asked, has or "nothing", (cell.id,))
     return warnings
-
-
-def shape(results: Results, alike: float) -> list[RunWarning]:
-    """Of cells whose runs form two groups."""
-    warnings: list[RunWarning] = []
-    measured = _measured(results)
-    for cell in measured:
-        groups = two_groups([seen.value for seen in _regular(cell)], alike, rarely=len(measured) >= _MANY)
-        if groups is not None and not steps_apart(groups, cell.step):
-            warnings += evidence.bimodal(groups, cell.unit, (cell.id,))
-    return warnings
-
-
-def drift(results: Results, alike: float = 0.0) -> list[RunWarning]:
-    """One test over all cells; times are turned over so that up always means faster.
-
-    ``alike``: how much runs may resemble their cell's run before, which looks like a trend. A study that goes on
-    where its last visit ended changes as it should: its own findings say how.
-    """
-    series = []
-    for cell in _measured(results):
-        values = cell.by_block()
-        if study_named(cell.study).visits_in_sequence:
-            continue
-        if len(values) >= 2 and all(value > 0 for value in values.values()):
-            series.append({block: 1 / value for block, value in values.items()} if cell.lower_is_better else values)
-    return evidence.drifting(pooled_trend(series, alike)) if series else []
 
 
 def _clock(visits: Sequence[Visit]) -> list[RunWarning]:

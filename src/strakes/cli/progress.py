@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
 
-from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.units import counted
 
@@ -17,12 +15,10 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 PLAIN_LINE_EVERY_S = 10.0
-# Of the open cells those whose intervals are widest are shown.
-MOST_INTERVALS = 6
 
 
 class LiveProgress:
-    """Shows what is measured now, the interval so far, and the time left.
+    """Shows what is measured now and the time left.
 
     >>> with LiveProgress(quiet=True) as progress:
     ...     progress.start(total_s=120.0)
@@ -46,9 +42,6 @@ class LiveProgress:
         # What is known of cells is news once: what is measured after them, such as fresh runs, is not of them.
         self._cells_are_new = False
         self._runs = 0
-        self._first_widths: dict[str, float] = {}
-        self._widths: dict[str, float] = {}
-        self._without = 0
 
     def __enter__(self) -> LiveProgress:
         return self
@@ -74,7 +67,7 @@ class LiveProgress:
         self._text, self._detail = translate(text), translate(detail)
         self._fraction = min(max(fraction, 0.0), 1.0)
         if not self._cells_are_new:
-            self._cells, self._widths = "", {}
+            self._cells = ""
         self._cells_are_new = False
         now = time.monotonic()
         if not self._quiet and self._live is None and now - self._last_line >= PLAIN_LINE_EVERY_S:
@@ -82,21 +75,12 @@ class LiveProgress:
             told = "  ".join(filter(None, (self._cells, self._detail)))
             self._print(plain_line(self._text, self._fraction, told, now - self._started, self._total_s))
 
-    def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None:
-        """Show how many runs were made, how many cells need no more, and how wide the intervals of the others are.
-
-        It is called before each run. ``widths``: relative half-widths, None where there are too few runs for an
-        interval.
-        """
-        need_none = f"{done} of {counted(total, 'cell')} precise enough"
+    def cells(self, done: int, total: int) -> None:
+        """Show how many runs were made, and how many cells need no more. It is called before each run."""
+        need_none = f"{done} of {counted(total, 'cell')} decided"
         self._cells = ", ".join(map(translate, (f"{counted(self._runs, 'run')} made", need_none)))
         self._runs += 1
         self._cells_are_new = True
-        for key, width in widths.items():
-            if width is not None:
-                self._first_widths.setdefault(key, width)
-        self._widths = {key: width for key, width in widths.items() if width is not None}
-        self._without = len(widths) - len(self._widths)
 
     def note(self, text: str) -> None:
         """Print a line that stays, such as a warning or a finished study."""
@@ -134,22 +118,8 @@ class LiveProgress:
         if self._detail:
             lines.append(Text(self._detail, overflow="ellipsis", no_wrap=True))
         if self._cells:
-            few = f"{self._without} with too few runs for an interval" if self._without else ""
-            told = ", ".join(filter(None, (self._cells, translate(few))))
-            lines.append(Text(told, overflow="ellipsis", no_wrap=True))
-        if self._widths:
-            lines.append(self._intervals())
+            lines.append(Text(self._cells, overflow="ellipsis", no_wrap=True))
         return Group(*lines, bar)
-
-    def _intervals(self) -> RenderableType:
-        """Show how the widest intervals have narrowed so far."""
-        from rich.table import Table
-
-        table = Table(*map(translate, ("interval of", "first", "now")), box=None, padding=(0, 2, 0, 0))
-        widest = sorted(self._widths.items(), key=lambda pair: -pair[1])[:MOST_INTERVALS]
-        for key, width in widest:
-            table.add_row(for_terminal(key), f"±{100 * self._first_widths[key]:.0f} %", f"±{100 * width:.0f} %")
-        return table
 
 
 def plain_line(text: str, fraction: float, detail: str, elapsed_s: float, total_s: float) -> str:

@@ -8,9 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Any
 
-from strakes.analysis.build import rule_of
 from strakes.analysis.collect import collect
-from strakes.analysis.evidence import drifting
 from strakes.analysis.held_back import held_back
 from strakes.compare.client import by_the_client, client_ratio, in_words
 from strakes.compare.comparison import CellVerdict, Comparison, Overall, Unlike
@@ -22,7 +20,6 @@ from strakes.findings.results import Measured, Results
 from strakes.foreign_text import for_shell
 from strakes.statistics.comparison import ONE_PAIR, Judged, between_runs, block_scores, judge
 from strakes.statistics.contrast import Verdict
-from strakes.statistics.drift import pooled_trend
 from strakes.store import Run
 from strakes.store.records import Visit
 from strakes.store.run import told_as_damage
@@ -68,7 +65,7 @@ def compare_runs(
     measured = [(first, other) for first, other in wanted if first.estimate is not None and other.estimate is not None]
     if not measured:
         raise nothing_alike(a, b, unlike, only)
-    cautions = _drift("A", [first for first, _ in measured]) + _drift("B", [other for _, other in measured])
+    cautions: list[str] = []
     if _cleared(a.visits, b.visits):
         cautions.append(
             "The ratios are those of these two runs, made at different times. One pair does not show how much runs of "
@@ -76,8 +73,9 @@ def compare_runs(
             f"{100 * ONE_PAIR:.0f} % and the differences between the parts of each run. Eight or more runs of each, "
             "made in turn, show more: strakes compare A1,A2,... B1,B2,...."
         )
-    cautions += overloaded("A", a) + overloaded("B", b)
-    disturbed = any("has drift" in text or "overloaded" in text for text in cautions)
+    busy = overloaded("A", a) + overloaded("B", b)
+    cautions += busy
+    disturbed = bool(busy)
     ratios = [
         between_runs(_values(first), _values(other), lower_is_better=first.lower_is_better) for first, other in measured
     ]
@@ -89,9 +87,7 @@ def compare_runs(
         for judgement in judge(ratios, confidence, margin, least=max(margin, ONE_PAIR))
     ]
     judged = [not_claimed(judgement) if disturbed else judgement for judgement in judged]
-    imported = any(
-        cell.estimate is not None and cell.estimate.stopped_because == "imported" for pair in measured for cell in pair
-    )
+    imported = any(cell.estimate is not None and cell.estimate.imported for pair in measured for cell in pair)
     if imported:
         judged = [_withheld(judgement, "") for judgement in judged]
         cautions.append(
@@ -127,7 +123,7 @@ def compare_runs(
 def results_of(run: Run, cells: Sequence[Cell]) -> Results:
     """Collect the cells of a run, without facts of its file system. Raises BadInputError for a damaged run."""
     with told_as_damage(run):
-        return collect(cells, run.visits, rule_of(run.manifest["options"]), {})
+        return collect(cells, run.visits, float(run.manifest["options"]["confidence"]), {})
 
 
 def _values(cell: Measured) -> list[float]:
@@ -189,20 +185,8 @@ def not_claimed(judgement: Judged) -> Judged:
     """Withhold a verdict that would stand on disturbed runs; where there is none, more such runs give none either."""
     if judgement.ratio.interval is None:
         return judgement
-    needs = (
-        "runs without drift on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR "
-        "--against DIR2"
-    )
+    needs = "runs on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
     return Judged(Verdict.INCONCLUSIVE, judgement.ratio, needs)
-
-
-def _drift(name: str, cells: Sequence[Measured]) -> list[str]:
-    series = []
-    for cell in cells:
-        values = cell.by_block()
-        if len(values) >= 2 and all(value > 0 for value in values.values()):
-            series.append({block: 1 / value for block, value in values.items()} if cell.lower_is_better else values)
-    return [f"Run {name} has drift. {warning.text}" for warning in (drifting(pooled_trend(series)) if series else [])]
 
 
 def overloaded(name: str, run: Run) -> list[str]:

@@ -32,7 +32,6 @@ from strakes.statistics.comparison import (
     RatioAt,
     between_sets,
     block_scores,
-    common_correlation,
     judge,
     within_blocks,
 )
@@ -94,16 +93,13 @@ def compare_several(
             "The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts."
         )
     medians = [row.medians() for row in rows]
-    alike = common_correlation(medians) if in_turn else None
-    ratios = [
-        _ratio(*sides, in_turn, row.a[0].lower_is_better, alike) for sides, row in zip(medians, rows, strict=True)
-    ]
+    ratios = [_ratio(*sides, in_turn, row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)]
     scores_a, scores_b = (
         block_scores([(sides[n], row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)])
         for n in (0, 1)
     )
     judged = judge(ratios, confidence, margin, least=least)
-    (together,) = judge([_ratio(scores_a, scores_b, in_turn, False, alike)], confidence, margin, least=least)
+    (together,) = judge([_ratio(scores_a, scores_b, in_turn, lower_is_better=False)], confidence, margin, least=least)
     judged, together = [_with_needs(judgement, margin) for judgement in judged], _with_needs(together, margin)
     if disturbed:
         judged, together = [not_claimed(judgement) for judgement in judged], not_claimed(together)
@@ -178,11 +174,9 @@ def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> tuple[Sequence[Run], Sequenc
     return by_time[0], by_time[1], in_turn
 
 
-def _ratio(
-    a: Mapping[int, float], b: Mapping[int, float], in_turn: bool, lower_is_better: bool, alike: float | None
-) -> RatioAt:
+def _ratio(a: Mapping[int, float], b: Mapping[int, float], in_turn: bool, lower_is_better: bool) -> RatioAt:
     if in_turn:
-        return within_blocks(a, b, lower_is_better=lower_is_better, correlation=alike)
+        return within_blocks(a, b, lower_is_better=lower_is_better)
     return between_sets(list(a.values()), list(b.values()), lower_is_better=lower_is_better)
 
 

@@ -79,11 +79,10 @@ class Cell(Record):
     """One setting of a study's factors: the plan that is run for it and what is measured in that plan.
 
     ``priority`` 1 is measured unless the budget is very short, higher ones when it allows. ``layout`` is what its files
-    are to have; None: what they have anyway. ``least_runs``: how many a finding needs, where that is more than the
-    interval does. ``precision``: the relative half-width to reach, where it is not the run's own. ``fingerprint``: of
-    the plan, as the store keeps it; of what another tool measured (``imported``), which has no plan, it says what must
-    agree for two runs to be alike. ``knobs``: settings of the file system during its visits, which are put back.
-    ``visits``: how many it gets, spread over the blocks; 0: one in every block.
+    are to have; None: what they have anyway. ``precision``: the relative half-width to reach, where it is not the
+    run's own. ``fingerprint``: of the plan, as the store keeps it; of what another tool measured (``imported``), which
+    has no plan, it says what must agree for two runs to be alike. ``knobs``: settings of the file system during its
+    visits, which are put back.
     """
 
     study: str
@@ -94,21 +93,14 @@ class Cell(Record):
     priority: int = 1
     layout: Layout | None = None
     place: Place = PLAIN
-    least_runs: int = 0
-    visits: int = 0
     precision: float | None = None
     fingerprint: str = field(default="", compare=False)
     imported: bool = False
     knobs: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def part(self) -> str:
-        """What a short budget measures or leaves out as a whole: its study; a cell with visits of its own alone."""
-        return self.key if self.visits else self.study
-
     def always_written(self) -> Sequence[str]:
         """Return what earlier versions look for."""
-        return ("measures", "priority", "least_runs")
+        return ("measures", "priority")
 
     def measure_id(self, phase: str) -> str:
         """Return the id under which one measured phase of this cell appears in findings."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from strakes.findings.claims import Claim
+from strakes.findings.answers import Answer
 
 Setting = str | int | float | bool
 
@@ -34,10 +34,9 @@ class CellEstimate:
 
     ``median``, ``low``, ``high`` are in ``unit`` (B/s, op/s, s).
 
-    ``low`` and ``high`` are None while there are too few runs for an interval. ``values`` are the raw runs in time
-    order, ``pooled`` is total work over total time (None where the unit is not a rate). ``levels``: where it changed
-    during the run, the medians before and after each change, in time order, or, ``by_turns``, those of its slow and its
-    fast runs; ``median`` then describes none of them.
+    ``low`` and ``high`` are None where there are too few runs for an interval. ``values`` are the raw runs in time
+    order, ``pooled`` is total work over total time (None where the unit is not a rate). ``imported``: another tool's
+    repetitions. ``fresh``: the rate of the first work on the file system, where it was far above all later runs.
     """
 
     id: str
@@ -49,12 +48,11 @@ class CellEstimate:
     confidence: float
     runs: int
     unit: str
-    stopped_because: str
     values: tuple[float, ...]
     pooled: float | None = None
     warnings: tuple[str, ...] = ()
-    levels: tuple[float, ...] = ()
-    by_turns: bool = False
+    imported: bool = False
+    fresh: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,7 @@ class Finding:
 
     ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), inconclusive (measured, not
     enough), unknown (not measured; ``needs`` says what it would take). ``evidence`` lists cell ids. ``tone``: good /
-    bad where the interval shows that the file system does this well / badly, else neutral. ``claims``: what it asserts
-    of ratios; all of a run hold together with its confidence. ``in_bursts``: it stands on phases too short to show what
-    lasts.
+    bad where the interval shows that the file system does this well / badly, else neutral.
     """
 
     id: str
@@ -85,26 +81,6 @@ class Finding:
     interval: IntervalOf | None = None
     needs: str = ""
     tone: Literal["good", "bad", "neutral"] = "neutral"
-    claims: tuple[Claim, ...] = ()
-    in_bursts: bool = False
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """How to use the file system: ``setting`` = ``value`` because of ``reason``; ``confirmed`` by fresh runs.
-
-    ``median`` is that of what ``interval`` is of; None in results of before it was kept.
-    """
-
-    setting: str
-    value: str
-    reason: str
-    evidence: tuple[str, ...]
-    interval: IntervalOf
-    confirmed: bool
-    claims: tuple[Claim, ...] = ()
-    median: float | None = None
-    in_bursts: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,7 +146,6 @@ class Headline:
 
     label: str
     cell: str
-    in_bursts: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,7 +173,7 @@ class Portrait:
     headlines: tuple[Headline, ...]
     cells: tuple[CellEstimate, ...]
     findings: tuple[Finding, ...]
-    recommendations: tuple[Recommendation, ...]
+    answers: tuple[Answer, ...]
     figures: tuple[Figure, ...]
     warnings: tuple[RunWarning, ...]
     skipped: tuple[SkippedCell, ...] = ()

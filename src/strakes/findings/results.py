@@ -34,9 +34,7 @@ class Measured:
     """One measure of one cell with everything observed for it, in time order.
 
     ``settings`` are those of the cell and of the measure. ``lower_is_better`` for times. ``elsewhere``: another node
-    made what it read. ``correlation``: of each run
-    with the run before it, beyond what their blocks have in common; 0 where that is not shown. ``step``: what a step of
-    the clock is of the time that a run takes; 0 where times do not step.
+    made what it read.
     """
 
     id: str
@@ -45,8 +43,6 @@ class Measured:
     unit: str
     observations: tuple[Observation, ...]
     estimate: CellEstimate | None
-    correlation: float = 0.0
-    step: float = 0.0
     elsewhere: bool = False
 
     @property
@@ -66,15 +62,11 @@ class Measured:
 
 @dataclass(frozen=True)
 class Results:
-    """All measured cells of one study (or of a whole survey).
-
-    ``correlation``: of each run with the run of its cell before it; 0 where that is not shown.
-    """
+    """All measured cells of one study (or of a whole survey)."""
 
     measured: tuple[Measured, ...]
     confidence: float
     facts: Mapping[str, Any]
-    correlation: float = 0.0
 
     @cached_property
     def _by_id(self) -> Mapping[str, Measured]:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from strakes.analysis.build import rule_of
 from strakes.analysis.collect import collect
 from strakes.analysis.held_back import held_back
 from strakes.errors import BadInputError, StrakesError
@@ -96,6 +95,6 @@ def _estimates(run: Run) -> list[Mapping[str, Any]]:
             found = [cell for cell in run.findings["cells"] if "held-back" not in cell["warnings"]]
             return [{**{key: cell[key] for key in _KEYS}, "median": float(cell["median"])} for cell in found]
     with told_as_damage(run):
-        results = collect(run.cells, run.visits, rule_of(run.manifest["options"]), {})
+        results = collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), {})
         made = [cell.estimate for cell in results.measured if cell.estimate is not None and not held_back(cell)]
     return [{key: getattr(estimate, key) for key in _KEYS} for estimate in made]

@@ -5,9 +5,11 @@ The confirmation as cells, the gain as a finding, main effects and interactions 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from strakes.analysis.evidence import load_before
+from strakes.findings.answers import Answer, Comparison
 from strakes.findings.portrait import (
     CellEstimate,
     Figure,
@@ -15,15 +17,15 @@ from strakes.findings.portrait import (
     Headline,
     Point,
     Portrait,
-    Recommendation,
     RunWarning,
     Series,
     Setting,
 )
+from strakes.statistics.grades import INTERVAL_CONFIDENCE, Choice, grade
 from strakes.statistics.interval import median, median_interval
 from strakes.store import Run
 from strakes.tune.plans import phase_name
-from strakes.tune.words import named, shown, typed
+from strakes.tune.words import named, shown
 from strakes.tuning.outcome import TuningOutcome, outcome_of
 from strakes.tuning.request import KIND
 from strakes.units import counted, format_bytes
@@ -53,8 +55,12 @@ def tuned_portrait(run: Run) -> Portrait:
         scope=_scope(outcome),
         headlines=tuple(Headline(f"{cell.settings['phase']}: {cell.settings['which']}", cell.id) for cell in confirmed),
         cells=tuple(cells),
-        findings=(gain, *_what_mattered(outcome, levels), *_limits(outcome)),
-        recommendations=_recommendations(outcome, confirmed),
+        findings=(
+            gain,
+            *_what_mattered(outcome, levels),
+            *_limits(outcome, confirmed or levels),
+        ),
+        answers=_answers(confirmed),
         figures=tuple(_figures(confirmed, levels, joint)),
         warnings=tuple(
             [*load_before(float(environment["load_average"][0]), int(environment["cpus"]))]
@@ -107,7 +113,6 @@ def _estimate(
         confidence,
         len(values),
         unit,
-        "fixed-runs",
         tuple(values),
     )
 
@@ -139,7 +144,7 @@ def _by_model(
     ends: tuple[float | None, float | None] = (None, None),
 ) -> CellEstimate:
     """Return a cell of what the model says, not a measurement."""
-    return CellEstimate(f"{KIND}/{key}", KIND, settings, value, *ends, confidence, runs, "", "model", (value,))
+    return CellEstimate(f"{KIND}/{key}", KIND, settings, value, *ends, confidence, runs, "", (value,))
 
 
 def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstimate]]]:
@@ -234,8 +239,8 @@ def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> li
     return [Finding(f"{KIND}-mattered", KIND, text, "measured", ids)]
 
 
-def _limits(outcome: TuningOutcome) -> list[Finding]:
-    findings = []
+def _limits(outcome: TuningOutcome, cells: Sequence[CellEstimate]) -> list[Finding]:
+    findings, evidence = [], tuple(cell.id for cell in cells)
     for which, limits in outcome.limits.items():
         name = which.removeprefix("the ")
         for number, limit in enumerate(limits):
@@ -248,32 +253,52 @@ def _limits(outcome: TuningOutcome) -> list[Finding]:
             needs = "counters of the servers and their devices" if unknown else ""
             findings.append(
                 Finding(
-                    f"{KIND}-limit-{name}-{number}", KIND, text, "unknown" if unknown else "measured", (), needs=needs
+                    f"{KIND}-limit-{name}-{number}",
+                    KIND,
+                    text,
+                    "unknown" if unknown else "measured",
+                    evidence,
+                    needs=needs,
                 )
             )
     return findings
 
 
-def _recommendations(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> tuple[Recommendation, ...]:
-    if outcome.verdict != "better":
-        return ()
-    gain = outcome.gain
-    assert gain is not None
-    interval = outcome.gain_interval(f"best over default, {gain.runs} fresh runs of each")
-    assert interval is not None
-    steps = ", ".join(
-        f"{named(step.factor)} back to {shown(step.factor, step.default)} costs {step.ratio:.2f} times"
-        for step in outcome.effects.steps
-    )
-    reason = f"{gain.median:.2f} times as fast as {typed(outcome.default)}" + (
-        f"; by the model, {steps}" if steps else ""
-    )
-    evidence = tuple(cell.id for cell in confirmed)
-    return (
-        Recommendation(
-            outcome.app.title, typed(outcome.best), reason, evidence, interval, confirmed=True, median=gain.median
-        ),
-    )
+def _answers(confirmed: Sequence[CellEstimate]) -> tuple[Answer, ...]:
+    """Return for each phase of the application whether the best setting is faster than the default, by fresh runs."""
+    by_phase: dict[str, list[CellEstimate]] = {}
+    for cell in confirmed:
+        by_phase.setdefault(str(cell.settings["phase"]), []).append(cell)
+    pairs = {phase: cells for phase, cells in by_phase.items() if len(cells) == len(("default", "best"))}
+    # Fresh runs alternate, so that the runs of one number are a block.
+    choices = [
+        Choice(tuple({n: math.log(v) for n, v in enumerate(cell.values) if v > 0} for cell in cells))
+        for cells in pairs.values()
+    ]
+    answers = []
+    for (phase, cells), found in zip(pairs.items(), grade(choices), strict=True):
+        if found is not None:
+            chosen, other, versus = cells[found.chosen], cells[found.versus.level], found.versus
+            against = Comparison(
+                str(other.settings["which"]), other.id, versus.ratio, versus.low, versus.high, versus.grade
+            )
+            answers.append(
+                Answer(
+                    f"{KIND}-{phase}",
+                    KIND,
+                    phase,
+                    found.grade,
+                    str(chosen.settings["which"]),
+                    chosen.id,
+                    against,
+                    (against,),
+                    INTERVAL_CONFIDENCE,
+                    min(chosen.runs, other.runs),
+                    found.within,
+                    "as fast as the default",
+                )
+            )
+    return tuple(answers)
 
 
 def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:

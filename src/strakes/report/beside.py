@@ -43,7 +43,7 @@ def render_beside(portrait: Portrait, systems: Sequence[System], source: str) ->
             continue
         theirs = sorted(system.rates[phase] / system.nodes for system in alike)
         low, middle, high = (show(theirs[index], cell.unit) for index in (0, len(theirs) // 2, -1))
-        rate = "no single rate" if cell.levels else show(cell.median / nodes, cell.unit)
+        rate = show(cell.median / nodes, cell.unit)
         ours = f"{rate}{_interval(cell, nodes)}"
         lines.append(f"  {phase}: here {ours}; {place(cell, nodes, theirs)}")
         lines.append(f"    theirs {low} to {high}, middle {middle}")
@@ -69,8 +69,6 @@ def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
 
 def place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
     """Return how many of the others are surely slower and surely faster than the interval of ours."""
-    if cell.levels:
-        return "where that stands is not known: it changed during the run"
     if cell.low is None or cell.high is None:
         return "where that stands is not known: there is no interval"
     slower = sum(rate < cell.low / nodes for rate in theirs)
@@ -86,4 +84,4 @@ def _cell(portrait: Portrait, labels: Sequence[str]) -> CellEstimate | None:
 
 
 def _interval(cell: CellEstimate, nodes: int) -> str:
-    return f" [{show_interval(cell)}]" if cell.low is not None and not cell.levels and nodes == 1 else ""
+    return f" [{show_interval(cell)}]" if cell.low is not None and nodes == 1 else ""

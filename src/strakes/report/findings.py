@@ -14,13 +14,13 @@ _REMEDY = "Use the unchanged file, and the version of strakes that wrote it."
 
 
 def to_document(portrait: Portrait) -> dict[str, Any]:
-    """Return the portrait as JSON values. Raises BadInputError for a number JSON has no form for (NaN, infinity).
+    """Return the portrait as JSON values; NaN and infinity become null.
 
     >>> nothing = Portrait({}, {}, {}, "one client measured", (), (), (), (), (), ())
     >>> sorted(to_document(nothing))[:4]
-    ['cells', 'environment', 'figures', 'findings']
+    ['answers', 'cells', 'environment', 'figures']
     """
-    document: dict[str, Any] = _plain(portrait, "")
+    document: dict[str, Any] = _plain(portrait)
     return document
 
 
@@ -47,10 +47,16 @@ def _check_names(document: Mapping[str, Any]) -> None:
     named: list[tuple[str, str]] = [
         (f"$.headlines[{i}].cell", headline["cell"]) for i, headline in enumerate(document["headlines"])
     ]
-    for key in ("findings", "recommendations"):
-        named += [
-            (f"$.{key}[{i}].evidence", name) for i, entry in enumerate(document[key]) for name in entry["evidence"]
-        ]
+    named += [
+        (f"$.findings[{i}].evidence", name)
+        for i, finding in enumerate(document["findings"])
+        for name in finding["evidence"]
+    ]
+    named += [
+        (f"$.answers[{i}]", measure)
+        for i, answer in enumerate(document["answers"])
+        for measure in (answer["measure"], *(other["measure"] for other in answer["others"]))
+    ]
     for i, figure in enumerate(document["figures"]):
         named += [
             (f"$.figures[{i}].series", point["cell"]) for series in figure["series"] for point in series["points"]
@@ -60,14 +66,12 @@ def _check_names(document: Mapping[str, Any]) -> None:
             raise BadInputError("a cell that does not exist is named", where=where, why=name, remedy=_REMEDY)
 
 
-def _plain(value: object, where: str) -> Any:
+def _plain(value: object) -> Any:
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name), f"{where}.{field.name}") for field in fields(value)}
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(item, f"{where}.{key}") for key, item in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        remedy = "Report this as a bug of strakes."
-        raise BadInputError("a number cannot be written as JSON", where=f"${where}", why=str(value), remedy=remedy)
-    return value
+        return [_plain(item) for item in value]
+    # JSON has no form for NaN and infinity: whoever reads it finds null, as for what was not measured.
+    return None if isinstance(value, float) and not math.isfinite(value) else value

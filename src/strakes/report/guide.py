@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
+from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
-from strakes.report.numbers import figures_of, listed, percent, show_interval_of, show_width
+from strakes.report.numbers import listed, percent, show, show_fresh, show_interval, show_interval_of, show_width
 from strakes.report.sections import VERDICTS
-from strakes.report.words import reserve
 from strakes.units import counted, format_bytes
 
-_NO_ADVICE = "No setting is recommended: none is shown to be the best. What is not known is listed below."
-_TOO_SHORT = "The run was too short for advice: no figure below has an interval. Measure with a larger --budget."
+_NO_ADVICE = "No question was decided: give a larger --budget."
 _OPEN = ("unknown", "inconclusive")
 
 
@@ -28,7 +27,7 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         _expect(portrait),
         _traits(portrait.findings),
         _studies(portrait),
-        _open(portrait.findings),
+        _open(portrait),
         _mistrust(portrait),
         _own(portrait),
     )
@@ -46,21 +45,11 @@ def _head(portrait: Portrait) -> Iterator[str]:
 
 def _advice(portrait: Portrait) -> Iterator[str]:
     yield from _heading("In short")
-    confirmed = [recommendation for recommendation in portrait.recommendations if recommendation.confirmed]
-    if not confirmed:
-        precise = any(cell.low is not None for cell in portrait.cells)
-        yield from _paragraph(_NO_ADVICE if precise else _TOO_SHORT)
+    decided = [line for line in answer_lines(portrait.answers) if line.grade != "undecided"]
+    if not decided:
+        yield from _paragraph(_NO_ADVICE)
         return
-    rows = [
-        (
-            recommendation.setting,
-            f"**{_text(recommendation.value)}**",
-            recommendation.reason,
-            listed(show_interval_of(recommendation.interval, median=recommendation.median), reserve(recommendation)),
-        )
-        for recommendation in confirmed
-    ]
-    yield from _table(("Set", "to", "because fresh runs show", "how many times as good"), rows)
+    yield from _table(("", "", "how sure"), [(line.title, f"**{_text(line.text)}**", line.word) for line in decided])
 
 
 def _layouts(layouts: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -79,7 +68,12 @@ def _expect(portrait: Portrait) -> Iterator[str]:
     yield from _heading("What to expect")
     confidence = percent(standing[0][1].confidence)
     rows = [
-        (line.label, figures_of(cell)[0], listed(figures_of(cell)[1], show_width(cell), reserve(line)), str(cell.runs))
+        (
+            line.label,
+            show(cell.median, cell.unit),
+            listed(show_interval(cell), show_width(cell), show_fresh(cell)),
+            str(cell.runs),
+        )
         for line, cell in standing
     ]
     yield from _table(("", "median", f"{confidence} interval", "runs"), rows)
@@ -125,8 +119,8 @@ def _figure(figure: Figure, cells: dict[str, CellEstimate]) -> Iterator[str]:
 def _value(cell: CellEstimate | None) -> str:
     if cell is None:
         return ""
-    median, interval = figures_of(cell)
-    return f"{median} ({interval if cell.levels or cell.low is not None else counted(cell.runs, 'run')})"
+    interval = show_interval(cell) if cell.low is not None else counted(cell.runs, "run")
+    return f"{show(cell.median, cell.unit)} ({interval})"
 
 
 def _level(level: float | str, unit: str) -> str:
@@ -135,11 +129,14 @@ def _level(level: float | str, unit: str) -> str:
     return format_bytes(level) if unit == "B" else f"{level:,.6g} {unit}".rstrip()
 
 
-def _open(findings: Sequence[Finding]) -> Iterator[str]:
-    undecided = [finding for finding in findings if finding.verdict in _OPEN]
-    if undecided:
+def _open(portrait: Portrait) -> Iterator[str]:
+    undecided = [finding for finding in portrait.findings if finding.verdict in _OPEN]
+    leanings = [line for line in answer_lines(portrait.answers) if line.grade == "undecided"]
+    if undecided or leanings:
         yield from _heading("Not known")
+        yield from (f"- {_text(f'{line.title}: {line.text}')}" for line in leanings)
         yield from _statements(undecided)
+        yield ""
 
 
 def _mistrust(portrait: Portrait) -> Iterator[str]:
@@ -168,7 +165,7 @@ def _own(portrait: Portrait) -> Iterator[str]:
 def _statements(findings: Sequence[Finding]) -> Iterator[str]:
     for finding in findings:
         interval = "" if finding.interval is None else f" [{_text(show_interval_of(finding.interval))}]"
-        verdict = listed("" if finding.verdict == "measured" else VERDICTS[finding.verdict], reserve(finding))
+        verdict = "" if finding.verdict == "measured" else VERDICTS[finding.verdict]
         needs = f" {_text(f'Needed: {finding.needs}.')}" if finding.needs else ""
         yield f"- {_text(finding.statement)}{f' ({_text(verdict)})' if verdict else ''}{interval}{needs}"
     if findings:

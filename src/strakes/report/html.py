@@ -5,32 +5,33 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from strakes.findings.portrait import CellEstimate, Headline, Portrait, Recommendation
+from strakes.findings.portrait import CellEstimate, Headline, Portrait
 from strakes.foreign_text import for_page
 from strakes.language.page import translate_page
+from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.notices import notices, omissions
 from strakes.report.numbers import (
-    figures_of,
     flat_facts,
     label_of,
     level_of,
     listed,
     percent,
-    show_interval_of,
+    show,
+    show_fresh,
+    show_interval,
     show_width,
 )
 from strakes.report.published import published
 from strakes.report.sections import Section, Statement, foremost, sections, statement
 from strakes.report.sources import SOURCES
-from strakes.report.tables import CellTable, tables_of
-from strakes.report.words import explained, reserve, title_of_warning
+from strakes.report.words import explained, title_of_warning
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -53,19 +54,6 @@ class HeadlineRow:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class RecommendationCard:
-    """A recommendation with its evidence as tables."""
-
-    setting: str
-    value: str
-    reason: str
-    interval: str
-    confirmed: bool
-    evidence: tuple[CellTable, ...]
-    reserve: str
-
-
 def render_html(portrait: Portrait) -> str:
     """Return the report as the text of one file, to be written as UTF-8."""
     parts = sections(portrait)
@@ -74,7 +62,6 @@ def render_html(portrait: Portrait) -> str:
     cited = {reference.source for figure in portrait.figures for reference in figure.references}
     page = _resource("templates", "page.js")
     facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
-    cells = {cell.id: cell for cell in portrait.cells}
     rows = [_headline(line, cell) for line, cell in headlines_of(portrait)]
     return render_page(
         "report.html.j2",
@@ -87,7 +74,7 @@ def render_html(portrait: Portrait) -> str:
         amounts=[part[:1].upper() + part[1:] for part in portrait.scope.split("; ")],
         groups=_groups(settled),
         open=foremost([card for card in statements if card not in settled], MOST_OPEN),
-        recommendations=[_recommendation(recommendation, cells) for recommendation in portrait.recommendations],
+        answers=answer_lines(portrait.answers),
         published=published(portrait),
         measured=bool(portrait.cells),
         sections=parts,
@@ -120,23 +107,8 @@ def plotly_bundle() -> str:
 
 def _headline(line: Headline, cell: CellEstimate) -> HeadlineRow:
     settings = ", ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in cell.settings.items())
-    # One that changed its level has no single figure.
-    median, interval = figures_of(cell)
-    width = listed(show_width(cell), reserve(line))
-    return HeadlineRow(line.label, settings, median, interval, width, cell.runs, cell.warnings)
-
-
-def _recommendation(recommendation: Recommendation, cells: Mapping[str, CellEstimate]) -> RecommendationCard:
-    evidence = tables_of([cells[name] for name in recommendation.evidence if name in cells])
-    return RecommendationCard(
-        recommendation.setting,
-        recommendation.value,
-        recommendation.reason,
-        show_interval_of(recommendation.interval, median=recommendation.median),
-        recommendation.confirmed,
-        evidence,
-        reserve(recommendation),
-    )
+    median, width = show(cell.median, cell.unit), listed(show_width(cell), show_fresh(cell))
+    return HeadlineRow(line.label, settings, median, show_interval(cell), width, cell.runs, cell.warnings)
 
 
 def _drawings(parts: Sequence[Section]) -> str:

@@ -47,7 +47,7 @@ class Omission:
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
     """Return first what touches the whole run or a shown figure, then the rest; the weightiest first in both."""
     shown = {headline.cell for headline in portrait.headlines}
-    shown.update(cell for recommendation in portrait.recommendations for cell in recommendation.evidence)
+    shown.update(answer.measure for answer in portrait.answers)
     return tuple(
         sorted(_gathered(portrait.warnings), key=lambda notice: bool(notice.cells) and shown.isdisjoint(notice.cells))
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from strakes.findings.portrait import CellEstimate, IntervalOf, Setting
@@ -53,7 +53,7 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
 def show_interval(cell: CellEstimate, dash: str = "–") -> str:
     """Return the interval of a cell's median, or that there is none."""
     if cell.low is None or cell.high is None:
-        return "imported, no interval" if cell.stopped_because == "imported" else "no interval yet"
+        return "imported, no interval" if cell.imported else "too few runs"
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 
@@ -66,8 +66,6 @@ def show_width(cell: CellEstimate, dash: str = "–") -> str:
 
     Nothing for a narrow one of runs that are alike.
     """
-    if cell.levels:
-        return ""
     wide = ""
     if cell.low and cell.high is not None and cell.high > _WIDE * cell.low:
         ratio = cell.high / cell.low
@@ -79,27 +77,9 @@ def show_width(cell: CellEstimate, dash: str = "–") -> str:
     return listed(wide, runs)
 
 
-# Of so many levels at most is told.
-_MOST_LEVELS = 3
-
-
-def figures_of(cell: CellEstimate, dash: str = "–") -> tuple[str, str]:
-    """Return a cell's median and interval; of one that changed that it did, and which levels it had."""
-    if not cell.levels:
-        return show(cell.median, cell.unit), show_interval(cell, dash)
-    return "changed", show_levels(cell.levels[:_MOST_LEVELS], cell.unit, by_turns=cell.by_turns)
-
-
-def show_levels(levels: Sequence[float], unit: str, *, by_turns: bool = False) -> str:
-    """Return the levels that a figure had one after the other, or by turns; of a single one, that it had others, too.
-
-    >>> show_levels((0.001, 0.002), "s"), show_levels((0.001,), "s"), show_levels((0.001, 0.002), "s", by_turns=True)
-    ('1.00 ms then 2.00 ms', '1.00 ms for a time', '1.00 ms or 2.00 ms by turns')
-    """
-    shown = [show(level, unit) for level in levels]
-    if len(shown) == 1:
-        return f"{shown[0]} for a time"
-    return f"{shown[0]} or {shown[-1]} by turns" if by_turns else " then ".join(shown)
+def show_fresh(cell: CellEstimate) -> str:
+    """Return what the first files were created at, where all later ones took far longer."""
+    return "" if cell.fresh is None else f"the first files {show(cell.fresh, cell.unit)}"
 
 
 def listed(*texts: str) -> str:

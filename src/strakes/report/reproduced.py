@@ -11,10 +11,10 @@ from strakes.foreign_text import for_terminal
 from strakes.literature.replication import disagreements, table
 from strakes.literature.sources import Source
 from strakes.literature.tables import Beside, beside, scale, statements
+from strakes.report.answer_text import answer_lines
 from strakes.report.numbers import show, show_bounds, show_interval
 from strakes.report.sources import SOURCES as PAPERS
 from strakes.report.summary import wrap
-from strakes.report.words import reserve
 
 _WIDTH = 100
 # A source may leave many comparisons open; a screen has room for so many of them. S5 alone has seven statements.
@@ -40,6 +40,7 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
         "scale": [{"what": what, "theirs": theirs, "ours": ours} for what, theirs, ours in scale(source, portraits)],
         "published": [asdict(value) for portrait in portraits for value in beside(portrait, source.name)],
         "statements": [text for portrait in portraits for text in statements(portrait, source.name)],
+        "answers": [asdict(answer) for portrait in portraits for answer in portrait.answers],
         "findings": [asdict(finding) for portrait in portraits for finding in portrait.findings],
         "replication": [{**asdict(row), "implied_mb_per_s": row.implied_mb_per_s} for row in table()]
         if source.name == "S2"
@@ -71,7 +72,12 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
         lines += [f"  {line}" for text in dict.fromkeys(remarks) for line in wrap(text, _WIDTH - 2)]
     if source.name == "S2":
         lines += ["", *_replication()]
-    lines += ["", "What was found here"]
+    answers = [line for portrait in portraits for line in answer_lines(portrait.answers)]
+    lines += ["", "What was decided here"]
+    lines += [
+        f"  {text}" for line in answers for text in wrap(f"{line.word}: {line.title}: {line.text}", _WIDTH - 2, most=4)
+    ]
+    lines += ["", "What else was found here"]
     findings = [finding for portrait in portraits for finding in portrait.findings]
     lines += [f"  {line}" for text in _found(findings) for line in wrap(text, _WIDTH - 2, most=4)]
     left_out = [f"{omission.what}: {omission.why}" for omission in source.left_out(against=_against(portraits))]
@@ -103,9 +109,8 @@ def _found(findings: Sequence[Finding]) -> list[str]:
 
 
 def _bounds(finding: Finding) -> str:
-    """Return the interval in short, where there is one, and what else is said of the finding."""
-    interval = "" if finding.interval is None else f" [{show_bounds(finding.interval, ' - ')}]"
-    return f"{interval} ({reserve(finding)})" if finding.in_bursts else interval
+    """Return the interval in short, where there is one."""
+    return "" if finding.interval is None else f" [{show_bounds(finding.interval, ' - ')}]"
 
 
 def _against(portraits: Sequence[Portrait]) -> bool:

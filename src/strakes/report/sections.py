@@ -14,7 +14,6 @@ from strakes.report.numbers import show_bounds, show_interval_of
 from strakes.report.servers import ServerTable, server_table
 from strakes.report.sources import SOURCES
 from strakes.report.tables import CellTable, tables_of
-from strakes.report.words import reserve
 
 VERDICTS: Mapping[str, str] = {
     "measured": "measured",
@@ -37,7 +36,6 @@ class Statement:
     needs: str
     study: str
     tone: str
-    reserve: str
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,6 @@ def statement(finding: Finding) -> Statement:
         finding.needs,
         finding.study,
         finding.tone,
-        reserve(finding),
     )
 
 

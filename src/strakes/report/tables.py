@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from strakes.findings.portrait import CellEstimate, Setting
-from strakes.report.numbers import figures_of, label_of, level_of, percent, show, show_range
+from strakes.report.numbers import label_of, level_of, percent, show, show_interval, show_range
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,6 @@ class Row:
     runs: int
     span: str
     pooled: str
-    stopped: str
     warnings: tuple[str, ...]
 
 
@@ -38,9 +37,11 @@ class CellTable:
 
 
 def tables_of(cells: Sequence[CellEstimate]) -> tuple[CellTable, ...]:
-    """One table for each study among the cells, in their order."""
-    studies = dict.fromkeys(cell.study for cell in cells)
-    return tuple(_table(study, [cell for cell in cells if cell.study == study]) for study in studies)
+    """Return a table for each study and kind of settings among the cells, in their order."""
+    groups: dict[tuple[str, frozenset[str]], list[CellEstimate]] = {}
+    for cell in cells:
+        groups.setdefault((cell.study, frozenset(cell.settings)), []).append(cell)
+    return tuple(_table(study, members) for (study, _), members in groups.items())
 
 
 def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
@@ -71,7 +72,7 @@ def _table(study: str, cells: Sequence[CellEstimate]) -> CellTable:
 
 
 def _row(cell: CellEstimate, varying: Sequence[str]) -> Row:
-    median, interval = figures_of(cell)
+    median, interval = show(cell.median, cell.unit), show_interval(cell)
     return Row(
         cell=cell.id,
         levels=tuple(level_of(key, cell.settings[key]) if key in cell.settings else "" for key in varying),
@@ -80,6 +81,5 @@ def _row(cell: CellEstimate, varying: Sequence[str]) -> Row:
         runs=cell.runs,
         span=show_range(min(cell.values), max(cell.values), cell.unit, beside=median) if cell.values else "",
         pooled="" if cell.pooled is None else show(cell.pooled, cell.unit),
-        stopped=cell.stopped_because.replace("-", " "),
         warnings=cell.warnings,
     )

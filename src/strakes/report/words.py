@@ -5,20 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from strakes.findings.portrait import Finding, Headline, Recommendation
-
 # What each warning says, as short as it can be said.
 WARNINGS: Mapping[str, str] = {
-    "background-load": "Others were at work when the run began",
+    "background-load": "Other programs kept this machine busy",
     "begun-apart": "Ranks did not begin together",
-    "bimodal": "The runs fall into two groups",
     "budget-skipped": "Some cells did not fit into the budget",
     "cache-suspect": "A cache answered, at least in part",
     "cache-unseen": "The client has a cache of its own that may have answered",
     "clock-jump": "The clock was set during the run",
-    "dependent-runs": "Runs may resemble the run before them",
     "direct-refused": "The file system refuses O_DIRECT",
-    "drift": "Everything became faster or slower during the run",
     "few-runs": "Too few runs for an interval",
     "fits-servers-memory": "The data that was moved fits into the servers' caches",
     "gave-way": "The measurement gave way to other users",
@@ -27,12 +22,10 @@ WARNINGS: Mapping[str, str] = {
     "imported": "Another tool measured this: single points without intervals",
     "imported-note": "A remark about how the imported file was read",
     "impossible-rate": "Faster than links or memory can be",
-    "interval-not-reached": "The interval is wider than was asked for",
     "left-out": "Runs under other limits were left out",
     "memory-file-system": "This file system is memory",
     "names-from-memory": "This node's memory answered, not the file system",
     "node-unlike": "The nodes are not alike",
-    "not-stationary": "The speed changed during the run",
     "other-measurement": "Another measurement was at work in the same directory",
     "server-changed": "A server started anew or lost its counters",
     "server-unlike": "One server is slower than the others",
@@ -48,14 +41,11 @@ WARNINGS: Mapping[str, str] = {
 IN_BRIEF: Mapping[str, str] = {
     "background-load": "others at work",
     "begun-apart": "ranks begun apart",
-    "bimodal": "two groups of runs",
     "budget-skipped": "cells left out",
     "cache-suspect": "cached reads",
     "cache-unseen": "unseen cache",
     "clock-jump": "clock set",
-    "dependent-runs": "runs alike",
     "direct-refused": "no O_DIRECT",
-    "drift": "steady change",
     "few-runs": "few runs",
     "fits-servers-memory": "little data",
     "gave-way": "gave way",
@@ -64,12 +54,10 @@ IN_BRIEF: Mapping[str, str] = {
     "imported": "no intervals",
     "imported-note": "a remark",
     "impossible-rate": "impossible rates",
-    "interval-not-reached": "wide intervals",
     "left-out": "runs left out",
     "memory-file-system": "all in memory",
     "names-from-memory": "cached names",
     "node-unlike": "unlike nodes",
-    "not-stationary": "speed changed",
     "other-measurement": "another measurement",
     "server-changed": "server restarted",
     "server-unlike": "slow server",
@@ -95,8 +83,8 @@ _NAME = re.compile(rf"\b({'|'.join(PATTERNS)})\b(?!:)(?! \()(?! strided)")
 def title_of_warning(code: str) -> str:
     """Return what a warning says in a few words; the words of its code where none are written.
 
-    >>> title_of_warning("drift"), title_of_warning("new-kind")
-    ('Everything became faster or slower during the run', 'New kind')
+    >>> title_of_warning("few-runs"), title_of_warning("new-kind")
+    ('Too few runs for an interval', 'New kind')
     """
     return WARNINGS.get(code) or code.replace("-", " ").capitalize()
 
@@ -108,11 +96,6 @@ def name_of_warning(code: str) -> str:
     ('work cut short', 'new kind')
     """
     return IN_BRIEF.get(code) or code.replace("-", " ")
-
-
-def reserve(said: Headline | Finding | Recommendation) -> str:
-    """Return what is said of anything that stands on phases too short to show what lasts, otherwise nothing."""
-    return "in bursts" if said.in_bursts else ""
 
 
 def explained(text: str) -> str:

@@ -16,18 +16,15 @@ from strakes.statistics.contrast import (
     bonferroni,
     half_width_for,
     independent_ratio,
-    paired_logs,
     paired_ratio,
     verdict,
 )
-from strakes.statistics.dependence import allowed_correlation, greatest_correlation, pooled_correlation
 from strakes.statistics.interval import Estimate, Interval, median, smallest_runs
 
 # How much two single runs of the same may differ as a whole, which none of their values shows: like runs were measured
 # to scatter by 14 % (docs/statistics.md), and differences of two are within this nine times of ten.
 ONE_PAIR = 0.4
 FEWEST_BATCHES = 8
-FEWEST_CELLS = 4
 PARTS = 4
 
 # The ratio of two settings at a confidence.
@@ -68,14 +65,9 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
-    # Parts of a run differ less than runs do where each of its values resembles the one before.
-    alike = pooled_correlation([first, second])
-    stretch = math.sqrt((1 + alike) / (1 - alike))
-
     def ratio(confidence: float) -> Estimate:
         number = max(FEWEST_BATCHES, smallest_runs(confidence) + 2)
-        independent = independent_ratio(batches(first, number), batches(second, number), confidence)
-        return _widened(independent, first, second, stretch)
+        return _widened(independent_ratio(batches(first, number), batches(second, number), confidence), first, second)
 
     return ratio
 
@@ -105,11 +97,11 @@ def wander(values: Sequence[float]) -> float:
     return sum((column - mean) ** 2 for column in logs) / (len(logs) - 1)
 
 
-def _widened(estimate: Estimate, first: Sequence[float], second: Sequence[float], stretch: float) -> Estimate:
+def _widened(estimate: Estimate, first: Sequence[float], second: Sequence[float]) -> Estimate:
     if estimate.interval is None:
         return estimate
     confidence = estimate.interval.confidence
-    half = stretch * t_quantile(confidence) * math.sqrt(wander(first) + wander(second))
+    half = t_quantile(confidence) * math.sqrt(wander(first) + wander(second))
     low, high = estimate.median * math.exp(-half), estimate.median * math.exp(half)
     return replace(
         estimate, interval=Interval(min(low, estimate.interval.low), max(high, estimate.interval.high), confidence)
@@ -117,22 +109,14 @@ def _widened(estimate: Estimate, first: Sequence[float], second: Sequence[float]
 
 
 def t_quantile(confidence: float) -> float:
-    """Student's two-sided quantile for the 2 (PARTS - 1) = 6 degrees of freedom of two wanders (its closed form.
-
-    Fisher 1926).
+    """Return Student's two-sided quantile for the 2 (PARTS - 1) degrees of freedom of two wanders.
 
     >>> round(t_quantile(0.9), 3), round(t_quantile(0.99), 3)
     (1.943, 3.707)
     """
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        x = (low + high) / 2
-        rest = 1 - x * x
-        if x * (1 + rest / 2 + 3 * rest * rest / 8) < confidence:
-            low = x
-        else:
-            high = x
-    return math.sqrt(6 * low * low / (1 - low * low))
+    from scipy.special import stdtrit
+
+    return float(stdtrit(2 * (PARTS - 1), (1 + confidence) / 2))
 
 
 def batches(values: Sequence[float], number: int) -> list[float]:
@@ -149,24 +133,13 @@ def batches(values: Sequence[float], number: int) -> list[float]:
     return [median(values[index * count // number : (index + 1) * count // number]) for index in range(number)]
 
 
-def within_blocks(
-    a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False, correlation: float | None = None
-) -> RatioAt:
+def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
     """Return how many times better ``b`` is than ``a``, of blocks that measured both, by number in time order.
 
-    What is not common to both may wander from block to block. ``correlation``: how much each ratio resembles that of
-    the block before, where many cells tell it; one short series hardly does, and intervals allow for it. Raises
-    ValueError when asked without any.
+    Raises ValueError when asked without any.
     """
     first, second = (a, b) if lower_is_better else (b, a)
-    if correlation is None:
-        correlation = allowed_correlation(paired_logs(first, second) or [])
-    return lambda confidence: paired_ratio(first, second, confidence, correlation)
-
-
-def common_correlation(pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]]) -> float | None:
-    """Return how much the ratios of many cells may resemble those of the block before; None for too few cells."""
-    return greatest_correlation([paired_logs(*pair) or [] for pair in pairs]) if len(pairs) >= FEWEST_CELLS else None
+    return lambda confidence: paired_ratio(first, second, confidence)
 
 
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:

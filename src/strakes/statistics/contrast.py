@@ -11,14 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from strakes.statistics.dependence import dependent_interval, pooled_correlation
+from strakes.statistics.contrasts import FEWEST_BLOCKS, interval, trimmed
 from strakes.statistics.interval import Estimate, Interval, interpolated_interval, median
-
-# Of fewer values what they resemble each other by is mostly chance.
-_TELLING = 10
-# The likeliest value counts. Of up to 20 blocks surer bounds hardly miss less: what is missed was not called at all;
-# but they make what is called by chance several times as wide (simulated: docs/statistics.md, table 11).
-_UNDERRATED = 0.5
 
 
 class Verdict(StrEnum):
@@ -30,28 +24,23 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
-def paired_ratio(
-    a: Mapping[int, float], b: Mapping[int, float], confidence: float, correlation: float = 0.0
-) -> Estimate:
-    """Return the median over the common blocks of a / b, by block number.
+def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
+    """Return the ratio a / b over the common blocks, by block number, with the interval of its trimmed mean.
 
-    Whatever slows a whole block (drift, a neighbour's job) cancels.
-
-    ``correlation``: of each ratio with that of the block before; the interval is as much wider, or as the ratios
-    themselves show that it has to be. No interval with fewer than ``smallest_runs(confidence)`` common blocks or with
+    What slows a whole block (drift, a neighbour's job) cancels. No interval with fewer than three common blocks or with
     a value that is not positive. Raises ValueError without a common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
-    >>> round(ratio.median, 3), ratio.runs
-    (2.0, 3)
+    >>> round(ratio.median, 2), ratio.runs
+    (2.06, 3)
     """
     logs = paired_logs(a, b)
-    if logs is None:
+    if logs is None or len(logs) < FEWEST_BLOCKS:
         common = a.keys() & b.keys()
         return Estimate(_plain_ratio([a[block] for block in common], [b[block] for block in common]), None, len(common))
-    alike = max(correlation, pooled_correlation([logs], _UNDERRATED) if len(logs) >= _TELLING else 0.0)
-    interval = _exponential(dependent_interval(logs, confidence, alike))
-    return Estimate(math.exp(median(logs)), interval, len(logs))
+    contrast = trimmed(logs)
+    low, high = interval(contrast, confidence)
+    return Estimate(math.exp(contrast.mean), Interval(math.exp(low), math.exp(high), confidence), len(logs))
 
 
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:

@@ -18,6 +18,8 @@ FAR_APART = 1.5
 # Of the error allowed, what interpolation is told to spend: it spends up to 1.2 times that (measured for 4 to 30 values
 # of ten shapes).
 ERROR_SHARE = 0.85
+# Two values have a standard deviation, but one degree of freedom makes an interval that says nothing.
+_FEWEST_WITH_INTERVAL = 3
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,29 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
     low = ordered[rank - 1] + weight * (ordered[rank] - ordered[rank - 1])
     high = ordered[runs - rank] - weight * (ordered[runs - rank] - ordered[runs - rank - 1])
     return Interval(low, high, confidence)
+
+
+def figure_interval(values: Sequence[float], confidence: float) -> Interval | None:
+    """Return the interval of one figure: that of the median, or below five values a t interval of the logarithms.
+
+    None with fewer than three values, or where few of them are not all positive.
+
+    >>> found = figure_interval([100.0, 110.0, 105.0], 0.9)
+    >>> found is not None and (round(found.low), round(found.high))
+    (97, 114)
+    """
+    count = len(values)
+    if count >= smallest_runs(confidence):
+        return interpolated_interval(values, confidence)
+    if count < _FEWEST_WITH_INTERVAL or min(values) <= 0:
+        return None
+    from scipy.special import stdtrit
+
+    logs = [math.log(value) for value in values]
+    mean = sum(logs) / count
+    spread = math.sqrt(sum((value - mean) ** 2 for value in logs) / (count - 1) / count)
+    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * spread
+    return Interval(math.exp(mean - half), math.exp(mean + half), confidence)
 
 
 @cache

@@ -124,16 +124,6 @@ class CellDropped(RunEvent):
 
 
 @dataclass(frozen=True)
-class CellSettled(RunEvent):
-    """A cell of which no further run would change a finding."""
-
-    event = "settled"
-    cell: str
-    runs: int
-    saved_s: float
-
-
-@dataclass(frozen=True)
 class PopulationRemoved(RunEvent):
     """How long the removal of a kept population took."""
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.report.words import PATTERNS
 from strakes.studies.compose import (
-    NO_COST,
-    PROMISING,
     WRITE_AND_READ,
-    Tone,
-    better_ratio,
-    ratio_finding,
+    ask,
     series,
     write_and_read,
 )
 from strakes.studies.seven import seven_findings
-from strakes.studies.study import BANDWIDTH, Advice, Context, Study
+from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.units import KIB, MIB, counted, format_bytes
 
 _SURVEY_SIZES = (64 * KIB, MIB)
@@ -31,17 +28,6 @@ _FULL_CLIENTS = (1, 2, 4, 8, 16)
 _OBJECTS = 32
 _WHOLE_PRECISION = 0.05
 _NAMES = {name: f"{name}: {PATTERNS[name]}" for name in ("SFWA", "MFWA", "SFSA", "SFSA strided")}
-
-
-@dataclass(frozen=True)
-class _Claim:
-    """The ratio of two cells, each by pattern, operation and request size."""
-
-    identifier: str
-    text: str
-    first: tuple[str, str, Setting]
-    second: tuple[str, str, Setting]
-    tone: Tone | None = None
 
 
 def _priority(pattern: str, size: int) -> int:
@@ -57,7 +43,6 @@ class AccessPatterns(Study):
     title = "Access patterns"
     question = "One file or many, contiguous or strided, small or large requests: which is fastest here?"
     source = "S5"
-    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return a cell per pattern and transfer size; sizes above the data of a rank are skipped."""
@@ -169,26 +154,43 @@ class AccessPatterns(Study):
             if results.where(axis="clients")
         ]
 
-    def _pick(self, results: Results, pattern: str, operation: str, size: Setting) -> Measured | None:
-        cells = results.where(pattern=pattern, operation=operation, transfer_bytes=size, axis="requests")
-        return cells[0] if cells else None
+    def _pick(self, results: Results, pattern: str, operation: str, size: Setting) -> list[Measured]:
+        return results.where(pattern=pattern, operation=operation, transfer_bytes=size, axis="requests")
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return S5's statements as tested claims, and the seven patterns where clients vary."""
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return which files and which access are fastest, for writes and for reads."""
         sizes = _sizes(results)
         if not sizes:
             return []
-        findings = []
-        for claim in _claims(sizes[0], sizes[-1]):
-            a, b = self._pick(results, *claim.first), self._pick(results, *claim.second)
-            if a is not None and b is not None:
-                identifier = f"{self.name}-{claim.identifier}"
-                findings.append(ratio_finding(identifier, claim.text, a, b, results, tone=claim.tone))
+        questions: list[Question] = []
+        for operation in ("write", "read"):
+            strided, contiguous = (
+                self._pick(results, pattern, operation, sizes[0]) for pattern in ("SFSA strided", "SFSA")
+            )
+            own, shared = (self._pick(results, pattern, operation, sizes[-1]) for pattern in ("MFWA", "SFSA"))
+            small, large = (format_bytes(float(size)) for size in (sizes[0], sizes[-1]))
+            questions += ask(
+                self.name,
+                f"strided-{operation}",
+                f"shared file, {operation}s of {small}",
+                [("contiguous", contiguous), ("strided", strided)],
+                alike="strides cost nothing",
+            )
+            questions += ask(
+                self.name,
+                f"files-{operation}",
+                f"files, {operation}s of {large}",
+                [("one per process", own), ("one shared file", shared)],
+                alike="sharing one costs nothing",
+            )
+        return questions
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Return S5's seven statements; without different numbers of clients only those that were measured."""
         judged = seven_findings(results)
         if results.where(axis="clients"):
-            return [*judged, *findings]
-        # A survey does not vary the clients: what it did not ask is nothing it has to answer.
-        return [*findings, *(finding for finding in judged if finding.verdict != "unknown")]
+            return judged
+        return [finding for finding in judged if finding.verdict != "unknown"]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return each pattern's rate at the largest number of clients; none where clients do not vary."""
@@ -202,66 +204,6 @@ class AccessPatterns(Study):
             for cell in (results.where(axis="clients", ranks=clients[-1]) if clients else ())
         ]
 
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return which file layout to use for reads and for writes, at the largest transfer size."""
-        sizes = _sizes(results)
-        advice = []
-        for operation in ("write", "read"):
-            own = self._pick(results, "MFWA", operation, sizes[-1]) if sizes else None
-            shared = self._pick(results, "SFSA", operation, sizes[-1]) if sizes else None
-            if own is not None and shared is not None:
-                advice += _choose(
-                    f"file layout, {operation}s",
-                    operation,
-                    ("a file per process", own),
-                    ("segments of one shared file", shared),
-                    results,
-                )
-        return advice
-
 
 def _sizes(results: Results) -> list[Setting]:
     return sorted({cell.settings["transfer_bytes"] for cell in results.where(axis="requests")}, key=float)
-
-
-def _claims(small: Setting, large: Setting) -> list[_Claim]:
-    """Return what is worth a figure: pattern, operation and request size against another."""
-    claims = [
-        _Claim(
-            "read-to-write",
-            "Reads are {ratio} times as fast as writes to fsync (MFWA; S5: about 1.2).",
-            ("MFWA", "read", large),
-            ("MFWA", "write", large),
-        )
-    ]
-    for operation, doing in (("read", "Reading"), ("write", "Writing")):
-        theirs = " (S5: about 1.2)" if operation == "read" else ""
-        claims += [
-            _Claim(
-                f"strided-{operation}",
-                f"Strided {operation}s of a shared file are {{ratio}} times as fast as contiguous ones.",
-                ("SFSA strided", operation, small),
-                ("SFSA", operation, small),
-                tone=Tone(good=NO_COST, praise="Strides cost little."),
-            ),
-            _Claim(
-                f"shared-to-own-{operation}",
-                f"{doing} segments of one shared file is {{ratio}} times as fast as a file per rank{theirs}.",
-                ("SFSA", operation, large),
-                ("MFWA", operation, large),
-                tone=Tone(good=NO_COST, praise="Sharing one costs little."),
-            ),
-        ]
-    return claims
-
-
-def _choose(
-    setting: str, operation: str, a: tuple[str, Measured], b: tuple[str, Measured], results: Results
-) -> list[Advice]:
-    """Propose whichever seems faster by a margin; nothing when neither does."""
-    ratio = better_ratio(a[1], b[1], results.confidence)
-    if ratio is None or PROMISING <= ratio.median <= 1 / PROMISING:
-        return []
-    winner, loser = (a, b) if ratio.median > 1 else (b, a)
-    reason = f"{operation}s are faster than with {loser[0]}"
-    return [Advice(setting, winner[0], reason, winner[1].id, loser[1].id, 1.0, (winner[1].id, loser[1].id))]

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Headline, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.statistics.comparison import Judged, block_scores, common_correlation, judge, within_blocks
-from strakes.statistics.contrast import Verdict, bonferroni
-from strakes.statistics.interval import smallest_runs
-from strakes.studies.compose import interval_of
-from strakes.studies.study import Context, Study
+from strakes.statistics.comparison import block_scores
+from strakes.statistics.contrast import paired_ratio
+from strakes.studies.compose import ask, interval_of
+from strakes.studies.study import NARROWER, Context, Study
 
 PREFIX = "against:"
-# Differences within it are called the same.
-MARGIN = 0.05
-_MOST_RUNS_FOR_ALL = 12
 _MOST_LINES = 3
 
 
@@ -40,27 +37,13 @@ class Against(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return every cell of the inner study twice, once on each file system."""
         cells: list[Cell | SkippedCell] = []
-        inner = self.inner.cells(context)
-        measures = sum(
-            not measure.is_side
-            for inner_cell in inner
-            if isinstance(inner_cell, Cell)
-            for measure in inner_cell.measures
-        )
-        # So many that every cell may be judged among all of them, as far as that is worth its time.
-        least = min(_MOST_RUNS_FOR_ALL, smallest_runs(bonferroni(0.9, max(1, measures))))
-        for cell in inner:
+        for cell in self.inner.cells(context):
             if isinstance(cell, SkippedCell):
                 cells.append(replace(cell, study=self.name))
                 continue
-            runs = max(cell.least_runs, least)
             for side, place in (("A", cell.place), ("B", replace(cell.place, target="against"))):
                 settings = {**cell.settings, "target": side}
-                cells.append(
-                    replace(
-                        cell, study=self.name, key=f"{side}/{cell.key}", settings=settings, place=place, least_runs=runs
-                    )
-                )
+                cells.append(replace(cell, study=self.name, key=f"{side}/{cell.key}", settings=settings, place=place))
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -83,17 +66,27 @@ class Against(Study):
                 figures.append(replace(a, study=self.name, title=title, series=lines))
         return figures
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the ratio of both sides, in all and per measure, with the summaries of each side."""
-        pairs = self._pairs(results)
-        if not pairs:
-            return []
-        alike = common_correlation([(a.by_block(), b.by_block()) for a, b in pairs])
-        ratios = [
-            within_blocks(a.by_block(), b.by_block(), lower_is_better=a.lower_is_better, correlation=alike)
-            for a, b in pairs
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Ask of every measure which side is better, and the inner study's own questions of each side."""
+        pairs = [
+            question
+            for a, b in self._pairs(results)
+            for question in ask(
+                self.name, a.id.removeprefix("A/"), a.id.removeprefix("A/"), [("A", [a]), ("B", [b])], advises=False
+            )
         ]
-        judgements = judge(ratios, results.confidence, MARGIN)
+        of_sides = [
+            replace(
+                question, id=f"{self.name}-{side}-{question.id}", study=self.name, title=f"{side}: {question.title}"
+            )
+            for side in ("A", "B")
+            for question in self.inner.questions(self._side(results, side))
+        ]
+        return [*pairs, *of_sides]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Return the ratio of both sides over all measures, with the summaries of each side."""
+        pairs = self._pairs(results)
         each = [
             replace(
                 finding,
@@ -104,8 +97,7 @@ class Against(Study):
             for side in ("A", "B")
             for finding in self.inner.summaries(self._side(results, side))
         ]
-        cells = [self._cell(a, b, judgement, len(pairs)) for (a, b), judgement in zip(pairs, judgements, strict=True)]
-        return [self._overall(pairs, results), *each, *cells]
+        return [*self._overall(pairs, results), *each] if pairs else []
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the inner study's headlines of both sides."""
@@ -127,31 +119,16 @@ class Against(Study):
         )
         return Results(own, results.confidence, results.facts)
 
-    def _overall(self, pairs: Sequence[tuple[Measured, Measured]], results: Results) -> Finding:
+    def _overall(self, pairs: Sequence[tuple[Measured, Measured]], results: Results) -> list[Finding]:
         a, b = (
             block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1)
         )
-        evidence = results.ids(cell for pair in pairs for cell in pair)
         if not a.keys() & b.keys():
-            text = f"B against A over all {len(pairs)} cells: INCONCLUSIVE."
-            needs = "a larger --budget, so that blocks measure every cell"
-            return self.finding("overall", text, "inconclusive", evidence, needs=needs)
-        alike = common_correlation([(first.by_block(), other.by_block()) for first, other in pairs])
-        (judgement,) = judge([within_blocks(a, b, correlation=alike)], results.confidence, MARGIN)
-        return self._judged("overall", f"B against A over all {len(pairs)} cells", judgement, evidence, "")
-
-    def _cell(self, a: Measured, b: Measured, judgement: Judged, comparisons: int) -> Finding:
-        name = a.id.removeprefix("A/")
-        together = "" if comparisons == 1 else f", one of {comparisons} judged together"
-        return self._judged(name, f"B against A, {name}", judgement, (a.id, b.id), together)
-
-    def _judged(self, name: str, what: str, judgement: Judged, evidence: tuple[str, ...], together: str) -> Finding:
-        text = (
-            f"{what}: {judgement.verdict}, {judgement.ratio.median:.3f} times as good (SAME is within {100 * MARGIN:g} "
-            "%)."
-        )
-        interval = judgement.ratio.interval
-        shown = None if interval is None else interval_of(interval, f"B over A, paired{together}")
-        if judgement.verdict is Verdict.INCONCLUSIVE:
-            return self.finding(name, text, "inconclusive", evidence, shown, judgement.needs)
-        return self.finding(name, text, "measured", evidence, shown)
+            return []
+        evidence = results.ids(cell for pair in pairs for cell in pair)
+        ratio = paired_ratio(b, a, results.confidence)
+        text = f"Over all {len(pairs)} cells, B is {ratio.median:.3f} times as good as A."
+        if ratio.interval is None:
+            return [self.finding("overall", text, "inconclusive", evidence, needs=NARROWER)]
+        shown = interval_of(ratio.interval, "B over A, paired")
+        return [self.finding("overall", text, "measured", evidence, shown)]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
 from strakes.statistics.usl import FEWEST_LEVELS, Scalability, fit
-from strakes.studies.compose import interval_of, saturation_advice, saturation_finding, series
+from strakes.studies.compose import ask_level, interval_of, series
 from strakes.studies.pools import HOUR_S, files_that_fit, pool_phase
-from strakes.studies.study import Advice, Context, Study
+from strakes.studies.study import Context, Study
 from strakes.units import counted
 
 _LEVELS = (1, 2, 4, 8, 16)
@@ -83,20 +84,16 @@ class ClientScaling(Study):
         return [self.figure(lines, ("clients", "", "log"), (label, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return where the rate saturates, the scalability law fitted to it, and what it says of S3's need."""
+        """Return the scalability law fitted to the rates, and what it says of S3's need."""
         cells = results.where()
         if len(cells) < 2:
             return []
-        findings = saturation_finding(f"{self.name}-saturation", "files written a second", cells, "clients", results)
         law = scalability(cells, results.confidence)
         evidence = results.ids(cells)
         if law is None:
             needs = f"at least {FEWEST_LEVELS} numbers of clients, each with enough runs"
-            return [
-                *findings,
-                self.finding("law", "No scalability law was fitted.", "inconclusive", evidence, needs=needs),
-            ]
-        return [*findings, *self._law(law, evidence), self._need(law, evidence)]
+            return [self.finding("law", "No scalability law was fitted.", "inconclusive", evidence, needs=needs)]
+        return [*self._law(law, evidence), self._need(law, evidence)]
 
     def _law(self, law: Scalability, evidence: tuple[str, ...]) -> list[Finding]:
         if law.worst_residual > _WORST_RESIDUAL:
@@ -148,11 +145,9 @@ class ClientScaling(Study):
             identifier, statement, "inconclusive", evidence, interval, "clients on as many nodes, measured"
         )
 
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the smallest number of clients that seems as good as any."""
-        return saturation_advice(
-            "clients that write small files", "files written a second", results.where(), "clients", results
-        )
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return how many clients are enough."""
+        return ask_level(self.name, "saturation", "clients that write small files", results.where(), "clients")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate at the largest number of clients."""

@@ -1,44 +1,25 @@
-"""Pieces that several studies compose: series, ratio findings, saturation findings and the advice that follows."""
+"""Pieces that several studies compose: series, questions, and where reads came from."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
+from strakes.findings.answers import Option, Question
 from strakes.findings.cell import Measure
-from strakes.findings.claims import Claim
-from strakes.findings.portrait import Finding, IntervalOf, Point, Series, Setting
-from strakes.findings.results import Measured, Results
+from strakes.findings.portrait import IntervalOf, Point, Series, Setting
+from strakes.findings.results import Measured
 from strakes.plan import Stop, TransferPhase
 from strakes.plan.phases import Access, Sharing
-from strakes.statistics.contrast import paired_logs, paired_ratio
-from strakes.statistics.interval import Estimate, Interval, median, smallest_runs
-from strakes.statistics.saturation import Level, Saturation, saturation
-from strakes.studies.study import Advice
+from strakes.statistics.contrast import paired_ratio
+from strakes.statistics.interval import Estimate, Interval, median
 from strakes.targets.caches import own_cache
-from strakes.units import counted, format_value
+from strakes.units import format_value
 
-# A setting that surely keeps this much of the best is as good as the best: as exact as cells are usually measured (±10
-# %).
-SATURATED = 0.9
 # A cache with no more than this of a file was dropped.
 _HARDLY = 0.05
-# What seems to reach this much of the best is worth testing for SATURATED.
-PROMISING = 0.95
-# Two settings whose ratio surely lies between these are alike.
-ALIKE = (1 / 1.1, 1.1)
-# What differs by no more than this is worth saying, too, with its bounds.
-NEARLY_ALIKE = (0.8, 1.25)
-# More runs than this, beyond those made, are no advice to anybody.
-_MOST_RUNS = 60
-# A habit of applications that costs less than a tenth is served well.
-NO_COST = (0.9, math.inf)
-
-# Ranks that have less than so many times as much data as others have as much.
-_AS_MUCH = 1.1
-
 # What is measured of the two phases of ``write_and_read``.
 WRITE_AND_READ = tuple(Measure(operation, "bytes_per_s", {"operation": operation}) for operation in ("write", "read"))
 
@@ -75,93 +56,54 @@ def _axis(value: Setting) -> float | str:
     return value if isinstance(value, str) else float(value)
 
 
+def log_values(cell: Measured) -> dict[int, float]:
+    """Return the logarithm of how good each block was, larger is better; values that are not positive are left out."""
+    sign = -1.0 if cell.lower_is_better else 1.0
+    return {block: sign * math.log(value) for block, value in cell.by_block().items() if value > 0}
+
+
 def better_ratio(a: Measured, b: Measured, confidence: float, purpose: str = "measure") -> Estimate | None:
-    """How many times better ``a`` is than ``b`` over blocks that measured both; None when no block did."""
+    """Return how many times better ``a`` is than ``b`` over blocks that measured both; None when no block did."""
     first, second = a.by_block(purpose), b.by_block(purpose)
     if not first.keys() & second.keys():
         return None
     if a.lower_is_better:
         first, second = second, first
-    return paired_ratio(first, second, confidence, max(a.correlation, b.correlation)).beyond(step_between(a, b))
+    return paired_ratio(first, second, confidence)
 
 
-def ratio_logs(a: Measured, b: Measured) -> list[float]:
-    """Return the logarithm of how many times better ``a`` was than ``b`` in each block; none where one has none."""
-    first, second = a.by_block(), b.by_block()
-    if a.lower_is_better:
-        first, second = second, first
-    return paired_logs(first, second) or []
+def ask(
+    study: str,
+    name: str,
+    title: str,
+    options: Sequence[tuple[str, Sequence[Measured]]],
+    *,
+    ordered: bool = False,
+    alike: str = "",
+    advises: bool = True,
+) -> list[Question]:
+    """Return the question which of the options is best; empty where fewer than two of them were measured.
+
+    Of an option with several cells the first one counts.
+    """
+    measured = tuple(Option(label, cells[0].id) for label, cells in options if cells)
+    if len(measured) < 2:
+        return []
+    return [Question(f"{study}-{name}", study, title, measured, ordered, alike, advises)]
+
+
+def ask_level(
+    study: str, name: str, title: str, measured: Sequence[Measured], factor: str, *, advises: bool = True
+) -> list[Question]:
+    """Return the question which level of a factor is enough; empty with fewer than two levels."""
+    cells = sorted(measured, key=lambda cell: float(cell.settings[factor]))
+    options = [(_value_text(factor, cell.settings[factor]), [cell]) for cell in cells]
+    return ask(study, name, title, options, ordered=True, advises=advises)
 
 
 def interval_of(interval: Interval, of: str, unit: str = "times", per: float = 1.0) -> IntervalOf:
     """Return an interval, divided by ``per``, with what it is of."""
     return IntervalOf(interval.low / per, interval.high / per, interval.confidence, of, unit)
-
-
-def step_between(*measured: Measured) -> float:
-    """Return the share by which a ratio of two may be off because clocks step: half a step of the coarsest two."""
-    return sum(sorted((cell.step for cell in measured), reverse=True)[:2]) / 2
-
-
-@dataclass(frozen=True)
-class Tone:
-    """Ratios that speak well of a file system, and ratios that speak badly of it; what lies between says nothing.
-
-    What processors and the kernel of the client cost anyway speaks badly of no file system: there ``bad`` has to be
-    left out. ``praise``: what a good ratio means, where a ratio near 1 does not say it by itself.
-    """
-
-    good: tuple[float, float]
-    bad: tuple[float, float] = (math.inf, -math.inf)
-    praise: str = ""
-
-    def of(self, low: float, high: float) -> Literal["good", "bad", "neutral"]:
-        """Only when the whole interval is on one side."""
-        if self.good[0] <= low and high <= self.good[1]:
-            return "good"
-        return "bad" if self.bad[0] <= low and high <= self.bad[1] else "neutral"
-
-
-def ratio_finding(
-    finding_id: str,
-    statement: str,
-    a: Measured,
-    b: Measured,
-    results: Results,
-    *,
-    tone: Tone | None = None,
-) -> Finding:
-    """Return the ratio of ``a`` to ``b``; ``statement`` has one ``{ratio}`` for the median."""
-    evidence = (a.id, b.id)
-    ratio = better_ratio(a, b, results.confidence)
-    if ratio is None or ratio.interval is None:
-        needs = f"at least {smallest_runs(results.confidence)} blocks that measure both cells: give a larger --budget"
-        text = f"N is not known: {statement.format(ratio='N')}"
-        return Finding(finding_id, a.study, text, "inconclusive", evidence, needs=needs)
-    low, high = ratio.interval.low, ratio.interval.high
-    interval = interval_of(ratio.interval, f"ratio of {describe(a)} to {describe(b)}")
-    text = statement.format(ratio=f"{ratio.median:.2f}")
-    if not (low > 1 or high < 1 or (low >= ALIKE[0] and high <= ALIKE[1])):
-        bounds = useful_bounds(low, high)
-        if bounds is None:
-            text, needs = f"Not shown either way: {text}", "a narrower interval: a larger --budget"
-            return Finding(finding_id, a.study, text, "inconclusive", evidence, interval, needs)
-        text = statement.format(ratio=bounds)
-    judged = tone.of(low, high) if tone else "neutral"
-    if tone and judged == "good" and tone.praise:
-        text = f"{text} {tone.praise}"
-    return Finding(
-        finding_id, a.study, text, "measured", evidence, interval, tone=judged, claims=(Claim(a.id, b.id, low, high),)
-    )
-
-
-def useful_bounds(low: float, high: float) -> str | None:
-    """Return in words what an interval that holds 1 rules out, where that is of use: a loss, a gain, much of both."""
-    if NEARLY_ALIKE[0] <= low and high <= NEARLY_ALIKE[1]:
-        return f"{low:.2f} to {high:.2f}"
-    if low >= ALIKE[0]:
-        return f"at least {low:.2f}"
-    return f"at most {high:.2f}" if high <= ALIKE[1] else None
 
 
 def describe(cell: Measured) -> str:
@@ -255,186 +197,5 @@ _COUNTED = {
 _NOUNS = {"transfer_bytes": "transfers", "data_bytes": "per rank", "file_bytes": "files", "stripe_bytes": "stripes"}
 
 
-def find_saturation(measured: Sequence[Measured], factor: str, confidence: float) -> Saturation | None:
-    """Return the smallest level that is as good as the best; None with fewer than two levels."""
-    levels = [Level(float(cell.settings[factor]), cell.by_block()) for cell in measured if cell.by_block()]
-    correlation = max((cell.correlation for cell in measured), default=0.0)
-    step = step_between(*measured)
-    return saturation(levels, confidence, SATURATED, correlation, step) if len(levels) >= 2 else None
-
-
-def data_of_rank(cell: Measured) -> float:
-    """Return how many bytes each rank moves in a run of the cell, at the median; 0 where none does."""
-    moved = [seen.sample.bytes / len(seen.sample.ranks) for seen in cell.observations if seen.sample.ranks]
-    return median(moved) if moved else 0.0
-
-
-def _with_more_data(cell: Measured, other: Measured, factor: str) -> str:
-    """Return how many times as much data each rank has than with another number of ranks; empty where that is alike.
-
-    Where all ranks share one amount, their number comes with that, and nobody can tell which of the two matters.
-    """
-    own, of_other = data_of_rank(cell), data_of_rank(other)
-    if factor != "ranks" or min(own, of_other) <= 0 or 1 / _AS_MUCH < own / of_other < _AS_MUCH:
-        return ""
-    return f"{own / of_other:.3g} times as much data as with {level_text(factor, other.settings[factor])}"
-
-
-def _comes_with(cell: Measured, other: Measured, factor: str) -> str:
-    """Return a sentence on what else differs between two numbers of ranks; empty where nothing does."""
-    more = _with_more_data(cell, other, factor)
-    return f" Each rank then has {more}, which may be the reason." if more else ""
-
-
-def saturation_finding(
-    finding_id: str, noun: str, measured: Sequence[Measured], factor: str, results: Results
-) -> list[Finding]:
-    """Where a rate stops growing with ``factor``, as one finding; nothing when there is nothing to compare."""
-    saturation = find_saturation(measured, factor, results.confidence)
-    if saturation is None:
-        return []
-    evidence = results.ids(measured)
-    study = measured[0].study
-    if (
-        saturation.x is None
-        or saturation.rival_x is None
-        or saturation.ratio is None
-        or saturation.ratio.interval is None
-    ):
-        if (partly := _partly_known(finding_id, noun, measured, factor, saturation)) is not None:
-            return [partly]
-        statement = f"Where {noun} saturate is not known: the intervals are too wide to tell the levels apart."
-        needs = (
-            f"about {counted(saturation.more_runs, 'more run')} of each level"
-            if saturation.more_runs and saturation.more_runs <= _MOST_RUNS
-            else "runs that scatter less: longer phases (--phase with a larger --budget), or a quieter time"
-        )
-        return [Finding(finding_id, study, statement, "inconclusive", evidence, needs=needs)]
-    by_level = {float(cell.settings[factor]): cell for cell in measured}
-    chosen, hardest = by_level[saturation.x], by_level[saturation.rival_x]
-    level, rival = (level_text(factor, cell.settings[factor]) for cell in (chosen, hardest))
-    interval = interval_of(saturation.ratio.interval, f"ratio to {rival}")
-    others = [cell for cell in by_level.values() if cell is not chosen]
-    times = f"{saturation.ratio.median:.2f} times those at {rival}"
-    if saturation.verdict == "grows":
-        text = (
-            f"{_upper(noun)} still grow at the largest setting measured, {level}: {times}, the setting hardest to beat."
-        )
-        text += _comes_with(chosen, hardest, factor)
-        claims = tuple(Claim(chosen.id, cell.id, 1.0) for cell in others)
-        return [Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)]
-    claims = tuple(Claim(chosen.id, cell.id, SATURATED) for cell in others)
-    enough = f"at least {SATURATED:.0%} of any other setting"
-    text = (
-        f"{level} suffice for {noun} ({enough}): {times}, the setting hardest to match"
-        if level.endswith("s")
-        else f"{level} suffices for {noun} ({enough}): {times}, the setting hardest to match"
-    )
-    if saturation.below_x is None:
-        text += "; nothing smaller was measured"
-    elif saturation.verdict == "saturated" and saturation.gain is not None and saturation.gain.interval is not None:
-        below = by_level[saturation.below_x]
-        claims = (*claims, Claim(chosen.id, below.id, 1.0))
-        gain = saturation.gain.interval
-        text = (
-            f"{_upper(noun)} saturate at {level} ({enough}): {times}, the setting hardest to match, "
-            f"and {saturation.gain.median:.2f} "
-        )
-        text += f"[{gain.low:.2f} - {gain.high:.2f}] times those at {level_text(factor, below.settings[factor])}"
-    else:
-        text += "; whether less does is not known"
-    text = f"{text}.{_comes_with(chosen, hardest, factor)}"
-    return [Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)]
-
-
-def _partly_known(
-    finding_id: str, noun: str, measured: Sequence[Measured], factor: str, saturation: Saturation
-) -> Finding | None:
-    """State what is shown where it is not known which level suffices: which do not, or how little all differ."""
-    by_level = {float(cell.settings[factor]): cell for cell in measured}
-    evidence, study = tuple(cell.id for cell in measured), measured[0].study
-    gain, ratio = saturation.gain, saturation.ratio
-    if saturation.too_little_x is not None and saturation.better_x is not None and gain is not None and gain.interval:
-        better, worse = by_level[saturation.better_x], by_level[saturation.too_little_x]
-        much, little = (level_text(factor, cell.settings[factor]) for cell in (better, worse))
-        text = (
-            f"{_upper(noun)} need more than {little}: {much} give {gain.median:.2f} times as much. What suffices is "
-            "not known."
-        )
-        text += _comes_with(better, worse, factor)
-        interval = interval_of(gain.interval, f"ratio of {much} to {little}")
-        claims = tuple(Claim(better.id, cell.id, 1.0) for x, cell in by_level.items() if x <= saturation.too_little_x)
-        return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
-    if saturation.rival_x is None or ratio is None or not ratio.interval or ratio.interval.low < NEARLY_ALIKE[0]:
-        return None
-    smallest, low = by_level[min(by_level)], ratio.interval.low
-    hardest = by_level[saturation.rival_x]
-    least, rival = (level_text(factor, cell.settings[factor]) for cell in (smallest, hardest))
-    text = f"{_upper(noun)}: {least} reach at least {low:.0%} of the rate of any other setting measured."
-    text += _comes_with(smallest, hardest, factor)
-    interval = interval_of(ratio.interval, f"ratio to {rival}")
-    claims = tuple(Claim(smallest.id, cell.id, low) for cell in by_level.values() if cell is not smallest)
-    return Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)
-
-
-def saturation_advice(
-    setting: str, noun: str, measured: Sequence[Measured], factor: str, results: Results
-) -> list[Advice]:
-    """Propose the smallest level that seems as good as any, to be tested on fresh runs.
-
-    It is tested against its rival and the level below.
-
-    Nothing where a level below seems as good for all that can be told: fresh runs could not show that less is worse.
-    """
-    levels = [cell for cell in measured if cell.estimate is not None]
-    if len(levels) < 2:
-        return []
-    best = max(levels, key=_goodness)
-    seeming = [_seeming(cell, best, results) for cell in levels]
-    place = next(place for place, ratio in enumerate(seeming) if ratio >= PROMISING)
-    chosen, below = levels[place], levels[place - 1] if place else None
-    if below is not None and seeming[place] < seeming[place - 1] / SATURATED:
-        return []
-    rival = best if best is not chosen else max((cell for cell in levels if cell is not chosen), key=_goodness)
-    if below is not None:
-        reason = f"the smallest setting whose {noun} reach {SATURATED:.0%} of those at any other"
-        reason += f"; {noun} are slower with {level_text(factor, below.settings[factor])}"
-    else:
-        reason = (
-            f"it need not be larger: {noun} reach {SATURATED:.0%} of those at any other at the smallest setting "
-            "measured"
-        )
-    if more := _with_more_data(chosen, below or rival, factor):
-        reason = f"{reason}; each rank then has {more}, which may be the reason"
-    value = _value_text(factor, chosen.settings[factor])
-    return [
-        Advice(
-            setting,
-            value,
-            reason,
-            chosen.id,
-            rival.id,
-            SATURATED,
-            results.ids(measured),
-            below=below.id if below is not None else "",
-        )
-    ]
-
-
-def _seeming(cell: Measured, best: Measured, results: Results) -> float:
-    """How near a level seems to come to the best: what to test, not what is shown."""
-    ratio = better_ratio(cell, best, results.confidence) if cell is not best else None
-    return ratio.median if ratio is not None else float(cell is best)
-
-
 def _value_text(factor: str, value: Setting) -> str:
     return format_value(float(value), "B") if factor.endswith("_bytes") else str(value)
-
-
-def _goodness(cell: Measured) -> float:
-    assert cell.estimate is not None
-    return -cell.estimate.median if cell.lower_is_better else cell.estimate.median
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

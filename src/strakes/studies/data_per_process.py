@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.statistics.interval import median
-from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
-from strakes.studies.study import BANDWIDTH, Advice, Context, Study
+from strakes.studies.compose import ask, ask_level, series
+from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.units import GIB, KIB, MIB, format_bytes, format_seconds
 
 _SURVEY_LEVELS = (MIB, 8 * MIB, 64 * MIB, 256 * MIB)
@@ -29,7 +30,6 @@ class DataPerProcess(Study):
     title = "Data per process"
     question = "At how much data per process do writes saturate, and when do reads no longer come from the cache?"
     source = "S1"
-    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return a cell per amount of data; those that do not fit or take too long are skipped."""
@@ -91,22 +91,22 @@ class DataPerProcess(Study):
         )
         return [self.figure(lines, ("data per process", "B", "log"), BANDWIDTH, theirs)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return where writes saturate, how much the cache speeds up reads, and where it ends."""
-        findings = list(
-            saturation_finding(f"{self.name}-write", "writes", results.where(operation="write"), "data_bytes", results)
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return how much data per process is enough for writes, and what the cache does for reads."""
+        questions = ask_level(
+            self.name, "write", "data per process, writes", results.where(operation="write"), "data_bytes"
         )
         cached, dropped = results.where(cache="as written"), results.where(cache="dropped")
         if cached and dropped:
-            size = format_bytes(float(cached[-1].settings["data_bytes"]))
-            statement = (
-                f"Reads of newly written data ({size} per rank) are {{ratio}} times as fast as after dropping the "
-                "cache."
-            )
-            findings.append(ratio_finding(f"{self.name}-cache", statement, cached[-1], dropped[-1], results))
-        if cached:
-            findings.append(self._knee(results, cached))
-        return findings
+            title = f"reads of {format_bytes(float(cached[-1].settings['data_bytes']))} per rank"
+            options = [("cache dropped", dropped[-1:]), ("as written", cached[-1:])]
+            questions += ask(self.name, "cache", title, options, advises=False)
+        return questions
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Return where reads leave the cache."""
+        cached = results.where(cache="as written")
+        return [self._knee(results, cached)] if cached else []
 
     def _knee(self, results: Results, cached: Sequence[Measured]) -> Finding:
         """Where reads leave the cache, by what was in it before each read.
@@ -141,12 +141,6 @@ class DataPerProcess(Study):
                 f"been written was still cached, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
             )
         return self.finding(identifier, text, "measured", evidence)
-
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the smallest amount of data per process that seems as good as any."""
-        return saturation_advice(
-            "data per process, at least", "writes", results.where(operation="write"), "data_bytes", results
-        )
 
 
 def _levels(context: Context) -> list[int]:

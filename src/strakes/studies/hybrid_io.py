@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, SkippedCell
+from strakes.findings.portrait import Figure, Headline, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
-from strakes.studies.compose import WRITE_AND_READ, ratio_finding, series, write_and_read
+from strakes.studies.compose import WRITE_AND_READ, ask, series, write_and_read
 from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.units import MIB, format_bytes
 
@@ -36,7 +37,7 @@ class HybridIo(Study):
             self._cell(context, transfer, state, amount)
             for transfer in _TRANSFERS
             for state in _STATES
-            if transfer <= amount
+            if transfer <= amount and amount % transfer == 0
         ] or [self.skipped(f"a rank moves only {format_bytes(amount)} here, less than a large call")]
 
     def _cell(self, context: Context, transfer: int, state: str, amount: int) -> Cell:
@@ -61,21 +62,17 @@ class HybridIo(Study):
             return []
         return [self.figure(lines, ("transfer size", "B", "log"), BANDWIDTH)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Hold each size with hybrid I/O against the same without."""
-        findings = []
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return whether hybrid I/O helps, for each size of calls."""
+        questions: list[Question] = []
         for operation in ("write", "read"):
             without = {cell.settings["transfer_bytes"]: cell for cell in _cells(results, operation, "off")}
             for cell in _cells(results, operation, "on"):
                 size = cell.settings["transfer_bytes"]
-                if size in without:
-                    text = (
-                        f"Buffered {operation}s of {format_bytes(float(size))}: {{ratio}} times the rate with hybrid "
-                        f"I/O ({KNOB} 1) as without."
-                    )
-                    identifier = f"{self.name}-{operation}-{size}"
-                    findings.append(ratio_finding(identifier, text, cell, without[size], results))
-        return findings
+                title = f"{KNOB}, buffered {operation}s of {format_bytes(float(size))}"
+                options = [("off", [without[size]] if size in without else []), ("on", [cell])]
+                questions += ask(self.name, f"{operation}-{size}", title, options)
+        return questions
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the largest calls, both ways."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Point, Series, SkippedCell
+from strakes.findings.portrait import Figure, Headline, Point, Series, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import MetadataPhase, Plan
-from strakes.statistics.contrast import bonferroni
-from strakes.statistics.interval import smallest_runs
-from strakes.studies.compose import ratio_finding, write_and_read
+from strakes.studies.compose import ask, write_and_read
 from strakes.studies.study import Context, Study, power_of_two_at_most
 from strakes.targets.lustre.lfs_setstripe import layout_from
 from strakes.units import KIB, MIB
@@ -71,7 +70,6 @@ class Layouts(Study):
                 for operation in _OPERATIONS
             ),
             layout=layout_from(options),
-            least_runs=smallest_runs(bonferroni(0.9, len(_OPERATIONS))),
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -88,21 +86,21 @@ class Layouts(Study):
                 )
         return figures
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Hold every layout against one stripe, operation by operation; each says how it is set."""
-        findings = []
-        for operation, words in _OPERATIONS.items():
-            by_layout = _by_layout(results, operation)
-            usual = by_layout.pop(_ONE_STRIPE, None)
-            for name, cell in by_layout.items() if usual else ():
-                assert usual is not None
-                text = (
-                    f"{words[0].upper()}{words[1:]}, layout {name} (lfs setstripe {cell.settings['setstripe']} DIR): "
-                    f"{{ratio}} times the rate with one stripe."
-                )
-                identifier = f"{self.name}-{operation}-{name.replace(' ', '-')}"
-                findings.append(ratio_finding(identifier, text, cell, usual, results))
-        return findings
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return which layout is fastest for each operation."""
+        return [
+            question
+            for operation, words in _OPERATIONS.items()
+            for question in ask(
+                self.name,
+                operation,
+                f"layout, {words}",
+                [
+                    (f"{name} ({cell.settings['setstripe']})", [cell])
+                    for name, cell in _by_layout(results, operation).items()
+                ],
+            )
+        ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates with one stripe."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import (
     Figure,
@@ -24,17 +23,13 @@ from strakes.plan import MetadataPhase, Plan, Stop
 from strakes.plan.phases import MetadataOperation
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.compose import (
-    NO_COST,
-    PROMISING,
-    SATURATED,
-    Tone,
-    better_ratio,
+    ask,
+    ask_level,
     from_memory,
     interval_of,
-    ratio_finding,
     series,
 )
-from strakes.studies.study import FEW_VISITS, Advice, Context, Study
+from strakes.studies.study import Context, Study
 from strakes.units import KIB, counted
 
 SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
@@ -74,7 +69,6 @@ class MetadataOps(Study):
     title = "Metadata operations"
     question = "How many files and directories per second does each operation reach?"
     source = "S2"
-    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return a cell per number of ranks and kind of directory; those with too few files are skipped."""
@@ -90,8 +84,6 @@ class MetadataOps(Study):
                 else:
                     most = ranks == teams[-1] and directory == "unique"
                     cells.append(self._cell(context, ranks, directory, most=most))
-                    if most and not context.full:
-                        cells.append(self._others(context, ranks))
         return cells
 
     def _cell(self, context: Context, ranks: int, directory: str, *, most: bool) -> Cell:
@@ -130,18 +122,6 @@ class MetadataOps(Study):
             MetadataPhase(name, kind, where, files, files="small", file_bytes=_SMALL_FILE, stop=stop)
             for name, kind in kinds
         ]
-
-    def _others(self, context: Context, ranks: int) -> Cell:
-        """Return the operations that nothing is compared with: a survey needs few runs of them."""
-        rest = [operation for operation in OPERATIONS if operation not in SIX]
-        phases = [
-            MetadataPhase(operation, operation, "unique", context.items(ranks), stop=context.stonewall())
-            for operation in ("file-create", *rest, "file-remove")
-        ]
-        phases += self._small(context, ranks, "unique")
-        measured = [phase for phase in phases if phase.name not in SIX]
-        cell = self._of(context, ranks, "unique", phases, priority=2, measured=measured)
-        return replace(cell, key=f"{cell.key}/others", visits=FEW_VISITS)
 
     def _of(
         self,
@@ -268,58 +248,32 @@ class MetadataOps(Study):
         interval = IntervalOf(cell.low, cell.high, cell.confidence, "time that the device was busy", "%")
         return [self.finding("device", text, "measured", (busiest.id,), interval)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return how unique and shared directories differ, how rates scale, and the summaries."""
-        findings: list[Finding] = []
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return whether ranks should have directories of their own, how rates scale, and what removed files cost."""
         ranks = results.levels("ranks")
         if not ranks:
-            return findings
-        most = ranks[-1]
-        for operation in _COMPARED:
-            unique = results.where(operation=operation, ranks=most, directory="unique")
-            shared = results.where(operation=operation, ranks=most, directory="shared")
-            if unique and shared:
-                statement = (
-                    f"{operation} in a directory per rank is {{ratio}} times as fast as in one shared "
-                    f"directory ({counted(float(most), 'rank')})."
-                )
-                # Here the dear one is the second: sharing costs what having one's own gains.
-                tone = Tone(good=(0.0, 1 / NO_COST[0]), praise="Sharing one costs little.")
-                identifier = f"{self.name}-{operation}-unique-to-shared"
-                findings.append(ratio_finding(identifier, statement, unique[0], shared[0], results, tone=tone))
-            few = results.where(operation=operation, ranks=ranks[0], directory="unique")
-            if unique and few and most != ranks[0]:
-                linear = float(most) / float(ranks[0])
-                statement = (
-                    f"{operation} with {most} ranks is {{ratio}} times as fast as with {ranks[0]} (linear "
-                    f"would be {linear:.0f})."
-                )
-                tone = Tone(good=(_SCALES * linear, math.inf))
-                findings.append(
-                    ratio_finding(f"{self.name}-{operation}-scaling", statement, unique[0], few[0], results, tone=tone)
-                )
-        return [*findings, *self._churned(results, most), *self.summaries(results)]
-
-    def _churned(self, results: Results, ranks: Setting) -> list[Finding]:
-        """Compare creating where as many files have just been removed with creating in a fresh directory."""
-        fresh = results.where(operation="file-create", ranks=ranks, directory="unique")
-        churned = results.where(operation=_CHURNED, ranks=ranks, directory="unique")
-        if not (fresh and churned):
             return []
-        statement = (
-            f"file-create where as many files have just been removed is {{ratio}} times as fast as in a fresh "
-            f"directory ({counted(float(ranks), 'rank')})."
-        )
-        return [
-            ratio_finding(
-                f"{self.name}-churned",
-                statement,
-                churned[0],
-                fresh[0],
-                results,
-                tone=Tone(good=NO_COST, praise="Removed files cost little."),
+        questions: list[Question] = []
+        for operation in _COMPARED:
+            unique, shared = (
+                results.where(operation=operation, ranks=ranks[-1], directory=directory)
+                for directory in ("unique", "shared")
             )
-        ]
+            title = f"directories, {operation} by {counted(float(ranks[-1]), 'rank')}"
+            options = [("one per rank", unique), ("one shared directory", shared)]
+            questions += ask(self.name, f"{operation}-directories", title, options)
+            by_ranks = results.where(operation=operation, directory="unique")
+            questions += ask_level(self.name, f"{operation}-scaling", f"ranks, {operation}", by_ranks, "ranks")
+        fresh, churned = (
+            results.where(operation=operation, ranks=ranks[-1], directory="unique")
+            for operation in ("file-create", _CHURNED)
+        )
+        options = [("in a fresh directory", fresh), ("after as many removals", churned)]
+        return [*questions, *ask(self.name, "churned", "creating", options, advises=False)]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Return the summaries."""
+        return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
         """Return the mean of the six operations and how busy the busiest device was."""
@@ -361,26 +315,6 @@ class MetadataOps(Study):
                 needs,
             )
         ]
-
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return whether to use a directory per rank or a shared one for many files."""
-        ranks = results.levels("ranks")
-        if not ranks:
-            return ()
-        unique = results.where(operation="file-create", ranks=ranks[-1], directory="unique")
-        shared = results.where(operation="file-create", ranks=ranks[-1], directory="shared")
-        if not (unique and shared):
-            return ()
-        ratio = better_ratio(unique[0], shared[0], results.confidence)
-        if ratio is None:
-            return ()
-        setting, evidence = "directories for many files", (unique[0].id, shared[0].id)
-        if ratio.median > 1 / PROMISING:
-            reason = "creating files is faster than in one shared directory"
-            return [Advice(setting, "one per rank", reason, *evidence, 1.0, evidence)]
-        reason = f"no need to spread them: creating files reaches {SATURATED:.0%} of the rate in a directory per rank"
-        chosen, rival = reversed(evidence)
-        return [Advice(setting, "one shared directory is fine", reason, chosen, rival, SATURATED, evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return creates, stats and removes with most ranks, a directory each, unless this node's memory answered."""

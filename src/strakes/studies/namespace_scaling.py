@@ -16,7 +16,7 @@ from strakes.findings.results import Measured, Observation, Results
 from strakes.plan import AMOUNT, MetadataPhase, Plan
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
-from strakes.statistics.interval import Estimate, smallest_runs
+from strakes.statistics.interval import Estimate
 from strakes.studies.compose import first, interval_of, series
 from strakes.studies.metadata_ops import SIX
 from strakes.studies.study import NARROWER, Context, Study
@@ -74,9 +74,8 @@ class NamespaceScaling(Study):
             return [self.skipped(why)]
         # Every rank has a directory of its own, and every target as many ranks, unless another number is asked for.
         ranks = context.most_ranks or len(targets) * math.ceil(max(4, context.team) / len(targets))
-        least = smallest_runs(bonferroni(0.9, 2)) + 1
         cells: list[Cell | SkippedCell] = [
-            self._cell(context, "manual", targets[:1], ranks, least, of=len(targets)),
+            self._cell(context, "manual", targets[:1], ranks, of=len(targets)),
             *(
                 self.skipped(f"needs {number} ranks, one for each target", metadata_targets=number)
                 for number in range(ranks + 1, len(targets) + 1)
@@ -84,14 +83,13 @@ class NamespaceScaling(Study):
         ]
         for number in range(2, min(ranks, len(targets)) + 1):
             cells += [
-                self._cell(context, way, targets[:number], ranks, least, of=len(targets))
-                for way in ("manual", "automatic")
+                self._cell(context, way, targets[:number], ranks, of=len(targets)) for way in ("manual", "automatic")
             ]
         if context.file_system == "lustre" and ranks >= len(targets):
-            cells += [self._cell(context, way, targets, ranks, least, of=len(targets)) for way in _OTHER_WAYS]
+            cells += [self._cell(context, way, targets, ranks, of=len(targets)) for way in _OTHER_WAYS]
         return cells
 
-    def _cell(self, context: Context, way: str, targets: tuple[int, ...], ranks: int, least: int, of: int) -> Cell:
+    def _cell(self, context: Context, way: str, targets: tuple[int, ...], ranks: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
         # What a rank made is looked at by another one: its own client would know the answer without asking a server.
         phases = tuple(
@@ -128,7 +126,6 @@ class NamespaceScaling(Study):
             Plan(ranks, phases, context.seed),
             tuple(Measure(phase.name, "operations_per_s", {"operation": phase.name}) for phase in phases),
             place=place,
-            least_runs=least,
             priority=2 if way in _OTHER_WAYS else 1,
         )
 
@@ -195,7 +192,7 @@ class NamespaceScaling(Study):
         ratio = _ratio(_score(results, way, most), _score(results, "automatic", most), confidence)
         subject = f"Directories over {most} metadata targets, {way} ({paste})"
         if ratio is None or ratio.interval is None:
-            needs = f"at least {smallest_runs(confidence)} blocks that measure both"
+            needs = "three blocks that measure both"
             return self.finding(identifier, f"{subject}: INCONCLUSIVE.", "inconclusive", evidence, needs=needs)
         of = "rate of six operations over that of the usual automatic placement"
         interval = interval_of(ratio.interval, of)
@@ -217,7 +214,7 @@ class NamespaceScaling(Study):
             ratio = _ratio(many.by_block(), few.by_block(), confidence)
             if ratio is None or ratio.interval is None:
                 text = f"{operation}, {way} placement over {most} metadata targets: the efficiency is unknown."
-                needs = f"at least {smallest_runs(confidence)} blocks that measure both"
+                needs = "three blocks that measure both"
                 findings.append(self.finding(identifier, text, "inconclusive", evidence, needs=needs))
                 continue
             text = (
@@ -242,7 +239,7 @@ class NamespaceScaling(Study):
         of_manual = _ratio(scores["automatic", most], scores["manual", most], confidence)
         if efficiency is None or of_manual is None or efficiency.interval is None or of_manual.interval is None:
             text = "Automatic placement of directories: INCONCLUSIVE."
-            needs = f"at least {smallest_runs(confidence)} blocks that measure all of it"
+            needs = "three blocks that measure all of it"
             return self.finding("verdict", text, "inconclusive", evidence, needs=needs)
         share = efficiency.median / most
         of = "efficiency of automatic placement, six operations"

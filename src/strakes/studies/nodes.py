@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
@@ -17,14 +18,13 @@ from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Interval, median_interval, smallest_runs
 from strakes.studies.compose import (
     WRITE_AND_READ,
+    ask_level,
     interval_of,
     level_text,
-    saturation_advice,
-    saturation_finding,
     series,
     write_and_read,
 )
-from strakes.studies.study import Advice, Context, Study
+from strakes.studies.study import Context, Study
 from strakes.units import MIB, format_value
 
 _DATA = ("write", "read")
@@ -86,12 +86,10 @@ class NodesStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return where rates saturate, which node is slowest, and whether links limit writes (x < y*n)."""
+        """Return which node is slowest, and whether links limit writes (x < y*n)."""
         findings: list[Finding] = []
         for operation in (*_DATA, "create"):
             cells = results.where(operation=operation)
-            noun = "files created a second" if operation == "create" else f"{operation}s"
-            findings += saturation_finding(f"{self.name}-{operation}", noun, cells, "nodes", results)
             if len(cells) > 1:
                 findings.append(self._slowest(operation, cells[-1], results))
         if cells := results.where(operation="write"):
@@ -167,13 +165,13 @@ class NodesStudy(Study):
         )
         return self.finding(identifier, text, "measured", evidence, shown)
 
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the smallest number of nodes that seems as good as any, per operation."""
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return how many nodes are enough for each operation."""
         return [
-            advice
-            for operation in _DATA
-            for advice in saturation_advice(
-                f"nodes that {operation}", f"{operation}s", results.where(operation=operation), "nodes", results
+            question
+            for operation in (*_DATA, "create")
+            for question in ask_level(
+                self.name, operation, f"nodes, {operation}s", results.where(operation=operation), "nodes"
             )
         ]
 

@@ -5,14 +5,14 @@ S1 section 3.5, figure 9.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Reference, SkippedCell
+from strakes.findings.portrait import Figure, Headline, Reference, SkippedCell
 from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Plan
-from strakes.studies.compose import Tone, ratio_finding, series
+from strakes.studies.compose import ask, series
 from strakes.studies.study import Context, Study
 from strakes.units import counted
 
@@ -29,7 +29,6 @@ class OpenClose(Study):
     title = "Opening and closing files in parallel"
     question = "How long does it take when every rank opens and closes a file of its own?"
     source = "S1"
-    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return a cell per number of ranks; those with too few files are skipped."""
@@ -69,23 +68,20 @@ class OpenClose(Study):
         theirs = Reference("S1", "S1: the cost grew fast above 1,024 processes on its machine (off this axis)")
         return [self.figure(lines, ("ranks", "", "log"), ("time for all ranks, one file each", "s"), theirs)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
+    def questions(self, results: Results) -> Sequence[Question]:
         """Return how much longer many ranks take than few, to create and to open."""
-        findings = []
-        for operation in ("create and close", "open and close"):
-            cells = results.where(operation=operation)
-            if len(cells) >= 2:
-                first, last = cells[0], cells[-1]
-                few, many = first.settings["ranks"], last.settings["ranks"]
-                statement = f"{many} ranks take {{ratio}} times as long as {few} to {operation} one file each."
-                # In one queue for everybody, so many times the ranks take so many times as long: no fault of the file
-                # system's.
-                queue = float(last.settings["ranks"]) / float(first.settings["ranks"])
-                tone = Tone(good=(0.0, math.sqrt(queue)))
-                findings.append(
-                    ratio_finding(f"{self.name}-{operation.split()[0]}", statement, first, last, results, tone=tone)
-                )
-        return findings
+        return [
+            question
+            for operation in ("create and close", "open and close")
+            if len(cells := results.where(operation=operation)) >= 2
+            for question in ask(
+                self.name,
+                operation.split()[0],
+                f"time to {operation} a file each",
+                [(f"{cell.settings['ranks']} ranks", [cell]) for cell in (cells[0], cells[-1])],
+                advises=False,
+            )
+        ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the time of creating and closing with most ranks."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
 from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
 from strakes.statistics.change_points import SHORTEST, change_points
-from strakes.studies.compose import Tone, ratio_finding
+from strakes.studies.compose import ask
 from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.study import Context, Study, Verdict, XAxis
 from strakes.units import format_value
@@ -98,6 +98,14 @@ class Population(Study):
         )
         return [rates, *self._meanwhile(results)]
 
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return whether files are created as fast as at the beginning when the population is there."""
+        cells = results.where()
+        # A last step that the budget broke off has too few rounds.
+        whole = [cell for cell in cells[1:] if len(cell.by_block()) >= _ROUNDS]
+        options = [(f"{int(cell.settings['files']):,} files", [cell]) for cell in (*cells[:1], *whole[-1:])]
+        return ask(self.name, "end-to-start", "creating with", options, advises=False)
+
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return how many files there were, where their rate bends, what the load was, and what removal took."""
         cells = results.where()
@@ -108,7 +116,6 @@ class Population(Study):
         return [
             self._size(cells, results),
             *self._bends(cells, results),
-            *_start_to_end(cells, results),
             *self._load(results),
             *self._clean_up(cells, results),
         ]
@@ -239,24 +246,3 @@ def _steps(files: int) -> list[int]:
 
 def _points(cells: Sequence[Measured]) -> tuple[Point, ...]:
     return tuple(Point(float(cell.settings["files"]), cell.id) for cell in cells)
-
-
-def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
-    # A last step that the budget broke off has too few rounds.
-    whole = [cell for cell in cells[1:] if len(cell.by_block()) >= _ROUNDS]
-    first, last = cells[0], (whole or cells)[-1]
-    files = int(last.settings["files"])
-    text = (
-        f"With {files:,} files there, new ones are created {{ratio}} times as fast as at the beginning (S3: half, "
-        "at 40 million)."
-    )
-    # Rounds of different steps share no block: they are aligned by their place within their step.
-    aligned = [_renumbered(cell) for cell in (last, first)]
-    tone = Tone(good=(0.9, float("inf")), bad=(0.0, _THEIR_SHARE))
-    return [ratio_finding("population-end-to-start", text, aligned[0], aligned[1], results, tone=tone)]
-
-
-def _renumbered(cell: Measured) -> Measured:
-    return replace(
-        cell, observations=tuple(replace(seen, block=number) for number, seen in enumerate(cell.observations))
-    )

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
-from strakes.statistics.interval import smallest_runs
 from strakes.studies.compose import (
-    SATURATED,
     WRITE_AND_READ,
+    ask_level,
     better_ratio,
     interval_of,
-    saturation_advice,
-    saturation_finding,
     series,
     write_and_read,
 )
-from strakes.studies.study import NARROWER, Advice, Context, Study, power_of_two_at_most
+from strakes.studies.study import NARROWER, Context, Study, power_of_two_at_most
 from strakes.studies.target_baseline import layout_on
 from strakes.targets.description import Description, Layout
 from strakes.units import KIB, MIB, format_bytes
@@ -32,6 +30,8 @@ _TRANSFER = 64 * KIB  # as S1 did
 _FULL_AMOUNTS = (MIB, 8 * MIB)
 _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
+# A node that reaches this share of what the data targets give is not the bottleneck.
+_NEARLY = 0.9
 # The node against the data targets behind it: settings of the two cells that are held against each other.
 _ALONE, _TOGETHER = "one data target", "all data targets"
 
@@ -43,7 +43,6 @@ class ProcessesPerNode(Study):
     title = "Processes per node"
     question = "How many processes of one node should do I/O?"
     source = "S1"
-    in_survey = True
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
@@ -109,7 +108,6 @@ class ProcessesPerNode(Study):
                 key=f"{self.name}/on-{count}",
                 settings={**settings, "on": on, "data_targets": count},
                 layout=where,
-                least_runs=6,
             )
             for on, count, where in ((_ALONE, 1, layout), (_TOGETHER, len(parts.data_targets), every))
         ]
@@ -148,23 +146,25 @@ class ProcessesPerNode(Study):
         )
         return [self.figure(lines, ("processes on this node", "", "log"), ("bandwidth of the node", "B/s"), theirs)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return where this node saturates, and whether it or the data targets limit it (x < y*n)."""
-        findings = [
-            finding
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return how many processes of this node are enough, in all and per amount of data of each."""
+        questions = [
+            question
             for operation in ("write", "read")
-            for finding in saturation_finding(
-                f"{self.name}-{operation}", f"{operation}s of this node", _of_node(results, operation), "ranks", results
+            for question in ask_level(
+                self.name, operation, f"processes per node, {operation}s", _of_node(results, operation), "ranks"
             )
         ]
         for each in results.levels("data_bytes"):
-            cells, text = (
-                results.where(operation="write", data_bytes=each),
-                f"writes of {format_bytes(float(each))} by each process",
-            )
-            findings += saturation_finding(f"{self.name}-write-{each}", text, cells, "ranks", results)
+            title = f"processes per node, writes of {format_bytes(float(each))} each"
+            cells = results.where(operation="write", data_bytes=each)
+            questions += ask_level(self.name, f"write-{each}", title, cells, "ranks")
+        return questions
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Return whether this node or the data targets limit it (x < y*n)."""
         written = results.ids(_of_node(results, "write"))
-        return [*findings, self._bottleneck(results, written)] if written else findings
+        return [self._bottleneck(results, written)] if written else []
 
     def _bottleneck(self, results: Results, cells: tuple[str, ...]) -> Finding:
         """Return S1's test x < y*n: the node's rate on n data targets against n times its rate on one."""
@@ -184,32 +184,21 @@ class ProcessesPerNode(Study):
     def _measured_bottleneck(self, alone: Measured, together: Measured, results: Results) -> Finding:
         number = int(together.settings["data_targets"])
         evidence = (together.id, alone.id)
-        ratio = better_ratio(together, alone, results.confidence)
         what = f"S1's test x < y*n, writes: {number} data targets together"
+        ratio = better_ratio(together, alone, results.confidence)
         if ratio is None or ratio.interval is None:
-            needs = f"at least {smallest_runs(results.confidence)} blocks that measure both"
-            return self.finding("bottleneck", f"{what}: not known.", "inconclusive", evidence, needs=needs)
-        low, high = ratio.interval.low / number, ratio.interval.high / number
+            needs = "three blocks that measure both"
+            return self.finding("bottleneck", f"{what}: not measured together.", "inconclusive", evidence, needs=needs)
         interval = interval_of(ratio.interval, f"rate on all {number} over the rate on one")
         text = f"{what} give {ratio.median:.2f} times what one gives"
-        if high < SATURATED:
+        if ratio.interval.high < _NEARLY * number:
             text += ": the bottleneck is this node (its processors, client or link), not the data targets."
             return self.finding("bottleneck", text, "holds", evidence, interval)
-        if low >= SATURATED:
+        if ratio.interval.low >= _NEARLY * number:
             text = f"{text}: the bottleneck is the data targets."
             return self.finding("bottleneck", text, "does-not", evidence, interval)
-        text = f"{text}: which of the two is the bottleneck is not known."
+        text = f"{text}: which of the two is the bottleneck is not decided."
         return self.finding("bottleneck", text, "inconclusive", evidence, interval, NARROWER)
-
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the fewest processes per node that seem as good as any, per operation."""
-        return [
-            advice
-            for operation in ("write", "read")
-            for advice in saturation_advice(
-                f"processes per node, {operation}s", f"{operation}s", _of_node(results, operation), "ranks", results
-            )
-        ]
 
 
 def _of_node(results: Results, operation: str) -> list[Measured]:

@@ -9,12 +9,13 @@ import math
 from collections.abc import Sequence
 
 from strakes.drill.clients import WATCH, Timing, watch_phase
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure, Metric
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, SkippedCell
 from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Phase, Plan
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.compose import ratio_finding, series
+from strakes.studies.compose import ask, series
 from strakes.studies.study import Context, Study
 from strakes.units import counted
 
@@ -90,19 +91,15 @@ class RecoveryStudy(Study):
         axis = "from the fault to the end of the wait"
         return [self.figure(lines, ("clients", "", "log"), (axis, "s"), theirs)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return whether every acknowledged operation survived, and how the wait grows with the clients."""
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return how the wait grows with the clients."""
         last = results.where(who="last client")
-        if not last:
-            return []
-        findings = [self._nothing_lost(results)]
-        if len(last) >= 2:
-            few, many = last[0].settings["clients"], last[-1].settings["clients"]
-            statement = (
-                f"Until the last client gets answers again, {many} clients take {{ratio}} times as long as {few}."
-            )
-            findings.append(ratio_finding(f"{self.name}-growth", statement, last[0], last[-1], results))
-        return findings
+        options = [(f"{cell.settings['clients']} clients", [cell]) for cell in (*last[:1], *last[1:][-1:])]
+        return ask(self.name, "growth", "wait of the last client", options, advises=False)
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Return whether every acknowledged operation survived."""
+        return [self._nothing_lost(results)] if results.where(who="last client") else []
 
     def _nothing_lost(self, results: Results) -> Finding:
         """Count over all drills: what was acknowledged must be there."""

@@ -9,12 +9,12 @@ from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.hybrid_io import HybridIo
 from strakes.studies.imported import ImportedResults
-from strakes.studies.lasting import LastingRates
 from strakes.studies.layouts import Layouts
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.nodes import NodesStudy
 from strakes.studies.open_close import OpenClose
+from strakes.studies.overview import Overview
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.population import Population
 from strakes.studies.processes_per_node import ProcessesPerNode
@@ -31,7 +31,7 @@ from strakes.studies.transfer_size import TransferSize
 from strakes.studies.writers import Writers
 
 STUDIES: tuple[Study, ...] = (
-    LastingRates(),
+    Overview(),
     TransferSize(),
     DataPerProcess(),
     ProcessesPerNode(),

@@ -6,15 +6,15 @@ S1's second proof.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.studies.scenario import best_advice, enough_runs, speed_ups
-from strakes.studies.study import BANDWIDTH, Advice, Context, Study
+from strakes.studies.scenario import ask_way
+from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB
 
@@ -51,7 +51,7 @@ class RestartDump(Study):
                 for writers in (0, 2)
                 if writers <= ranks
             ]
-        return enough_runs(cells)
+        return cells
 
     def _cell(
         self, context: Context, ranks: int, amount: int, writers: int, layout: Layout | None, *, own: bool = False
@@ -100,36 +100,22 @@ class RestartDump(Study):
         )
         return [self.figure(lines, ("way", "", "category"), BANDWIDTH, theirs)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return how much faster each way is than every rank for itself, in one file and in its own."""
-        before, others = _sides(results)
-        if before is None:
-            return []
-        findings = speed_ups(self.name, before, others, results, "S1: 1.18 times, at 8,192 processes")
-        own = next((cell for cell in others if cell.settings["way"] == _OWN), None)
-        if own is not None:
-            merged = [
-                cell
-                for cell in others
-                if cell.settings["writers"] != own.settings["writers"] and "stripe_count" not in cell.settings
-            ]
-            against = speed_ups(self.name, own, merged, results, "no published figure")
-            findings += [replace(finding, id=f"{finding.id}-against-own") for finding in against]
-        return findings
-
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the best way to write restart dumps."""
-        before, others = _sides(results)
-        return best_advice("writers of restart dumps", before, others, results) if before else []
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return which way is the fastest to dump and to restart, and how much faster each is than the usual one."""
+        return [
+            question
+            for operation, title in (("dump", "writing restart dumps"), ("restart", "reading restart dumps"))
+            for question in ask_way(f"{self.name}", title, *_sides(results, operation))
+        ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of a dump by every rank for itself."""
-        before, _ = _sides(results)
-        return [Headline("restart dump, every rank for itself", before.id)] if before else []
+        before, _ = _sides(results, "dump")
+        return [Headline("restart dump, every rank for itself", cell.id) for cell in before]
 
 
-def _sides(results: Results) -> tuple[Measured | None, list[Measured]]:
+def _sides(results: Results, operation: str) -> tuple[list[Measured], list[Measured]]:
     """Return the usual way, and all others."""
-    dumps = results.where(operation="dump")
-    usual = [cell for cell in dumps if cell.settings["way"] == _BEFORE]
-    return (usual[0] if usual else None), [cell for cell in dumps if cell not in usual]
+    cells = results.where(operation=operation)
+    usual = [cell for cell in cells if cell.settings["way"] == _BEFORE]
+    return usual, [cell for cell in cells if cell not in usual]

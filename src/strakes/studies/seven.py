@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from strakes.findings.claims import Claim
 from strakes.findings.portrait import Finding, IntervalOf
 from strakes.findings.results import Measured, Results
 from strakes.statistics.contrast import bonferroni
@@ -76,12 +75,7 @@ def judge(statement: NumberedStatement, results: Results) -> Finding | None:
             if deciding
             else f"at least {smallest_runs(confidence)} blocks that measure both cells"
         )
-    claims = tuple(
-        Claim(a.id, b.id, interval.low, interval.high)
-        for (_, a, b), (part_verdict, _, interval) in zip(parts, judged, strict=True)
-        if interval is not None and part_verdict == verdict
-    )
-    return Finding(statement.id, "access-patterns", text, verdict, evidence, deciding, needs, claims=claims)
+    return Finding(statement.id, "access-patterns", text, verdict, evidence, deciding, needs)
 
 
 def _judge(part: NamedPart, a: Measured, b: Measured, confidence: float) -> tuple[Verdict, str, IntervalOf | None]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
-from strakes.studies.compose import Tone, ratio_finding
+from strakes.studies.compose import ask, ask_level
 from strakes.studies.pools import (
     AFTER_PER_HOUR,
     BEFORE_PER_HOUR,
@@ -70,28 +71,31 @@ class SmallFiles(Study):
         return [self.figure(lines, ("operation", "", "category"), ("operations a second", "op/s"), *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return files per hour against S3's need, and how removing compares to writing."""
+        """Return files per hour against S3's need."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
         findings = []
         fill = results.where(ranks=ranks[-1], operation="create and write")
-        remove = results.where(ranks=ranks[-1], operation="remove")
         if fill:
             findings.append(
                 self._per_hour(
                     fill[0], f"{counted(float(ranks[-1]), 'rank')} of one node write{'s' if ranks[-1] == 1 else ''}"
                 )
             )
-        if fill and remove:
-            text = "Small files are removed {ratio} times as fast as they are written."
-            tone = Tone(good=(1.0, float("inf")), bad=(0.0, 0.5))
-            findings.append(ratio_finding(f"{self.name}-remove-to-fill", text, remove[0], fill[0], results, tone=tone))
-        few = results.where(ranks=ranks[0], operation="create and write")
-        if fill and few and ranks[0] != ranks[-1]:
-            text = f"{ranks[-1]} ranks write small files {{ratio}} times as fast as {ranks[0]}."
-            findings.append(ratio_finding(f"{self.name}-scaling", text, fill[0], few[0], results))
         return findings
+
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return how many ranks are enough, and whether removing is as fast as writing."""
+        ranks = results.levels("ranks")
+        if not ranks:
+            return []
+        fill, remove = (results.where(ranks=ranks[-1], operation=_PHASES[name]) for name in ("fill", "remove"))
+        writing = results.where(operation=_PHASES["fill"])
+        return [
+            *ask_level(self.name, "scaling", "ranks that write small files", writing, "ranks"),
+            *ask(self.name, "remove-to-fill", "small files", [("write", fill), ("remove", remove)], advises=False),
+        ]
 
     def _per_hour(self, cell: Measured, what: str) -> Finding:
         """Hold files an hour against S3's need."""

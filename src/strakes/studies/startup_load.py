@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.plan.phases import StagePhase
-from strakes.studies.scenario import best_advice, enough_runs, speed_ups
-from strakes.studies.study import Advice, Context, Study
+from strakes.studies.scenario import ask_way
+from strakes.studies.study import Context, Study
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB
 
@@ -48,7 +49,7 @@ class StartupLoad(Study):
                 Layout(stripe_size_bytes=MIB, stripe_count=count) for count in (1, context.striping.data_targets)
             )
             ways += [(readers, layout) for layout in stripes for readers in (0, 1)]
-        return enough_runs([*(self._cell(context, ranks, amount, readers, layout) for readers, layout in ways), *cells])
+        return [*(self._cell(context, ranks, amount, readers, layout) for readers, layout in ways), *cells]
 
     def _cell(self, context: Context, ranks: int, amount: int, readers: int, layout: Layout | None) -> Cell:
         transfer = min(MIB, amount)
@@ -77,22 +78,17 @@ class StartupLoad(Study):
         )
         return [self.figure(lines, ("way", "", "category"), ("input delivered", "B/s"), theirs)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return how much faster each way is than every rank reading for itself."""
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return which way is the fastest, and how much faster each is than every rank reading for itself."""
         before, others = _sides(results)
-        return speed_ups(self.name, before, others, results, "S1: 120 times, at 4,096 cores") if before else []
-
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the best way to read the input of all ranks."""
-        before, others = _sides(results)
-        return best_advice("reading the input of all ranks", before, others, results) if before else []
+        return ask_way(self.name, "reading the input of all ranks", before, others)
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of input where each rank reads it."""
         before, _ = _sides(results)
-        return [Headline("input to all ranks, each reading it", before.id)] if before else []
+        return [Headline("input to all ranks, each reading it", cell.id) for cell in before]
 
 
-def _sides(results: Results) -> tuple[Measured | None, list[Measured]]:
+def _sides(results: Results) -> tuple[list[Measured], list[Measured]]:
     usual = [cell for cell in results.where() if cell.settings["way"] == _BEFORE]
-    return (usual[0] if usual else None), [cell for cell in results.where() if cell not in usual]
+    return usual, [cell for cell in results.where() if cell not in usual]

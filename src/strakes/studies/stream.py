@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Results
 from strakes.plan import Plan, StreamPhase
-from strakes.studies.compose import ratio_finding
+from strakes.studies.compose import ask_level
 from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.units import KIB, MIB, counted, format_bytes
 
@@ -81,41 +82,18 @@ class Stream(Study):
             figures.append(self.figure(lines, ("block size", "", "category"), BANDWIDTH, *theirs, title=title))
         return figures
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return how large blocks compare to small ones, and many ranks to one."""
-        findings = []
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return which block size and how many ranks are enough."""
         ranks, blocks = results.levels("ranks"), results.levels("block_bytes")
-        if not ranks:
-            return []
-        for operation in ("write", "read"):
-            small, large = (
-                results.where(operation=operation, ranks=ranks[-1], block_bytes=size)
-                for size in (blocks[0], blocks[-1])
-            )
-            if small and large and blocks[0] != blocks[-1]:
-                sizes = f"blocks of {format_bytes(float(blocks[-1]))}", format_bytes(float(blocks[0]))
-                text = (
-                    f"{operation.capitalize()}s in {sizes[0]} are {{ratio}} times as fast as in blocks of "
-                    f"{sizes[1]} ({counted(float(ranks[-1]), 'rank')})."
-                )
-                findings.append(
-                    ratio_finding(f"{self.name}-{operation}-large-to-small", text, large[0], small[0], results)
-                )
+        questions: list[Question] = []
+        for operation in ("write", "read") if ranks else ():
+            cells = results.where(operation=operation, ranks=ranks[-1])
+            questions += ask_level(self.name, f"{operation}-block", f"block size, {operation}s", cells, "block_bytes")
             for block in dict.fromkeys((blocks[0], blocks[-1])):
-                few, many = (
-                    results.where(operation=operation, ranks=number, block_bytes=block)
-                    for number in (ranks[0], ranks[-1])
-                )
-                if few and many and ranks[0] != ranks[-1]:
-                    size = format_bytes(float(block))
-                    text = (
-                        f"{ranks[-1]} ranks together {operation} blocks of {size} {{ratio}} times as fast as "
-                        f"{ranks[0]}."
-                    )
-                    findings.append(
-                        ratio_finding(f"{self.name}-{operation}-{block}-together", text, many[0], few[0], results)
-                    )
-        return findings
+                title = f"ranks, {operation}s of {format_bytes(float(block))}"
+                cells = results.where(operation=operation, block_bytes=block)
+                questions += ask_level(self.name, f"{operation}-{block}-ranks", title, cells, "ranks")
+        return questions
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates of the largest blocks, with most ranks."""

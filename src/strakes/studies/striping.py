@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, Reference, Series, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Headline, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
 from strakes.studies.compose import (
     WRITE_AND_READ,
+    ask_level,
     from_own_cache,
-    ratio_finding,
-    saturation_advice,
-    saturation_finding,
     series,
     write_and_read,
 )
-from strakes.studies.study import BANDWIDTH, Advice, Context, Study
+from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.targets.description import Layout
 from strakes.units import GIB, KIB, MIB, counted, format_bytes, format_seconds
 
@@ -49,7 +48,6 @@ class StripingStudy(Study):
     title = "Striping"
     question = "Over how many data targets should a file be striped, and with what stripe size?"
     source = "S1"
-    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return a cell per layout and file size; those that do not fit or take too long are skipped."""
@@ -119,37 +117,19 @@ class StripingStudy(Study):
             )
         ]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return where more or larger stripes bring no more, and how most stripes compare to one."""
-        findings: list[Finding] = []
-        for operation in ("write", "read"):
-            for size in results.levels("file_bytes"):
-                files, name = f"{operation}s of files of {format_bytes(float(size))}", f"{self.name}-{operation}-{size}"
-                counts = _along(results, operation, size, "stripe_count")
-                findings += saturation_finding(f"{name}-count", files, counts, "stripe_count", results)
-                if len(counts) > 1:
-                    most = counts[-1].settings["stripe_count"]
-                    statement = (
-                        f"{files[0].upper()}{files[1:]} over {most} stripes are {{ratio}} times as fast as over one."
-                    )
-                    findings.append(ratio_finding(f"{name}-spread", statement, counts[-1], counts[0], results))
-                sizes = _along(results, operation, size, "stripe_bytes")
-                findings += saturation_finding(f"{name}-size", files, sizes, "stripe_bytes", results)
-        return findings
-
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the smallest stripe count and size that seem as good as any, per file size and operation."""
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return which stripe count and size are enough, per file size and operation."""
         return [
-            advice
+            question
             for operation in ("write", "read")
             for size in results.levels("file_bytes")
             for factor, what in (("stripe_count", "stripe count"), ("stripe_bytes", "stripe size"))
-            for advice in saturation_advice(
+            for question in ask_level(
+                self.name,
+                f"{operation}-{size}-{factor}",
                 f"{what}, {operation}s of files of {format_bytes(float(size))}",
-                f"{operation}s",
                 _along(results, operation, size, factor),
                 factor,
-                results,
             )
         ]
 

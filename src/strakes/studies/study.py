@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import (
     Figure,
@@ -26,8 +27,6 @@ from strakes.units import GIB, KIB, MIB
 # From this length of phases on, reads and removals are to be as long: what makes their files may then take so many
 # phases for their sake, well below what ends a phase.
 LASTING_S = 0.5
-# Runs of what nothing is compared with: an interval needs one less.
-FEW_VISITS = 6
 _LONGER_MAKING = 2.0
 # Of an axis: what is on it, its unit and how it is drawn; y axes fit what is drawn.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
@@ -37,38 +36,6 @@ Verdict = Literal["measured", "holds", "does-not", "inconclusive", "unknown"]
 NARROWER = "a narrower interval: give a larger --budget"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")
-
-
-@dataclass(frozen=True)
-class Contest:
-    """``chosen`` has to be at least ``threshold`` times as good as ``rival`` (measure ids)."""
-
-    chosen: str
-    rival: str
-    threshold: float
-
-
-@dataclass(frozen=True)
-class Advice:
-    """A recommendation still to be confirmed on fresh runs of ``chosen``, ``against`` and ``below`` (measure ids).
-
-    It is confirmed when the lower bound of how much better ``chosen`` is than ``against``, its strongest rival, is at
-    least ``threshold``, and, where there is a level ``below``, when ``chosen`` is shown to be better than that.
-    """
-
-    setting: str
-    value: str
-    reason: str
-    chosen: str
-    against: str
-    threshold: float
-    evidence: tuple[str, ...]
-    below: str = ""
-
-    def contests(self) -> tuple[Contest, ...]:
-        """Return what fresh runs have to show, all of it."""
-        first = Contest(self.chosen, self.against, self.threshold)
-        return (first, Contest(self.chosen, self.below, 1.0)) if self.below else (first,)
 
 
 @dataclass(frozen=True)
@@ -93,9 +60,8 @@ class Context:
     the target. ``striping``: the layouts that may be asked for, None where none can be set, for the reason
     ``no_striping``. ``full`` asks for every level. ``description``: the file system's parts, where a study asked for
     them. ``files``, ``data_per_rank``: how many files and bytes were asked for, where that was said.
-    ``least_priority``: cells that matter less than this are left to a larger budget, and so are the parts that are
-    ``left_out``. ``most_ranks``: cells with more are left out. ``nodes``: how many ranks each host can have, where
-    there are several. ``lasting_s``: the time for phases that last, where most are too short for it.
+    ``least_priority``: cells that matter less than this are left to a larger budget. ``most_ranks``: cells with more
+    are left out. ``nodes``: how many ranks each host can have, where there are several.
     """
 
     file_system: str
@@ -117,8 +83,6 @@ class Context:
     data_per_rank: int | None = None
     least_priority: int = 9
     nodes: Mapping[str, int] = field(default_factory=dict)
-    lasting_s: float = 0.0
-    left_out: frozenset[str] = frozenset()
 
     @property
     def shift(self) -> int:
@@ -231,16 +195,16 @@ class Study(ABC):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return what to draw."""
 
-    @abstractmethod
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return what can be stated, each with its verdict."""
+        """Return what can be stated beyond the answers to questions, each with its verdict."""
+        return ()
 
     def summaries(self, results: Results) -> Sequence[Finding]:
         """Of the findings those that sum up one file system, and are wanted of each where two are compared."""
         return ()
 
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return what to recommend, if anything."""
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return the decisions that the measured cells can answer."""
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:

@@ -17,7 +17,6 @@ from strakes.plan import AMOUNT, MetadataPhase, Plan
 from strakes.plan.phases import MetadataOperation
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
-from strakes.statistics.interval import smallest_runs
 from strakes.studies.compose import WRITE_AND_READ, write_and_read
 from strakes.studies.study import Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
@@ -59,22 +58,17 @@ class TargetBaseline(Study):
             cells.append(self.skipped(f"no metadata targets are visible here ({context.file_system})", kind="metadata"))
         if not parts.data_targets:
             cells.append(self.skipped(f"no data targets are visible here ({context.file_system})", kind="data"))
-        # Enough runs that every target can be judged among all of them.
-        most = max(
-            _comparisons(len(metadata), len(_OPERATIONS)), _comparisons(len(parts.data_targets), len(_TRANSFERS))
-        )
-        least = smallest_runs(bonferroni(0.9, most)) + 1
-        cells += [self._metadata_cell(context, name, index, least) for name, index in metadata]
+        cells += [self._metadata_cell(context, name, index) for name, index in metadata]
         for target in parts.data_targets:
             layout = layout_on(target, parts, context.file_system)
             if layout is None:
                 reason = "files cannot be put on this target alone, because it has no pool of its own"
                 cells.append(self.skipped(reason, kind="data", target=target.name))
             else:
-                cells.append(self._data_cell(context, target.name, layout, least))
+                cells.append(self._data_cell(context, target.name, layout))
         return cells
 
-    def _metadata_cell(self, context: Context, name: str, index: int, least: int) -> Cell:
+    def _metadata_cell(self, context: Context, name: str, index: int) -> Cell:
         ranks, items = context.team, context.items(context.team)
         stop = context.stonewall(_STOP)
         phases = tuple(
@@ -100,10 +94,9 @@ class TargetBaseline(Study):
                 entries={f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)},
                 kept=f"metadata-{index}",
             ),
-            least_runs=least,
         )
 
-    def _data_cell(self, context: Context, name: str, layout: Layout, least: int) -> Cell:
+    def _data_cell(self, context: Context, name: str, layout: Layout) -> Cell:
         ranks, amount, stop = context.team, context.amount_bytes(context.team), context.stonewall(_STOP)
         return Cell(
             self.name,
@@ -112,7 +105,6 @@ class TargetBaseline(Study):
             Plan(ranks, write_and_read(min(MIB, amount), amount, stop), context.seed),
             WRITE_AND_READ,
             layout=layout,
-            least_runs=least,
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -173,7 +165,7 @@ class TargetBaseline(Study):
             what: ratio_of for what, scores_of in scores.items() if (ratio_of := _ratio(name, scores_of, confidence))
         }
         if ALL not in ratios:
-            needs = f"at least {smallest_runs(confidence)} blocks that measure all targets"
+            needs = "three blocks that measure all targets"
             return self.finding(identifier, f"{open_claim} is not known.", "inconclusive", evidence, needs=needs)
         slow = {what: ratio for what, (ratio, interval) in ratios.items() if interval.high < SLOW_SHARE}
         slowest = sorted(slow, key=lambda what: slow[what])

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
 from strakes.studies.compose import (
     WRITE_AND_READ,
+    ask,
+    ask_level,
     from_own_cache,
-    ratio_finding,
     read_from,
-    saturation_advice,
-    saturation_finding,
     series,
     write_and_read,
 )
-from strakes.studies.study import BANDWIDTH, Advice, Context, Study
+from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes, typed_bytes
@@ -45,7 +45,6 @@ class TransferSize(Study):
     title = "Transfer size"
     question = "How many bytes should one read() or write() call move?"
     source = "S1"
-    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return a cell per transfer size, buffered and direct; direct ones where O_DIRECT works."""
@@ -141,72 +140,37 @@ class TransferSize(Study):
         )
         return self.figure(lines, ("transfer size", "B", "log"), BANDWIDTH, theirs, title=title)
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return where larger calls bring no more, and how buffered calls and stripe sizes compare."""
-        findings: list[Finding] = []
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return which transfer size and stripe size are enough, and whether O_DIRECT is faster."""
+        questions: list[Question] = []
         for operation in ("write", "read"):
-            for io in ("buffered", "direct"):
-                cells = _usual(results, operation, io)
-                findings += saturation_finding(
-                    f"{self.name}-{operation}-{io}", f"{io} {operation}s", cells, "transfer_bytes", results
-                )
             both = [_usual(results, operation, io) for io in ("buffered", "direct")]
-            if both[0] and both[1]:
-                largest = [max(cells, key=lambda cell: float(cell.settings["transfer_bytes"])) for cells in both]
-                size = format_bytes(float(largest[0].settings["transfer_bytes"]))
-                statement = f"Buffered {operation}s of {size} are {{ratio}} times as fast as O_DIRECT ones."
-                findings.append(
-                    ratio_finding(
-                        f"{self.name}-{operation}-buffered-to-direct", statement, largest[0], largest[1], results
-                    )
-                )
-            findings += self._stripe_findings(operation, results)
-        return findings
+            for io, cells in zip(("buffered", "O_DIRECT"), both, strict=True):
+                title = f"transfer size, {io} {operation}s"
+                questions += ask_level(self.name, f"{operation}-{io}", title, cells, "transfer_bytes")
+            largest = [cells[-1:] for cells in both]
+            if all(largest):
+                title = f"{operation}s of {format_bytes(float(largest[0][0].settings['transfer_bytes']))}"
+                options = list(zip(("buffered", "O_DIRECT"), largest, strict=True))
+                questions += ask(self.name, f"{operation}-io", title, options)
+            questions += self._on_stripes(operation, results)
+        return questions
 
-    def _stripe_findings(self, operation: str, results: Results) -> list[Finding]:
+    def _on_stripes(self, operation: str, results: Results) -> list[Question]:
         """S1's statement that the stripe size matters little, at the smallest and the largest transfers."""
-        stripes = results.levels("stripe_bytes")
-        if len(stripes) < 2:
-            return []
-        transfers = sorted(
-            {
-                float(cell.settings["transfer_bytes"])
-                for cell in results.where(operation=operation, stripe_bytes=stripes[0])
-            }
-        )
-        findings = []
-        for transfer in dict.fromkeys((transfers[0], transfers[-1])) if transfers else ():
-            small, large = (
-                results.where(operation=operation, stripe_bytes=size, transfer_bytes=transfer)
-                for size in (stripes[0], stripes[-1])
+        striped = [cell for cell in results.where(operation=operation) if "stripe_bytes" in cell.settings]
+        transfers = sorted({float(cell.settings["transfer_bytes"]) for cell in striped})
+        return [
+            question
+            for transfer in dict.fromkeys(transfers[:1] + transfers[-1:])
+            for question in ask_level(
+                self.name,
+                f"{operation}-stripe-{transfer:.0f}",
+                f"stripe size, {operation}s of {format_bytes(transfer)}",
+                [cell for cell in striped if float(cell.settings["transfer_bytes"]) == transfer],
+                "stripe_bytes",
             )
-            if small and large:
-                sizes = (
-                    f"{format_bytes(float(stripes[-1]))} are {{ratio}} times as fast as with "
-                    f"{format_bytes(float(stripes[0]))}"
-                )
-                statement = (
-                    f"Buffered {operation}s in calls of {format_bytes(transfer)} with stripes of {sizes} "
-                    "(S1: a weak effect)."
-                )
-                findings.append(
-                    ratio_finding(
-                        f"{self.name}-{operation}-stripe-{transfer:.0f}", statement, large[0], small[0], results
-                    )
-                )
-        return findings
-
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the smallest transfer size that seems as good as any, per operation: past a cache that answers."""
-        advice: list[Advice] = []
-        for operation in ("write", "read"):
-            names = (f"transfer size, {operation}s", f"buffered {operation}s")
-            cells = _usual(results, operation, "buffered")
-            if not cells:
-                names = (f"transfer size, O_DIRECT {operation}s", f"O_DIRECT {operation}s")
-                cells = _usual(results, operation, "direct")
-            advice += saturation_advice(*names, cells, "transfer_bytes", results)
-        return advice
+        ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates of the largest calls, buffered and direct, unless a cache of this node answered."""

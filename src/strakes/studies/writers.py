@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Reference, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
-from strakes.studies.study import Advice, Context, Study, power_of_two_at_most
+from strakes.studies.compose import ask_level, series
+from strakes.studies.study import Context, Study, power_of_two_at_most
 from strakes.units import KIB, MIB, format_bytes
 
 _SIZES = (64 * KIB, MIB, 8 * MIB)
@@ -82,42 +83,24 @@ class Writers(Study):
         writers = "writers of each node" if results.facts.get("nodes") else "writers of this node"
         return [self.figure(lines, (writers, "", "log"), ("bandwidth of all ranks", "B/s"), theirs)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return where more writers bring no more, and whether few are faster than all ranks."""
-        findings: list[Finding] = []
-        for ranks, size in _groups(results):
-            cells = _along(results, ranks, size)
-            each, identifier = f"{format_bytes(float(size))} of each of {ranks} ranks", f"{self.name}-{size}-of-{ranks}"
-            findings += saturation_finding(identifier, f"writes of {each}", cells, "writers", results)
-            fewer, everybody = _best_of_few(cells), cells[-1]
-            if fewer is not None:
-                number = fewer.settings["writers"]
-                text = f"With {each}, {number} writers are {{ratio}} times as fast as every rank writing for itself."
-                findings.append(ratio_finding(f"{identifier}-few-to-all", text, fewer, everybody, results))
-        return [*findings, *self._of_all_ranks(results)]
-
-    def _of_all_ranks(self, results: Results) -> list[Finding]:
-        """S1's last table: every process writes, more and more of them."""
-        cells = [
-            cell for cell in results.where(data_bytes=_TEAM_BYTES) if cell.settings["writers"] == cell.settings["ranks"]
-        ]
-        by_ranks = sorted(cells, key=lambda cell: float(cell.settings["ranks"]))
-        noun = f"writes of {format_bytes(_TEAM_BYTES)} by every rank for itself"
-        return saturation_finding(f"{self.name}-all-ranks", noun, by_ranks, "ranks", results)
-
-    def advice(self, results: Results) -> Sequence[Advice]:
-        """Return the fewest writers that seem as good as any, per amount of data."""
-        return [
-            advice
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return how many writers are enough for each amount of data, and whether more ranks write faster."""
+        questions = [
+            question
             for ranks, size in _groups(results)
-            for advice in saturation_advice(
-                f"writers of a node, {format_bytes(float(size))} of each of {ranks} ranks",
-                "writes",
+            for question in ask_level(
+                self.name,
+                f"{size}-of-{ranks}",
+                f"writers, {format_bytes(float(size))} of each of {ranks} ranks",
                 _along(results, ranks, size),
                 "writers",
-                results,
             )
         ]
+        everybody = [
+            cell for cell in results.where(data_bytes=_TEAM_BYTES) if cell.settings["writers"] == cell.settings["ranks"]
+        ]
+        title = f"ranks, {format_bytes(_TEAM_BYTES)} of each, all write"
+        return [*questions, *ask_level(self.name, "all-ranks", title, everybody, "ranks")]
 
 
 def _groups(results: Results) -> list[tuple[Setting, Setting]]:
@@ -127,8 +110,3 @@ def _groups(results: Results) -> list[tuple[Setting, Setting]]:
 
 def _along(results: Results, ranks: Setting, size: Setting) -> list[Measured]:
     return results.where(ranks=ranks, data_bytes=size)
-
-
-def _best_of_few(cells: Sequence[Measured]) -> Measured | None:
-    """Return the number of writers below all ranks with the highest median."""
-    return max(cells[:-1], key=lambda cell: cell.estimate.median if cell.estimate else 0.0, default=None)

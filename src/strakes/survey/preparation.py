@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,15 +12,12 @@ from strakes.findings.portrait import SkippedCell
 from strakes.launch.choice import Launch, processes
 from strakes.memory import memory_sizes
 from strakes.plan import MetadataPhase
-from strakes.studies.study import LASTING_S, Context, Pilot
+from strakes.studies.study import Context, Pilot
 from strakes.survey.amounts import (
-    LASTING_SHARE,
-    MEASURE_SHARE,
     MEMORY_FILE_SYSTEMS,
     load_of,
     refuse_without_room,
     with_amounts,
-    with_fewer_studies,
 )
 from strakes.survey.request import Request
 from strakes.targets.description import Description, Striping
@@ -133,18 +129,9 @@ def make_context(
         no_striping=facts.get("no_striping", ""),
     )
     refuse_without_room(request, room, context.team)
-    planned = _with_amounts(request, context)
-    if request.amounts() or planned.phase_s >= LASTING_S:
-        return planned
-    planned = _with_amounts(request, replace(context, lasting_s=LASTING_SHARE * MEASURE_SHARE * request.budget_s))
-    with_all = replace(context, lasting_s=math.inf, least_priority=planned.least_priority)
-    return with_fewer_studies(request, with_all, planned, choose_cells(request, with_all)[0])
-
-
-def _with_amounts(request: Request, context: Context) -> Context:
     trial, _ = choose_cells(request, context)
     loads = {
-        priority: load_of([cell for cell in trial if cell.priority <= priority], context.pilot)
+        priority: load_of([cell for cell in trial if cell.priority <= priority], context.pilot.overhead_s)
         for priority in sorted({cell.priority for cell in trial})
     }
     return with_amounts(request, context, loads) if loads else context
@@ -179,7 +166,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
                 size, files = cell.plan.bytes_on_target(), cell.plan.inodes_on_target()
                 needs = f"{format_bytes(size)} and {counted(files, 'file')}"
                 skipped.append(SkippedCell(cell.study, cell.settings, f"needs {needs}, more than may be used here"))
-            elif cell.priority > context.least_priority or cell.part in context.left_out:
+            elif cell.priority > context.least_priority:
                 skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))
             else:
                 inside = _through_libcephfs(cell) if request.libcephfs else cell

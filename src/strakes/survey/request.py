@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -113,5 +112,5 @@ class ProgressDisplay(Protocol):
     def note(self, text: str) -> None:
         """Show a sentence that stays."""
 
-    def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None:
-        """Show how many cells are done; ``widths`` are relative half-widths of the open ones' intervals."""
+    def cells(self, done: int, total: int) -> None:
+        """Show how many cells need no more runs."""

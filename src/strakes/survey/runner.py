@@ -18,7 +18,6 @@ from strakes.store import RunWriter, Store
 from strakes.store.ending import ended_in_order
 from strakes.survey.blocks import measure_in_blocks
 from strakes.survey.choosing import gather_facts, settle_cells
-from strakes.survey.confirming import confirm
 from strakes.survey.placing import make_layouts, place_cells
 from strakes.survey.preparation import refuse_amounts
 from strakes.survey.request import ProgressDisplay, Request
@@ -117,8 +116,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             if grows:
                 whole = measure_in_sequence(session, cells, phase_s)
             else:
-                measure_in_blocks(session, cells, phase_s)
-                confirm(session, cells, facts)
+                measure_in_blocks(session, cells, phase_s, facts)
             note_others(session, "after")
             note_trouble(session, "after")
             note_ends(session)

@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from strakes.analysis.build import rule_of
 from strakes.analysis.collect import collect, metric_value
 from strakes.analysis.held_back import held_share
 from strakes.findings.latency import SHARES, latencies_of_all
@@ -57,7 +56,7 @@ COLUMNS: dict[str, str] = {
 
 def results_of(run: Run) -> Results:
     """Everything measured in a run, with its estimates."""
-    return collect(run.cells, run.visits, rule_of(run.manifest["options"]), run.facts)
+    return collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), run.facts)
 
 
 def rows(run: Run) -> Iterator[dict[str, object]]:

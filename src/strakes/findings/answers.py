@@ -1,0 +1,72 @@
+"""Questions about a file system, and the graded answers that a run gives to them, as frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strakes.statistics.grades import Grade
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting that a question is about: what people call it, and the id of the measure that shows it."""
+
+    label: str
+    measure: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A decision that a person has to take, and the settings measured for it.
+
+    ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options from the least
+    demanding one up, of which the first that is good enough is the answer. ``alike``: what it means that all options
+    are alike, where "all alike" does not say it. ``advises``: whether the answer is a setting that a user chooses.
+    ``remark``: what has to be known with the answer, e.g. that a cache answered.
+    """
+
+    id: str
+    study: str
+    title: str
+    options: tuple[Option, ...]
+    ordered: bool = False
+    alike: str = ""
+    advises: bool = True
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many times as good the chosen option is as another one: ratio and interval, and whether that is decided."""
+
+    option: str
+    measure: str
+    ratio: float
+    low: float
+    high: float
+    grade: Grade
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The best available answer to one question.
+
+    ``chosen``, ``measure``: the option that is best or good enough. ``against``: the comparison that the grade is on.
+    ``within``: for "alike", the factor within which all options lie. ``confidence``: of each interval by itself.
+    ``blocks``: how many measured both options of ``against``. ``alike``, ``advises``, ``remark``: as in the question.
+    """
+
+    id: str
+    study: str
+    title: str
+    grade: Grade
+    chosen: str
+    measure: str
+    against: Comparison
+    others: tuple[Comparison, ...]
+    confidence: float
+    blocks: int
+    within: float | None = None
+    alike: str = ""
+    advises: bool = True
+    remark: str = ""

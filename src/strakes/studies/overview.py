@@ -1,0 +1,244 @@
+"""overview: the questions of `strakes survey`, each with the few cells at the extremes that decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from strakes.findings.answers import Question
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Headline, Setting, SkippedCell
+from strakes.findings.results import Measured, Results
+from strakes.plan import MetadataPhase, Plan
+from strakes.plan.phases import Access, MetadataOperation, Sharing
+from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, series, write_and_read
+from strakes.studies.study import BANDWIDTH, Context, Study, power_of_two_at_most
+from strakes.targets.description import Layout
+from strakes.units import KIB, MIB, format_bytes
+
+_SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
+_USUAL = MIB
+# Ranks of the question "processes per node" beyond the usual number, and of "many processes that create files".
+_MANY_WRITERS, _MANY_CREATORS = 8, 16
+_OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
+_DOING = {"file-create": "creating", "file-stat": "looking up", "file-remove": "removing"}
+
+
+class Overview(Study):
+    """How to read, write and create files here, in about a dozen cells."""
+
+    name = "overview"
+    title = "How to use it"
+    question = "Which request size, how many processes, which files and directories are fastest here?"
+    source = "strakes"
+    in_survey = True
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell for each setting, the least demanding questions first."""
+        return [*self._data(context), *self._names(context), *self._stripes(context)]
+
+    def _data(self, context: Context) -> Iterator[Cell | SkippedCell]:
+        total = _total_bytes(context)
+        for size in _SIZES:
+            # 64 KiB lies between: without it, the other three still tell whether small requests are slow.
+            yield self._transfer(context, f"{size}", total, size=size, priority=2 if size == 64 * KIB else 1)
+        if context.direct_io:
+            yield self._transfer(context, "direct", total, size=_SIZES[-1], direct=True)
+        else:
+            yield self.skipped(f"there is no O_DIRECT on {context.file_system}", io="direct")
+        yield self._transfer(context, "shared", total, files="shared-file")
+        yield self._transfer(context, "strided", total, files="shared-file", access="strided", priority=2)
+        for ranks in (1, _MANY_WRITERS):
+            if ranks != context.team:
+                yield self._transfer(context, f"ranks-{ranks}", total, ranks=ranks, priority=2)
+
+    def _transfer(
+        self,
+        context: Context,
+        key: str,
+        total: int,
+        *,
+        size: int = _USUAL,
+        ranks: int | None = None,
+        files: Sharing = "file-per-process",
+        access: Access = "segmented",
+        direct: bool = False,
+        priority: int = 1,
+        layout: Layout | None = None,
+    ) -> Cell | SkippedCell:
+        """Return a cell that writes and reads ``total`` bytes, the same amount whatever the setting is."""
+        ranks = ranks or context.team
+        each = total // ranks
+        if size > each or each % size:
+            return self.skipped(f"needs more than the {format_bytes(each)} per rank that fit", transfer_bytes=size)
+        settings: dict[str, Setting] = {
+            "transfer_bytes": size,
+            "ranks": ranks,
+            "files": "own" if files == "file-per-process" else access,
+            "io": "direct" if direct else "buffered",
+            **({"stripe_count": layout.stripe_count or 0} if layout else {}),
+        }
+        if access == "strided":
+            phases = write_and_read(size, size, context.stonewall(), files, access, each // size, direct=direct)
+        else:
+            phases = write_and_read(
+                size, each, context.stonewall(), files, direct=direct, rank_shift=context.shift if ranks > 1 else 0
+            )
+        plan = Plan(ranks, phases, context.seed)
+        return Cell(self.name, f"{self.name}/{key}", settings, plan, WRITE_AND_READ, priority=priority, layout=layout)
+
+    def _names(self, context: Context) -> Iterator[Cell | SkippedCell]:
+        items = context.items(context.team) * context.team
+        crowd = min(_MANY_CREATORS, context.most_ranks or _MANY_CREATORS)
+        for key, ranks, directory, priority in (
+            ("own-directories", context.team, "unique", 1),
+            ("shared-directory", context.team, "shared", 1),
+            ("one-creator", 1, "unique", 2),
+            ("many-creators", crowd, "unique", 2),
+        ):
+            if context.max_items < 16 * ranks:
+                yield self.skipped(f"only {context.max_items} files may be created here", ranks=ranks)
+                continue
+            each = max(8, items // ranks)
+            phases = tuple(
+                MetadataPhase(
+                    name, name, "unique" if directory == "unique" else "shared", each, stop=context.stonewall()
+                )
+                for name in _OPERATIONS
+            )
+            measures = tuple(Measure(name, "operations_per_s", {"operation": name}) for name in _OPERATIONS)
+            settings: dict[str, Setting] = {"ranks": ranks, "directory": directory}
+            plan = Plan(ranks, phases, context.seed)
+            yield Cell(self.name, f"{self.name}/{key}", settings, plan, measures, priority=priority)
+
+    def _stripes(self, context: Context) -> Iterator[Cell | SkippedCell]:
+        if context.striping is None or context.striping.data_targets < 2:
+            return
+        total = _total_bytes(context)
+        for count in (1, context.striping.data_targets):
+            layout = Layout(stripe_size_bytes=MIB, stripe_count=count)
+            yield self._transfer(context, f"stripes-{count}", total, files="shared-file", layout=layout, priority=3)
+
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Return the questions on data, for writes and for reads, then those on names."""
+        asked = [question for operation in ("write", "read") for question in self._on_data(results, operation)]
+        return [*asked, *self._on_names(results)]
+
+    def _on_data(self, results: Results, operation: str) -> list[Question]:
+        sizes = along(results, operation, "transfer_bytes")
+        by_ranks = along(results, operation, "ranks")
+        own, shared = usual_cells(results, operation), usual_cells(results, operation, files="segmented")
+        strided = usual_cells(results, operation, files="strided")
+        buffered, direct = (
+            usual_cells(results, operation, transfer_bytes=_SIZES[-1], io=io) for io in ("buffered", "direct")
+        )
+        stripes = along(results, operation, "stripe_count", files="segmented")
+        asked: list[tuple[str, str, list[tuple[str, list[Measured]]], str]] = [
+            ("request-size", "request size", [(format_bytes(level), cell) for level, cell in sizes], ""),
+            (
+                "direct",
+                f"{format_bytes(_SIZES[-1])} requests",
+                [("buffered", buffered), ("O_DIRECT", direct)],
+                "buffered and O_DIRECT are alike",
+            ),
+            ("processes", "processes per node", [(f"{level:.0f}", cell) for level, cell in by_ranks], ""),
+            ("files", "files", [("one per process", own), ("one shared file", shared)], "sharing one costs nothing"),
+            ("strides", "shared file", [("contiguous", shared), ("strided", strided)], "strides cost nothing"),
+            ("stripes", "stripe count", [(f"{level:.0f}", cell) for level, cell in stripes], ""),
+        ]
+        return [
+            question
+            for name, title, options, alike in asked
+            for question in ask(
+                self.name,
+                f"{name}-{operation}",
+                f"{title}, {operation}s",
+                options,
+                ordered=not alike,
+                alike=alike,
+            )
+        ]
+
+    def _on_names(self, results: Results) -> list[Question]:
+        asked = []
+        for operation, doing in _DOING.items():
+            own, shared = (
+                results.where(operation=operation, ranks=_usual_ranks(results), directory=directory)
+                for directory in ("unique", "shared")
+            )
+            asked += ask(
+                self.name,
+                f"directories-{operation}",
+                f"directories, {doing} files",
+                [("one per process", own), ("one shared directory", shared)],
+                alike="sharing one costs nothing",
+            )
+        creators = results.where(operation="file-create", directory="unique")
+        return asked + ask_level(self.name, "creators", "processes that create files", creators, "ranks")
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth by request size, and by number of processes."""
+        drawn = (("transfer_bytes", "request size", "B"), ("ranks", "processes per node", ""))
+        return [
+            self.figure(
+                [
+                    line
+                    for operation in ("write", "read")
+                    for line in series(operation, [cells[0] for _, cells in along(results, operation, factor)], factor)
+                ],
+                (label, unit, "log"),
+                BANDWIDTH,
+                title=label.capitalize(),
+            )
+            for factor, label, unit in drawn
+        ]
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return how fast files are written, read, created, looked up and removed in the usual way."""
+        size, ranks = format_bytes(_USUAL), _usual_ranks(results)
+        lines = [
+            Headline(f"{operation}, {size} requests{' to fsync' if operation == 'write' else ''}", cell.id)
+            for operation in ("write", "read")
+            for cell in usual_cells(results, operation)
+            if not from_own_cache(cell, results.facts)
+        ]
+        lines += [
+            Headline(f"{operation}, {format_bytes(_SIZES[-1])} O_DIRECT", cell.id)
+            for operation in ("write", "read")
+            for cell in usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
+        ]
+        return lines + [
+            Headline(operation.removeprefix("file-"), cell.id)
+            for operation in _OPERATIONS
+            for cell in results.where(operation=operation, ranks=ranks, directory="unique")
+        ]
+
+
+def _total_bytes(context: Context) -> int:
+    """Return how much every cell moves, a multiple of the largest request of each rank where that fits."""
+    each = context.amount_bytes(context.team)
+    return context.team * (each // _SIZES[-1] * _SIZES[-1] or power_of_two_at_most(each))
+
+
+def _usual_ranks(results: Results) -> Setting:
+    """Return the number of ranks of the cells that do not vary it."""
+    return next((cell.settings["ranks"] for cell in results.measured), 0)
+
+
+def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
+    """Return the cells with these settings, the others as usual; "any" leaves a setting open."""
+    usual: dict[str, Setting] = {
+        "transfer_bytes": _USUAL,
+        "ranks": _usual_ranks(results),
+        "files": "own",
+        "io": "buffered",
+    }
+    wanted = {name: value for name, value in (usual | settings).items() if value != "any"}
+    cells = results.where(operation=operation, **wanted)
+    return [cell for cell in cells if ("stripe_count" in cell.settings) == ("stripe_count" in settings)]
+
+
+def along(results: Results, operation: str, factor: str, **settings: Setting) -> list[tuple[float, list[Measured]]]:
+    """Return the cells that differ in one factor only, by its level."""
+    cells = usual_cells(results, operation, **{**settings, factor: "any"})
+    levels = {float(level): [cell] for cell in cells if not isinstance(level := cell.settings[factor], str)}
+    return sorted(levels.items(), key=lambda item: item[0])

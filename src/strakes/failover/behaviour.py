@@ -16,7 +16,8 @@ class Snapshot:
     ``places`` gives, for each resource, the nodes on which it runs with its role there; ``fenced`` are the nodes whose
     power was cut; ``before`` gives, for each action that was done, those that had to be over first; ``stuck`` are the
     resources whose actions wait for each other, so that none of them is ever done; ``unclean`` are nodes that could not
-    be fenced, ``restarted`` the resources that were recovered; ``file`` is the CIB afterwards.
+    be fenced, ``restarted`` the resources that were recovered, ``unmanaged`` those that are left alone; ``file`` is the
+    CIB afterwards.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
@@ -25,6 +26,7 @@ class Snapshot:
     stuck: frozenset[str] = frozenset()
     unclean: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
+    unmanaged: frozenset[str] = frozenset()
     file: Path = Path()
 
     def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:

@@ -52,7 +52,7 @@ class PolicyEngine:
         """Return the state that follows from the status in the CIB, None for a CIB without any."""
         if self._cib.root.find("./status/node_state") is None:
             return None
-        return self.settled(self.written(self._readable()), self._granted)
+        return self.settled(self.written(self._readable()), self._granted, most=1)
 
     @property
     def _granted(self) -> list[str]:
@@ -82,6 +82,7 @@ class PolicyEngine:
             if not document.findall("./transition/*"):
                 break
         nodes = document.findall("./revised_cluster_status/nodes/node")
+        resources = document.findall("./revised_cluster_status/resources//resource")
         return Snapshot(
             _places(document),
             frozenset(fenced),
@@ -89,6 +90,7 @@ class PolicyEngine:
             stuck,
             unclean=tuple(node.get("name", "") for node in nodes if node.get("unclean") == "true"),
             restarted=tuple(dict.fromkeys(restarted)),
+            unmanaged=frozenset(plain_id(one.get("id", "")) for one in resources if one.get("managed") == "false"),
             file=file,
         )
 

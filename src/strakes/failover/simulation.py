@@ -66,8 +66,8 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
 
 
 def idle_resources(engine: PolicyEngine, steady: Snapshot, names: Iterable[str]) -> frozenset[str]:
-    """Return the resources that run neither in the steady state nor in that which follows from the CIB's status."""
-    idle = frozenset(name for name in names if not steady.nodes_of(name))
+    """Return the managed resources that run neither in the steady state nor after the status that the CIB has."""
+    idle = frozenset(name for name in names if not steady.nodes_of(name) and name not in steady.unmanaged)
     present = engine.present() if idle else None
     return frozenset(name for name in idle if present is None or not present.nodes_of(name))
 

@@ -17,7 +17,7 @@ from lab.running import SOURCES, Labs, need, own_labs
 from strakes.lab.ha.lab import HaLab, HaOptions
 from strakes.lab.packages import missing
 
-pytestmark = [pytest.mark.lab, pytest.mark.more]
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 A, B = "mds-a", "mds-b"
 _VM_UP_S = 600

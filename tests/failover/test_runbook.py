@@ -40,7 +40,7 @@ def labs() -> Iterator[Labs]:
 
 
 @pytest.mark.lab
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.parametrize("name", _NOTED)
 def test_a_run_book_carried_out_step_by_step_makes_a_cluster_that_serves_and_fences(
     name: str, labs: Labs, tmp_path: Path

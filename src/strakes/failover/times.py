@@ -1,14 +1,17 @@
-"""Every time and limit that programs of a cluster are given, in seconds: read in their own units, with their defaults.
+"""Every time and limit in the files of a cluster, in seconds, with the defaults of the programs.
 
-A row of ``_SOURCES`` says where one is written; what follows from several is calculated below.
+``options/times.toml`` lists the places of written times; times that follow from several are calculated below.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from itertools import pairwise
 
 from strakes.failover.blocks import Block
@@ -64,8 +67,19 @@ class _Source:
     keys: tuple[str, ...]
     unit: str
     default: float | None = None
-    # At zero it is switched off.
     off_at_zero: bool = False
+
+
+@cache
+def _sources() -> tuple[_Source, ...]:
+    """Return the rows of the table; ``off_at_zero`` marks times that zero switches off."""
+    table = resources.files("strakes.failover") / "options" / "times.toml"
+    read = tomllib.loads(table.read_text(encoding="utf-8"))
+    return tuple(
+        _Source(name, place, tuple(row.pop("keys")), **row)
+        for place, rows in read.items()
+        for name, row in rows.items()
+    )
 
 
 def _systemd(text: str) -> float | None:
@@ -93,70 +107,7 @@ _UNITS: Mapping[str, Callable[[str], float | None]] = {
     "systemd": _systemd,
 }
 
-_FENCING = ("off", "reboot", "status", "monitor", "list")
 _AGENT_WAITS = ("power_wait", "power_timeout", "login_timeout", "shell_timeout", "delay", "timeout", "ipmitool_timeout")
-_SOURCES = (
-    # Corosync writes milliseconds.
-    *(_Source(name, "totem", (name,), "ms") for name in ("hold", "token_retransmit", "merge", "send_join")),
-    _Source("join", "totem", ("join",), "ms", 0.05),
-    _Source("knet-ping", "interface", ("knet_ping_interval",), "ms"),
-    _Source("knet-patience", "interface", ("knet_ping_timeout",), "ms"),
-    _Source("knet-answers", "interface", ("knet_pong_count",), "number"),
-    _Source("retransmits", "totem", ("token_retransmits_before_loss_const",), "number"),
-    _Source("messages", "totem", ("max_messages",), "number", 17),
-    _Source("window", "totem", ("window_size",), "number", 50),
-    _Source("last-man-window", "quorum", ("last_man_standing_window",), "ms"),
-    _Source("qdevice-timeout", "qdevice", ("timeout",), "ms", 10.0),
-    _Source("qdevice-sync", "qdevice", ("sync_timeout",), "ms", 30.0),
-    _Source("qdevice-connect", "qdevice net", ("connect_timeout",), "ms"),
-    _Source("heuristics-timeout", "heuristics", ("timeout",), "ms"),
-    _Source("heuristics-sync", "heuristics", ("sync_timeout",), "ms"),
-    _Source("heuristics-interval", "heuristics", ("interval",), "ms"),
-    # Pacemaker has units, and takes a number for seconds.
-    _Source("fencing-limit", "cluster", ("stonith-timeout", "fencing-timeout"), "pacemaker", 60.0),
-    _Source("priority-delay", "cluster", ("priority-fencing-delay",), "pacemaker", off_at_zero=True),
-    _Source("dc-deadtime", "cluster", ("dc-deadtime",), "pacemaker", off_at_zero=True),
-    _Source("shutdown-escalation", "cluster", ("shutdown-escalation",), "pacemaker", 1200.0),
-    _Source("cluster-delay", "cluster", ("cluster-delay",), "pacemaker", 60.0, off_at_zero=True),
-    _Source("transition-delay", "cluster", ("transition-delay", "crmd-transition-delay"), "pacemaker"),
-    _Source("join-integration", "cluster", ("join-integration-timeout", "crmd-integration-timeout"), "pacemaker"),
-    _Source("join-finalization", "cluster", ("join-finalization-timeout", "crmd-finalization-timeout"), "pacemaker"),
-    _Source("election", "cluster", ("election-timeout",), "pacemaker"),
-    _Source("recheck", "cluster", ("cluster-recheck-interval",), "pacemaker"),
-    _Source("attempts", "cluster", ("stonith-max-attempts", "fencing-max-attempts"), "number", 10),
-    *(_Source(f"device-{name}", "device", (f"pcmk_{name}_timeout",), "pacemaker") for name in _FENCING),
-    _Source("device-random-delay", "device", ("pcmk_delay_max",), "pacemaker", off_at_zero=True),
-    _Source("device-sleep", "device", ("stonith_status_sleep",), "s"),
-    _Source("failure-timeout", "meta", ("failure-timeout",), "pacemaker", off_at_zero=True),
-    _Source("remote-connect", "meta", ("remote-connect-timeout",), "pacemaker", off_at_zero=True),
-    _Source("dampen", "watcher", ("dampen",), "pacemaker"),
-    # DRBD has seconds and tenths of them.
-    _Source("drbd-timeout", "net", ("timeout",), "tenths", 6.0),
-    _Source("drbd-ping-timeout", "net", ("ping-timeout",), "tenths", 0.5),
-    _Source("drbd-ping", "net", ("ping-int",), "s", 10.0),
-    _Source("drbd-connect", "net", ("connect-int",), "s", 10.0),
-    # What happens on the nodes.
-    _Source("watchdog", "sbd", ("SBD_WATCHDOG_TIMEOUT",), "s", 5.0),
-    _Source("fast-io-fail", "multipath", ("fast_io_fail_tmo",), "s"),
-    _Source("device-loss", "multipath", ("dev_loss_tmo",), "systemd"),
-    _Source("nfs-lease", "nfs", ("lease-time", "lease_time"), "s", 90.0),
-    _Source("nfs-grace", "nfs", ("grace-time", "grace_time"), "s", 90.0),
-    _Source("iscsi-replacement", "iscsi", ("node.session.timeo.replacement_timeout",), "s"),
-    _Source("multihost-interval", "modules", ("zfs zfs_multihost_interval",), "ms", 1.0),
-    _Source("multihost-failures", "modules", ("zfs zfs_multihost_fail_intervals",), "number", 10),
-    # Lustre.
-    _Source("recovery-soft", "lustre", ("recovery_time_soft",), "s", 300.0),
-    _Source("recovery-hard", "lustre", ("recovery_time_hard",), "s", 900.0),
-    _Source("at-min", "lustre", ("at_min",), "s"),
-    _Source("at-max", "lustre", ("at_max",), "s", 600.0),
-    _Source("obd-timeout", "lustre", ("obd_timeout", "sys.timeout"), "s", 100.0),
-    _Source("ldlm-timeout", "lustre", ("ldlm_timeout", "sys.ldlm_timeout"), "s"),
-    _Source("lnet-transaction", "modules", ("lnet lnet_transaction_timeout",), "s", 50.0),
-    _Source("lnet-retries", "modules", ("lnet lnet_retry_count",), "number", 2),
-    # Booth.
-    _Source("ticket-expiry", "ticket", ("expire",), "pacemaker"),
-    _Source("ticket-wait", "ticket to wait for", ("acquire-after",), "pacemaker", 0.0),
-)
 
 
 def _of_block(block: Block) -> Callable[[str], list[str]]:
@@ -288,7 +239,7 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
 def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
     """Yield what each fencing device waits for, and how long Pacemaker waits for it."""
     cib = setup.pacemaker
-    common = next(iter(_of_source(setup, next(one for one in _SOURCES if one.name == "fencing-limit"))))
+    common = next(iter(_of_source(setup, next(one for one in _sources() if one.name == "fencing-limit"))))
     # The time-out of a device for what Pacemaker asks of it takes the place of the common one.
     asked = "off" if cib.properties.get("stonith-action", "reboot") in ("off", "poweroff") else "reboot"
     for device in cib.devices:
@@ -458,7 +409,7 @@ def _of_tickets(setup: Setup) -> Iterator[tuple[str, Amount]]:
 def amounts_of(setup: Setup) -> Amounts:
     """Return all times and limits of a setup by their names."""
     collected: dict[str, list[Amount]] = {}
-    for source in _SOURCES:
+    for source in _sources():
         collected.setdefault(source.name, []).extend(_of_source(setup, source))
     groups = [_of_corosync, _of_replication, _of_sbd, _of_units, _of_paths, _of_multihost, _of_tickets]
     for group in (*groups, *([_of_devices, _of_services] if setup.cib else [])):

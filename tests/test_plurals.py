@@ -32,7 +32,7 @@ def sharing(number: int) -> str:
     shares = (Share(0, paths, 0.5),) * number
     plan = NamespacePlan(Path("/home"), number, number, shares, (Path("/home/a"), 0.5))
     walk = Walk(Tally(Path("/home")), True, number, number, (), (), float(number))
-    return "\n".join(render_namespace(plan, walk, (), since_s=86400.0 * number))
+    return "\n".join(render_namespace(plan, walk, ()))
 
 
 RENDERED: dict[str, Callable[[int], str]] = {

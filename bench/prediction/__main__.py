@@ -1,30 +1,35 @@
-"""Judge the forecasts of strakes by three yardsticks: ``python -m bench.prediction DATA``."""
+"""Fit the population that forecasts use, and judge it: ``python -m bench.prediction DATA --fit --page FILE``."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from bench.prediction.data import cubefs, io500
+from bench.prediction.fit import fit, population_of, render
+from bench.prediction.judge import VARIANTS, ends_of, leave_out
 from bench.prediction.page import make_page
-from bench.prediction.parts import Parts
+from strakes.predict import population
 
 
 def main() -> None:
-    """Print every yardstick, or write them as a page."""
+    """Write the population, the page, or both."""
     parser = argparse.ArgumentParser(prog="python -m bench.prediction", description=__doc__)
     parser.add_argument("data", type=Path, help="The directory with the data of others.")
-    parser.add_argument("--systems", type=int, default=300, help="How many made-up systems.")
-    parser.add_argument(
-        "--ideal", type=int, help="Of how many of them to compute what an ideal observer names; of all."
-    )
-    parser.add_argument("--page", type=Path, help="Write the page here instead of printing it.")
-    parser.add_argument("--parts", type=Path, help="Keep here what was computed, and go on with it when interrupted.")
+    parser.add_argument("--fit", action="store_true", help="Write src/strakes/predict/population.toml.")
+    parser.add_argument("--page", type=Path, help="Write the page here.")
     arguments = parser.parse_args()
-    text = make_page(arguments.data, arguments.systems, arguments.ideal or arguments.systems, Parts(arguments.parts))
-    if arguments.page is None:
-        print(text)
-    else:
-        arguments.page.write_text(text, encoding="utf-8")
+    figures = [*io500(arguments.data), *cubefs()]
+    if arguments.fit:
+        ends = ends_of(leave_out(figures))
+        text = render(population_of(fit(figures), ends))
+        Path(population.__file__).with_suffix(".toml").write_text(text, encoding="utf-8")
+        population.fitted.cache_clear()
+    if arguments.page is not None:
+        variants = {name: leave_out(figures, variant) for name, variant in VARIANTS.items()}
+        arguments.page.write_text(make_page(arguments.data, variants), encoding="utf-8")
+    if not arguments.fit and arguments.page is None:
+        parser.error("give --fit, --page FILE, or both")
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def test_few_clients_are_not_proven_by_more(answer: Answering) -> None:
 def test_the_forecast_is_that_of_predict(answer: Answering, tmp_path: Path) -> None:
     answered = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling(), saturated)
     (run,) = tmp_path.iterdir()
-    (figure,) = forecast_figures(figures_of([Run(run)]), parse_asked("clients=100"), Stated(), curves=False)
+    (figure,) = forecast_figures(figures_of([Run(run)]), parse_asked("clients=100"), Stated())
     assert figure.forecast is not None
     said = answered.found.replace(" files a second", "")
     assert f"{figure.forecast.median:,.0f} [{figure.forecast.low:,.0f} - {figure.forecast.high:,.0f}" in said

@@ -28,13 +28,14 @@ from strakes.predict.forecast_text import render, say_score
 from strakes.predict.forecasts import forecast_figures
 from strakes.predict.gather import figures_of, level_in, scale_of
 from strakes.predict.scale import MeasuredLevel, Scale
-from strakes.predict.sealed import Record, digest, open_sealed, record_so_far, score, seal
+from strakes.predict.sealed import digest, open_sealed, score
 from strakes.store import Run, Store
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.recovery import RecoveryStudy
 from studies.world import context, results_of, stored, visits_of
 
 RUNS = Path(__file__).parent.parent / "store" / "runs"
+MDTEST_RUNS = Path(__file__).parent / "mdtest"
 
 
 @pytest.fixture
@@ -62,15 +63,6 @@ def test_figures_of_a_run_have_a_level_for_each_number_of_ranks(small_files: Run
     assert {figure.operation for figure in figures} >= {"create and write"}
     for figure in figures:
         assert [level.scale.ranks for level in figure.levels] == sorted({level.scale.ranks for level in figure.levels})
-        assert all(level.log_error > 0 for level in figure.levels)
-
-
-def test_figures_shared_among_processes_have_the_same_forecasts(small_files: Run) -> None:
-    figures = figures_of([small_files])
-    alone, shared = (
-        forecast_figures(figures, parse_asked("clients=100"), Stated(), processes=number) for number in (1, 2)
-    )
-    assert alone == shared and any(each.forecast is not None and each.curve for each in alone)
 
 
 def test_more_clients_of_a_local_file_system_are_ranks_of_its_node(small_files: Run) -> None:
@@ -86,17 +78,6 @@ def test_every_session_of_libcephfs_is_a_client() -> None:
     sessions, mount = (scale_of(each, each.settings) for each in (cell("cephfs"), cell("posix")))
     assert sessions == Scale(clients=4, ranks=4, mdts=2, osts=0)
     assert mount == Scale(clients=1, ranks=4, mdts=2, osts=0)
-
-
-@pytest.mark.parametrize(("backend", "told"), [("posix", True), ("cephfs", False)])
-def test_the_processors_of_a_node_are_not_those_of_each_session_on_it(backend: str, told: bool) -> None:
-    (whole, *_) = (cell for cell in NamespaceScaling().cells(context()) if isinstance(cell, Cell))
-    phases = tuple(replace(phase, backend=backend) for phase in whole.plan.phases if isinstance(phase, MetadataPhase))
-    cell = replace(whole, plan=replace(whole.plan, phases=phases))
-    visits = visits_of([cell], lambda phase, ranks: 1000.0, 6, 0.01)
-    measured = results_of([cell], visits).measured[0]
-    level = level_in(measured, cell, measured.id.rpartition(":")[2], stored(visits), "")
-    assert level is not None and ("clients" in level.busy) is told
 
 
 def levels_of(*told: tuple[int, float | None, bool]) -> FigureLevels:
@@ -129,9 +110,9 @@ def test_what_one_client_does_twenty_times_as_fast_as_two_is_from_its_memory() -
 
 def test_what_is_left_out_is_told_with_the_reason() -> None:
     figure = levels_of((1, 0.84, False), (2, 1.17, False), (4, 1.2, False))
-    said = render(forecast_figures([figure], parse_asked("clients=8"), Stated()), Record())
+    said = render(forecast_figures([figure], parse_asked("clients=8"), Stated()))
     assert "left out: 403 op/s with 1 client, 1 rank" in said
-    assert "there servers got 0.84 requests for each operation, here 1.2." in said
+    assert "servers got 0.84 requests for each operation there, 1.2 here." in said
 
 
 def test_figures_of_another_measure_than_the_rate_are_forecast_too(small_files: Run) -> None:
@@ -204,73 +185,22 @@ def refused(*arguments: str) -> str:
     return str(caught.value)
 
 
-def test_a_sealed_forecast_is_scored_by_a_later_run_of_that_size(
-    small_files: Run, sealed: Path, tmp_path: Path
-) -> None:
-    assert "No sealed forecast has been scored yet" in call(small_files.id, "--at", "ranks=64")
-    scored = call("score", sealed.stem, later_run(small_files).id)
-    assert "inside the interval for a measurement" in scored and "runs)" in scored
-    record = record_so_far(tmp_path)
-    assert record.scores and max(each.factor for each in record.scores) < 1.2 and not record.left_out
-    assert "Sealed forecasts so far" in call(small_files.id, "--at", "ranks=64")
+def test_a_sealed_forecast_is_scored_by_a_later_run_of_that_size(small_files: Run, sealed: Path) -> None:
+    later = later_run(small_files)
+    scored = call("score", sealed.stem, later.id)
+    assert "inside the interval" in scored and "runs)" in scored
+    rows = json.loads(call("score", sealed.stem, later.id, "--json", "-"))["scores"]
+    assert rows and max(row["factor"] for row in rows) < 1.3
 
 
 def test_a_forecast_is_not_scored_by_its_own_input_by_an_earlier_run_or_by_one_of_another_file_system(
-    small_files: Run, sealed: Path, tmp_path: Path
+    small_files: Run, sealed: Path
 ) -> None:
     assert "one of those that the forecast was made from" in refused("score", sealed.stem, small_files.id)
     before = later_run(small_files, created="2020-01-01T00:00:00+00:00")
     assert "began before the forecast was sealed" in refused("score", sealed.stem, before.id)
     for other in ({"file_system": "lustre"}, {"device": "srv:/other"}):
         assert "another file system" in refused("score", sealed.stem, later_run(small_files, **other).id)
-    assert not record_so_far(tmp_path).scores
-
-
-def test_a_seal_that_does_not_tell_its_file_system_is_of_that_of_its_inputs(
-    small_files: Run, sealed: Path, tmp_path: Path
-) -> None:
-    document = json.loads(sealed.read_text())
-    for run in document["runs"]:
-        del run["file_system"]
-    again = seal(document, tmp_path)
-    assert "another file system" in refused("score", again, later_run(small_files, file_system="lustre").id)
-    assert "inside the interval" in call("score", again, later_run(small_files).id)
-
-
-def test_an_input_that_was_changed_after_the_seal_is_told(small_files: Run, sealed: Path) -> None:
-    later = later_run(small_files)
-    assert "was changed" not in call("score", sealed.stem, later.id)
-    with (small_files.path / "visits.jsonl").open("a") as file:
-        file.write(json.dumps(to_record(small_files.visits[0])) + "\n")
-    assert f"The input run {small_files.id} was changed after" in call("score", sealed.stem, later.id)
-
-
-def test_of_one_question_only_the_first_seal_counts(small_files: Run, sealed: Path, tmp_path: Path) -> None:
-    document = json.loads(sealed.read_text())
-    again = seal({**document, "created": "2100-01-01T00:00:00+00:00"}, tmp_path)
-    later = later_run(small_files)
-    call("score", again, later.id)
-    assert not record_so_far(tmp_path).scores
-    call("score", sealed.stem, later.id)
-    # Of several runs that measured a figure the first counts, too.
-    call("score", sealed.stem, later_run(small_files, created="2101-01-01T00:00:00+00:00").id)
-    count = len(record_so_far(tmp_path).scores)
-    assert count == sum(each["forecast"] is not None for each in document["figures"])
-
-
-def test_a_score_without_its_forecast_or_damaged_is_left_out_and_named(
-    small_files: Run, sealed: Path, tmp_path: Path
-) -> None:
-    call("score", sealed.stem, later_run(small_files).id)
-    (kept,) = (tmp_path / "forecasts").glob("*.score.json")
-    kept.with_name("zz.x.score.json").write_text('{"scores": [{"figure": "x", "factor": 1.0, "covered": true}]}')
-    kept.with_name("yy.x.score.json").write_text("{")
-    record = record_so_far(tmp_path)
-    assert record.scores and record.left_out == ("yy.x.score.json", "zz.x.score.json")
-    said = call(small_files.id, "--at", "ranks=64")
-    assert "Left out are 2 scores without the forecast, or damaged: yy.x.score.json, zz.x.score.json." in said
-    sealed.unlink()
-    assert not record_so_far(tmp_path).scores and len(record_so_far(tmp_path).left_out) == 3
 
 
 def test_a_forecast_that_is_another_than_its_name_promises_is_not_scored(small_files: Run, sealed: Path) -> None:
@@ -278,19 +208,16 @@ def test_a_forecast_that_is_another_than_its_name_promises_is_not_scored(small_f
     document["created"] = "2026-01-01T00:00:00+00:00"
     document["seal"] = digest(document)
     sealed.write_text(json.dumps(document))
-    assert "not the one that its name promises" in refused("score", sealed.stem, small_files.id)
+    assert "seal of the forecast is broken" in refused("score", sealed.stem, small_files.id)
 
 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ('{"created": "2026-01-01", "created": "2027-01-01"}', "a key stands twice"),
-        ('{"created": NaN}', "NaN is not a number"),
-        ('{"created": 1e999}', "too large a number"),
         ("{}", "not a sealed forecast"),
-        ("[]", "damaged"),
-        ("{", "damaged"),
-        ("[" * 100_000, "damaged"),
+        ("[]", "not a sealed forecast"),
+        ("{", "not a sealed forecast"),
+        ("[" * 100_000, "not a sealed forecast"),
     ],
 )
 def test_a_file_that_is_no_forecast_is_refused(small_files: Run, sealed: Path, text: str, what: str) -> None:
@@ -310,18 +237,6 @@ def test_what_is_unknown_throughout_is_told_and_not_sealed(small_files: Run, tmp
     assert "nothing to seal" in str(done.exception) and not (tmp_path / "forecasts").exists()
 
 
-def test_a_run_is_compared_with_the_interval_for_a_measurement_where_a_forecast_has_one() -> None:
-    figure = levels_of((1, None, False), (2, None, False))
-    scale = {"clients": 2, "ranks": 2, "mdts": 1, "osts": 1, "files": 0, "link": 1.0, "undivided": False}
-    ends = {"median": 400.0, "low": 390.0, "high": 402.0}
-
-    def covered(forecast: dict[str, object]) -> bool:
-        entry = {"figure": figure.name, "unit": figure.unit, "scale": scale, "forecast": forecast}
-        return score({"figures": [entry]}, [figure])[0].covered
-
-    assert not covered({**ends}) and covered({**ends, "measurement": [380.0, 410.0]})
-
-
 def test_a_forecast_that_was_changed_is_not_scored(small_files: Run, tmp_path: Path) -> None:
     call(small_files.id, "--at", "ranks=64", "--seal")
     (sealed,) = (tmp_path / "forecasts").iterdir()
@@ -339,13 +254,13 @@ def test_a_run_of_another_size_scores_nothing(small_files: Run, tmp_path: Path) 
         call("score", sealed.stem, later_run(small_files).id)
 
 
-def test_what_was_not_changed_is_unknown_and_the_page_and_the_document_say_so(small_files: Run, tmp_path: Path) -> None:
-    page, document = tmp_path / "forecast.html", tmp_path / "forecast.json"
-    said = call(small_files.id, "--at", "ranks=64,mdts=4", "--html", str(page), "--json", str(document))
-    assert "UNKNOWN" in said and "metadata targets" in said
+def test_an_unchanged_dimension_is_unknown_with_a_reason_and_null_in_the_document(
+    small_files: Run, tmp_path: Path
+) -> None:
+    document = tmp_path / "forecast.json"
+    call(small_files.id, "--at", "ranks=64,mdts=4", "--json", str(document))
     figures = json.loads(document.read_text())["figures"]
     assert figures and all(figure["forecast"] is None and figure["unknown_because"] for figure in figures)
-    assert "Unknown" in page.read_text()
 
 
 @pytest.mark.parametrize(
@@ -360,10 +275,7 @@ def test_what_was_not_changed_is_unknown_and_the_page_and_the_document_say_so(sm
         ("files=8_0", "not a whole number"),
         ("files=1.5", "not a whole number"),
         ("files=10^13", "not a whole number"),
-        ("link=0GB/s", "not above zero"),
-        ("link=12", "not a valid rate"),
-        ("link=12GB", "not a valid rate"),
-        ("link=1GB/s,link=2GB/s", "twice"),
+        ("link=1GB/s", "does not know"),
         ("clients=2,nodes=2", "twice"),
     ],
 )
@@ -376,19 +288,6 @@ def test_numbers_are_understood_as_people_write_them() -> None:
     for text in ("10^9", "1e9", "1000M", "1_000_000_000", "1000000000"):
         assert parse_asked(f"files={text}").counts == {"files": 10**9}
     assert parse_asked("clients=2k,mdts=3").counts == {"clients": 2000, "mdts": 3}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("100Gb/s", 12.5e9), ("100Gbit/s", 12.5e9), ("12GB/s", 12e9), ("1GiB/s", 1024**3)]
-)
-def test_bits_of_links_are_bits_and_bytes_are_bytes(text: str, expected: float) -> None:
-    assert parse_asked(f"link={text}").link_bytes_per_s == expected
-
-
-def test_a_faster_link_needs_the_speed_of_todays(small_files: Run) -> None:
-    with pytest.raises(BadInputError, match="speed of today's links is not known") as caught:
-        call(small_files.id, "--at", "link=100Gb/s")
-    assert caught.value.where == "--at link=12.5GB/s"
 
 
 def test_sizes_given_by_two_options_count_both(small_files: Run, tmp_path: Path) -> None:
@@ -404,7 +303,7 @@ def test_without_arguments_the_command_explains_itself() -> None:
 @given(st.text(max_size=40))
 def test_any_text_is_a_size_or_is_refused(text: str) -> None:
     with suppress(BadInputError):
-        assert parse_asked(text).counts or parse_asked(text).link_bytes_per_s
+        assert parse_asked(text).counts
 
 
 def test_stated_limits_are_read_and_others_refused(tmp_path: Path) -> None:
@@ -484,5 +383,16 @@ def test_results_of_other_tools_are_forecast_too(tmp_path: Path, monkeypatch: py
     (created,) = figures_of(runs)
     assert created.name == "file creation, items each 1,000, mdtest (imported)"
     assert [level.scale for level in created.levels] == [Scale(n, n, osts=0) for n in (1, 2, 4)]
-    (each,) = forecast_figures([created], parse_asked("clients=16"), Stated(), curves=False)
-    assert each.forecast is not None and each.forecast.low < 700 * 16**0.9
+    (each,) = forecast_figures([created], parse_asked("clients=16"), Stated())
+    assert each.forecast is not None and each.forecast.low < 700 * 16**0.9 < each.forecast.high
+
+
+def test_a_published_beegfs_series_that_grew_steeper_than_linear_has_a_wide_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    runs = [import_file(path, Store()) for path in sorted(MDTEST_RUNS.glob("*.txt"))]
+    forecasts = forecast_figures(figures_of(runs), parse_asked("ranks=128"), Stated())
+    (created,) = (each for each in forecasts if each.figure.operation == "file-creation")
+    assert created.forecast is not None and created.forecast.low < 170_000 < created.forecast.high < 400_000
+    assert "steeper than linear" in " ".join(created.notes)

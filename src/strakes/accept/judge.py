@@ -286,7 +286,7 @@ def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evid
     figure = evidence.figure_of(asked.cells[0])
     if figure is None:
         return asked.answer(UNKNOWN, "no number of clients was measured", "Give a larger --budget.")
-    (answer,) = forecast_figures([figure], Asked({"clients": clients}), Stated(), curves=False, processes=1)
+    (answer,) = forecast_figures([figure], Asked({"clients": clients}), Stated())
     for cell in measured:
         if evidence.scale_of(cell) == answer.scale:
             return _judged(asked, cell, evidence)

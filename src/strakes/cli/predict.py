@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from strakes.cli.numbers import NumberRange, WholeNumber
-from strakes.cli.options import DIRECTORY, OUTPUT, PATH, SECONDS, Output, json_option, write_json
+from strakes.cli.numbers import WholeNumber
+from strakes.cli.options import DIRECTORY, PATH, SECONDS, Output, json_option, write_json
 from strakes.cli.say import say, say_lines
 from strakes.language.page import translate_lines
 
@@ -37,7 +37,7 @@ def command(ctx: click.Context) -> None:
 
     Measure a small system first: strakes study client-scaling DIR, and with several metadata targets strakes study
     namespace-scaling DIR. The forecast gives each figure a median and an interval that holds the truth in 8 of 10
-    cases, says what saturates first and what would help, and says UNKNOWN where the runs tell nothing.
+    cases, names what saturates first, and says UNKNOWN where the runs tell nothing.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -52,8 +52,7 @@ def command(ctx: click.Context) -> None:
     multiple=True,
     metavar="SCALE",
     help="Forecast for this size, such as clients=2000,mdts=5: clients (nodes that use the file system), ranks (their "
-    "processes together), mdts (metadata targets), osts (data targets), files (how many there are already), link "
-    "(speed of a client's link, such as 25GB/s or 100Gb/s).",
+    "processes together), mdts (metadata targets), osts (data targets), files (how many there are already).",
 )
 @click.option(
     "--system", type=PATH, help="Use limits from data sheets, written in this TOML file (docs/guide/predict.md)."
@@ -62,15 +61,7 @@ def command(ctx: click.Context) -> None:
     "--seal", is_flag=True, help="Store the forecast under a hash, to score it when the large system is measured."
 )
 @json_option
-@click.option("--html", type=OUTPUT, help="Write the forecast as an HTML page to FILE (- is standard output).")
-def forecast(
-    runs: tuple[str, ...],
-    at: tuple[str, ...],
-    system: Path | None,
-    seal: bool,
-    json: Output | None,
-    html: Output | None,
-) -> None:
+def forecast(runs: tuple[str, ...], at: tuple[str, ...], system: Path | None, seal: bool, json: Output | None) -> None:
     """Forecast every figure of the runs for a larger system."""
     from strakes.predict.asked import Stated, parse_asked, read_stated
     from strakes.predict.forecast_document import forecast_document
@@ -78,7 +69,7 @@ def forecast(
     from strakes.predict.forecasts import forecast_figures
     from strakes.predict.gather import figures_of
     from strakes.predict.inputs import inputs_of
-    from strakes.predict.sealed import digest, record_so_far
+    from strakes.predict.sealed import digest
     from strakes.predict.sealed import seal as keep
     from strakes.store import Store
 
@@ -86,23 +77,15 @@ def forecast(
     stated = read_stated(system) if system is not None else Stated()
     store = Store()
     inputs = inputs_of([store.open(name) for name in runs])
-    # The text has no curves, and they take a fifth of the time.
-    curves = seal or json is not None or html is not None
-    forecasts = forecast_figures(figures_of(inputs.runs), asked, stated, curves=curves)
+    forecasts = forecast_figures(figures_of(inputs.runs), asked, stated)
     document = forecast_document(inputs.runs, asked, stated, forecasts)
-    record = record_so_far(store.root)
-    if html is not None:
-        from strakes.predict.forecast_page import render_forecast_page
-
-        html.write(render_forecast_page(asked, forecasts, record))
     for caution in inputs.cautions:
         say(caution, err=True)
     for key in stated.without_figure({each.figure.unit for each in forecasts}):
         say(f"{key} changes nothing: these runs have no figure of that kind.", err=True)
-    if write_json(json, document, html):
-        say_lines(translate_lines(render(forecasts, record)) + "\n")
+    if write_json(json, document):
+        say_lines(translate_lines(render(forecasts)) + "\n")
     if seal:
-        # What is not known was told above; only then it is said that nothing is sealed.
         sealed = keep(document, store.root)
         say(f"Sealed as {sealed}. Score it later: strakes predict score {sealed} RUN", err=True)
         say(f"To prove the date to others, send them this hash today: SHA-256 {digest(document)}", err=True)
@@ -118,44 +101,28 @@ def score_command(name: str, run: str, json: Output | None) -> None:
     RUN is a measurement of the large system, begun after the forecast was sealed. FORECAST is the id that strakes
     predict --seal printed, the beginning of it, or its file.
     """
-    from strakes.predict.forecast_text import say_record, say_score
+    from dataclasses import asdict
+
+    from strakes.predict.forecast_text import say_score
     from strakes.predict.gather import figures_of
-    from strakes.predict.sealed import keep_scores, open_sealed, record_so_far, require_later, score
+    from strakes.predict.sealed import open_sealed, require_later, score
     from strakes.store import Store
 
     store = Store()
     document = open_sealed(name, store.root)
     measured = store.open(run)
-    cautions = require_later(document, measured, store)
+    require_later(document, measured)
     scores = score(document, figures_of([measured]))
-    keep_scores(document, measured.id, scores, store.root)
-    rows = [
-        {
-            "figure": each.figure,
-            "unit": each.unit,
-            "forecast": each.forecast,
-            "measurement": [each.low, each.high],
-            "measured": each.measured,
-            "runs": each.runs,
-            "factor": each.factor,
-            "covered": each.covered,
-        }
-        for each in scores
-    ]
-    told = {"seal": document["seal"], "created": document["created"], "run": measured.id, "cautions": cautions}
-    if write_json(json, {**told, "scores": rows}):
+    rows = [{**asdict(each), "factor": each.factor, "covered": each.covered} for each in scores]
+    if write_json(json, {"seal": document["seal"], "created": document["created"], "run": measured.id, "scores": rows}):
         say(f"Sealed on {document['created'][:10]}, SHA-256 {document['seal']}")
-        for text in (*cautions, *map(say_score, scores), *say_record(record_so_far(store.root)).split("\n")):
-            say(text)
+        for each in scores:
+            say(say_score(each))
 
 
 @command.command("namespace")
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
-@click.option("--mdts", type=WholeNumber(1, 1024), help="Share DIR among N metadata targets.")
-@click.option("--need", type=NumberRange(0, min_open=True), help="Operations a second that DIR has to serve.")
-@click.option(
-    "--each", type=NumberRange(0, min_open=True), help="Operations a second that one metadata target can serve."
-)
+@click.option("--mdts", type=WholeNumber(1, 1024), required=True, help="Share DIR among N metadata targets.")
 @click.option(
     "--changed-within",
     type=SECONDS,
@@ -165,49 +132,19 @@ def score_command(name: str, run: str, json: Output | None) -> None:
 )
 @click.option("--limit", type=SECONDS, default="5m", show_default=True, help="Stop counting after this time.")
 @json_option
-def namespace(
-    directory: Path,
-    mdts: int | None,
-    need: float | None,
-    each: float | None,
-    changed_within: float,
-    limit: float,
-    json: Output | None,
-) -> None:
-    """Share DIR among metadata targets.
+def namespace(directory: Path, mdts: int, changed_within: float, limit: float, json: Output | None) -> None:
+    """Share DIR among metadata targets. Counts entries and recent changes below DIR; changes nothing."""
+    from dataclasses import asdict
 
-    Counts entries and recent changes below DIR; changes nothing. Give --mdts, or both --need and --each (strakes study
-    namespace-scaling DIR measures what one target can serve).
-    """
-    from strakes.errors import BadInputError
-    from strakes.predict.namespace import commands, place, targets_needed, walk
+    from strakes.predict.namespace import commands, place, walk
     from strakes.predict.namespace_text import render_namespace
     from strakes.targets.registry import detect
 
-    if (need is None) != (each is None):
-        raise BadInputError("--need and --each belong together", remedy="Give both, or --mdts N instead.")
-    if (mdts is None) == (need is None):
-        what = "neither --mdts nor --need is given" if mdts is None else "--mdts and --need contradict each other"
-        raise BadInputError(what, remedy="Give --mdts N, or --need and --each to learn how many targets are needed.")
     # Commands are to work from everywhere.
     directory = directory.absolute()
     file_system = detect(directory).facts().file_system
     counted = walk(directory, since_s=changed_within, limit_s=limit)
-    if mdts is not None:
-        plan = place(counted.tally, mdts)
-    else:
-        assert need is not None and each is not None
-        fewest = targets_needed(counted.tally, need, each)
-        if fewest is None:
-            path, load = place(counted.tally, 64).largest
-            raise BadInputError(
-                "no number of metadata targets is enough: one directory has more load than a target carries",
-                where=str(path),
-                why=f"it has {load * need:,.0f} of {need:,.0f} operations a second",
-                remedy="Spread that directory itself over several targets (lfs mkdir -c, ceph.dir.pin.distributed).",
-            )
-        plan = fewest
-    to_do = commands(plan, file_system)
+    plan = place(counted.tally, mdts)
     document = {
         "directory": str(plan.root),
         "entries": plan.entries,
@@ -220,10 +157,9 @@ def namespace(
         "took_s": counted.took_s,
         "largest": {"directory": str(plan.largest[0]), "load": plan.largest[1]},
         "targets": [
-            {"target": share.target, "load": share.load, "directories": [str(path) for path in share.directories]}
-            for share in plan.shares
+            {**asdict(share), "directories": [str(path) for path in share.directories]} for share in plan.shares
         ],
     }
     if write_json(json, document):
-        for line in render_namespace(plan, counted, to_do, since_s=changed_within):
+        for line in render_namespace(plan, counted, commands(plan, file_system)):
             say(line)

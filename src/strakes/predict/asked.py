@@ -1,4 +1,4 @@
-"""What is asked for (``--at clients=2000,mdts=5``), and what data sheets state of the system that is asked about."""
+"""The size that a forecast is for (``--at clients=2000,mdts=5``), and limits that data sheets state."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.predict.evidence import is_client_full, sift
-from strakes.predict.scale import NOUNS, MeasuredLevel, Part, Scale
+from strakes.predict.capacity import evidence_of
+from strakes.predict.scale import MeasuredLevel, Part, Scale
 from strakes.toml_file import read_toml
 from strakes.units import parse_count, parse_rate
 
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
-_REMEDY = "Give any of clients, ranks, mdts, osts, files and link, such as --at clients=2000,mdts=5."
+_REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at clients=2000,mdts=5."
 _MOST = 10**12
-# No model speaks for sizes further out than this from what was measured.
+# Sizes further out were never checked: the furthest pair of the population is 150 times apart.
 _FURTHEST = 1000
 _MOST_CAPACITY = 1e18
 # What one unit of a part can state, and the unit of the figures that it limits.
@@ -37,37 +37,17 @@ _KNOWN = "Known are " + ", ".join(f"[limits.{table}] {key}" for table, key in _S
 
 @dataclass(frozen=True)
 class Asked:
-    """The dimensions that are to change, and to what; ``link_bytes_per_s``: of each client's link."""
+    """The dimensions of the scale that change, with their numbers."""
 
     counts: Mapping[str, int]
-    link_bytes_per_s: float | None = None
 
-    def scale(self, measured: Scale, link_factor: float = 1.0, *, rank_is_client: bool = False) -> Scale:
-        """Return the scale asked for, seen from a measured one.
-
-        Ranks of each client stay as many as they are unless given; one where each rank stands for a client.
-        """
+    def scale(self, measured: Scale, *, rank_is_client: bool = False) -> Scale:
+        """Return the scale asked for, with as many ranks of each client as measured unless ranks are given."""
         counts: dict[str, Any] = dict(self.counts)
         if "clients" in counts and "ranks" not in counts:
             counts["ranks"] = counts["clients"] * (1 if rank_is_client else max(1, measured.ranks // measured.clients))
-        scale = replace(measured, **counts, link=measured.link * link_factor)
+        scale = replace(measured, **counts)
         return replace(scale, clients=min(scale.clients, scale.ranks))
-
-    @property
-    def text(self) -> str:
-        """Return it as it is given."""
-        link = [f"link={self.link_bytes_per_s / 1e9:.6g}GB/s"] if self.link_bytes_per_s else []
-        return ",".join([*(f"{name}={count}" for name, count in self.counts.items()), *link])
-
-    @property
-    def words(self) -> str:
-        """Return it in words.
-
-        >>> Asked({"clients": 2000, "mdts": 1}).words
-        '2,000 clients, 1 metadata target'
-        """
-        link = [f"links of {self.link_bytes_per_s / 1e9:.3g} GB/s"] if self.link_bytes_per_s else []
-        return ", ".join([*(f"{count:,} {NOUNS[name][count != 1]}" for name, count in self.counts.items()), *link])
 
 
 @dataclass(frozen=True)
@@ -100,23 +80,19 @@ def parse_asked(text: str) -> Asked:
     {'clients': 2000, 'mdts': 5}
     """
     counts: dict[str, int] = {}
-    link = None
     for item in text.split(","):
         name, equals, value = (part.strip() for part in item.partition("="))
         name = "clients" if name == "nodes" else name
-        if name not in (*_COUNTS, "link") or not equals:
+        if name not in _COUNTS or not equals:
             raise BadInputError(f"--at does not know {item.strip()!r}", where=f"--at {text}", remedy=_REMEDY)
-        if name in counts or (name == "link" and link is not None):
+        if name in counts:
             raise BadInputError(f"--at gives {name} twice", where=f"--at {text}", remedy="Give it once.")
-        if name == "link":
-            link = _link(value, text)
-        else:
-            counts[name] = _count(name, value, text)
+        counts[name] = _count(name, value, text)
     if "ranks" in counts and counts["ranks"] < counts.get("clients", 1):
         raise BadInputError(
             "there are fewer ranks than clients", where=f"--at {text}", remedy="Each client runs at least one rank."
         )
-    return Asked(counts, link)
+    return Asked(counts)
 
 
 def _count(name: str, value: str, text: str) -> int:
@@ -129,16 +105,6 @@ def _count(name: str, value: str, text: str) -> int:
     if not 1 <= count <= _MOST or count != int(count):
         raise error
     return int(count)
-
-
-def _link(value: str, text: str) -> float:
-    try:
-        rate = parse_rate(value)
-    except BadInputError as bad:
-        raise BadInputError(f"link is {bad.what}", where=f"--at {text}", remedy=bad.remedy) from bad
-    if rate <= 0:
-        raise BadInputError("the speed of the links is not above zero", where=f"--at {text}", remedy=_REMEDY)
-    return rate
 
 
 def read_stated(path: Path) -> Stated:
@@ -189,62 +155,25 @@ def _capacity(key: str, value: Any) -> float:
     return capacity
 
 
-def link_factor(asked: Asked, stated: Stated) -> float:
-    """Return by what factor the links asked for are faster. Raises BadInputError where nobody says what they are."""
-    if asked.link_bytes_per_s is None:
-        return 1.0
-    today = stated.of("B/s").get("links")
-    if today is None:
-        raise BadInputError(
-            "the speed of today's links is not known",
-            where=f"--at {asked.text}",
-            remedy='State it in the file of --system: [limits.link], and below it: bytes_per_s = "12GB/s".',
-        )
-    return asked.link_bytes_per_s / today
+def why_unknown(levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float], *, is_time: bool) -> str:
+    """Return why no forecast at a scale is possible; empty where one is.
 
-
-def not_bounded(levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float]) -> str:
-    """Return why nothing can be said at a scale; empty where something can.
-
-    Of each dimension that changes there has to be a measurement with several values, a counter or a stated limit, and
-    none may be too far out.
+    More targets or files need a measurement with several numbers of them, or a counter or a stated limit. So do more
+    ranks for a time; how rates grow with ranks is known of other file systems.
     """
-    for name, spoken in _SPOKEN.items():
+    for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)
         if most and getattr(scale, name) > _FURTHEST * most:
-            return f"asked for more than {_FURTHEST:,} times as many {spoken} as were measured"
-    if scale.link > _FURTHEST:
-        return f"asked for links that are more than {_FURTHEST:,} times as fast as those that were measured"
-    sifted = sift(levels, stated)
-    told = {part for level in sifted.levels for part in level.busy} | set(sifted.stated)
-    if _is_busy_alone(levels, scale) and not told - {"clients"}:
-        return (
-            "the processors of the measured clients were busy all the time, so that nothing shows what servers carry: "
-            "measure with more nodes too, or state a limit of the servers"
-        )
-    needs: list[tuple[str, frozenset[str], frozenset[str]]] = [
-        ("clients", frozenset({"clients", "ranks"}), frozenset({"clients", "links", "mdts"})),
-        ("ranks", frozenset({"clients", "ranks"}), frozenset({"mdts"})),
-        ("mdts", frozenset({"mdts"}), frozenset({"mdts"})),
-        ("osts", frozenset({"osts"}), frozenset({"osts"})),
-        ("files", frozenset({"files"}), frozenset()),
-    ]
-    for name, dimensions, parts in needs:
-        if getattr(scale, name) in {getattr(level.scale, name) for level in levels}:
-            continue
-        varied = any(len({getattr(level.scale, dimension) for level in levels}) > 1 for dimension in dimensions)
-        if not varied and not told & parts:
+            return f"asked for more than {_FURTHEST:,} times as many {words} as were measured"
+    known = evidence_of(levels, stated).parts
+    needed = ("ranks", "mdts", "osts", "files") if is_time else ("mdts", "osts", "files")
+    for name in needed:
+        numbers = {getattr(level.scale, name) for level in levels}
+        if getattr(scale, name) not in numbers and len(numbers) == 1 and name not in known:
             return (
-                f"measured with one number of {_SPOKEN[name]} only, and neither a counter nor a stated limit tells more"
+                f"measured with one number of {_WORDS[name]} only, and neither a counter nor a stated limit tells more"
             )
     return ""
 
 
-def _is_busy_alone(levels: Sequence[MeasuredLevel], scale: Scale) -> bool:
-    """Tell whether more clients are asked for than the one number of them that did all that they can."""
-    numbers = {level.scale.clients for level in levels}
-    most = max(levels, key=lambda level: level.scale.ranks)
-    return len(numbers) == 1 and scale.clients > most.scale.clients and is_client_full(most)
-
-
-_SPOKEN = {"clients": "clients", "ranks": "ranks", "mdts": "metadata targets", "osts": "data targets", "files": "files"}
+_WORDS = {"clients": "clients", "ranks": "ranks", "mdts": "metadata targets", "osts": "data targets", "files": "files"}

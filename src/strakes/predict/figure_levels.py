@@ -1,33 +1,27 @@
-"""What was measured of one figure at every scale, and which of it are points of one curve.
-
-Processes that only forecast import this and not what reads runs.
-"""
+"""The levels that were measured of one figure, and which of them lie on one curve."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from strakes.findings.portrait import Setting
 from strakes.predict.scale import MeasuredLevel
+from strakes.report.numbers import label_of, level_of
 
-if TYPE_CHECKING:
-    from strakes.findings.portrait import Setting
-
-# Levels whose requests to servers for an operation differ by more than this factor did not do the same work.
+# Levels whose requests for each operation differ by more than this factor did not do the same work.
 _SAME_WORK = 1.25
-# More ranks make a rate fall, but not by this factor: clients answered the faster level from memory.
+# Contention makes rates fall by less than this factor; a level faster than that was answered from caches.
 _TOO_FAST = 20.0
 
 
 @dataclass(frozen=True)
 class FigureLevels:
-    """One figure of some runs, at every scale that they measured it with. ``settings``: what tells it apart.
+    """One figure of some runs. ``settings``: those that identify it.
 
-    ``rank_is_client``: its study takes every rank for a client, though they share a node. ``local``: no other
-    node can reach its file system, so that ranks of this one stand for clients. ``room_for_files``: how many there
-    can be, 0 where nothing tells.
+    ``rank_is_client``: its study takes each rank for a client. ``local``: no other node can reach the file system, so
+    ranks stand for clients. ``room_for_files``: the most files that the file system can hold, 0 if unknown.
     """
 
     study: str
@@ -41,16 +35,13 @@ class FigureLevels:
 
     @property
     def comparable(self) -> tuple[MeasuredLevel, ...]:
-        """Return the levels whose operations reached servers as those of the outermost one did.
-
-        What caches of clients answered is no point of the curve of what servers carry, nor the other way round.
-        """
+        """Return the levels whose operations reached servers as those of the outermost level did."""
         most = self.outermost.log_value + (math.inf if self.is_time else math.log(_TOO_FAST))
         return tuple(level for level in self.levels if level.log_value <= most and _is_same_work(level, self.outermost))
 
     @property
     def left_out(self) -> tuple[MeasuredLevel, ...]:
-        """Return the levels that are no points of the curve."""
+        """Return the other levels."""
         return tuple(level for level in self.levels if level not in self.comparable)
 
     @property
@@ -66,8 +57,6 @@ class FigureLevels:
     @property
     def name(self) -> str:
         """Return the study, the operation and the settings that tell it apart, numbers with what they are of."""
-        from strakes.report.numbers import label_of, level_of
-
         settings = [
             value if isinstance(value, str) else f"{label_of(key)} {level_of(key, value)}"
             for key, value in self.settings.items()

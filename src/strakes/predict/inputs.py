@@ -1,4 +1,4 @@
-"""Which runs a forecast may be made from together, and what has to be said of them."""
+"""The runs that a forecast is made from, and the file system that they measured."""
 
 from __future__ import annotations
 
@@ -6,20 +6,54 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strakes.errors import BadInputError
-from strakes.predict.file_system import file_system_of
 from strakes.store import Run
 
 
 @dataclass(frozen=True)
+class MeasuredFileSystem:
+    """``kind``: its type as mounts name it; ``source``: what is mounted; empty if unknown."""
+
+    kind: str = ""
+    source: str = ""
+    mount_point: str = ""
+
+    def is_same_as(self, other: MeasuredFileSystem) -> bool:
+        """Compare type and source, and the mount point for a source that names no server or device, such as tmpfs.
+
+        >>> nfs = MeasuredFileSystem("nfs4", "srv:/x", "/mnt/a")
+        >>> nfs.is_same_as(MeasuredFileSystem("nfs4", "srv:/x", "/mnt/b"))
+        True
+        >>> MeasuredFileSystem("tmpfs", "tmpfs", "/a").is_same_as(MeasuredFileSystem("tmpfs", "tmpfs", "/b"))
+        False
+        """
+        if (self.kind, self.source) != (other.kind, other.source):
+            return False
+        return "/" in self.source or ":" in self.source or self.mount_point == other.mount_point
+
+    @property
+    def text(self) -> str:
+        """Return it in words."""
+        if not self.kind:
+            return "a file system that the run does not describe"
+        return f"{self.kind} ({self.source}) at {self.mount_point}"
+
+
+def file_system_of(run: Run) -> MeasuredFileSystem:
+    """Return the file system of a run by its facts."""
+    facts = run.facts
+    return MeasuredFileSystem(*(str(facts.get(key) or "") for key in ("file_system", "device", "mount_point")))
+
+
+@dataclass(frozen=True)
 class Inputs:
-    """``runs``: each once. ``cautions``: those that are not complete, as sentences."""
+    """``runs``: each once. ``cautions``: a sentence for each that is not complete."""
 
     runs: tuple[Run, ...]
     cautions: tuple[str, ...]
 
 
 def inputs_of(runs: Sequence[Run]) -> Inputs:
-    """Return the runs that are of one file system. Raises BadInputError where they are of several."""
+    """Return the runs without repetitions. Raises BadInputError for runs of several file systems."""
     once = tuple({run.id: run for run in runs}.values())
     described = [run for run in once if file_system_of(run).kind]
     for other in described[1:]:

@@ -1,23 +1,20 @@
-"""How many metadata targets a live tree needs, and which directories to put where."""
+"""Share the directories of a live tree among metadata targets."""
 
 from __future__ import annotations
 
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from strakes.errors import BadInputError
 
-# A target should not be given more than this share of what it can carry.
-_FULL = 0.8
-
 
 @dataclass
 class Tally:
-    """What was counted below one directory: its entries, and how many of them changed lately."""
+    """Entries below one directory, and how many of them changed lately."""
 
     path: Path
     entries: int = 0
@@ -27,9 +24,9 @@ class Tally:
 
 @dataclass(frozen=True)
 class Walk:
-    """What was counted, and how: so many directories were ``read``, of so many CephFS ``told`` what is below.
+    """``read``: directories that were listed. ``told``: directories whose counters CephFS gave.
 
-    ``whole``: False where the time ended it. ``unread``: directories that could not be read; ``mounts``: other file
+    ``whole``: False if the time limit ended it. ``unread``: directories that could not be read. ``mounts``: other file
     systems, left out.
     """
 
@@ -61,11 +58,6 @@ class NamespacePlan:
     shares: tuple[Share, ...]
     largest: tuple[Path, float]
 
-    @property
-    def most(self) -> float:
-        """The share of the load that the busiest target has."""
-        return max(share.load for share in self.shares)
-
 
 def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> Walk:
     """Count below ``root``, its directories to ``depth`` apart from one another, for at most ``limit_s``.
@@ -74,28 +66,16 @@ def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> Walk:
     own and nothing below ``depth`` is read. Raises BadInputError.
     """
     try:
-        status = os.stat(root, follow_symlinks=True)
+        status = os.stat(root)
         os.scandir(root).close()
-    except NotADirectoryError as error:
-        raise BadInputError(
-            "this is not a directory", where=str(root), remedy="Give the directory whose parts are to be placed."
-        ) from error
     except OSError as error:
-        raise BadInputError(
-            "the directory cannot be read", where=str(root), why=os.strerror(error.errno or 0)
-        ) from error
+        why = os.strerror(error.errno or 0)
+        raise BadInputError("the directory cannot be read", where=str(root), why=why) from error
     began = time.monotonic()
     walker = _Walker(status.st_dev, time.time() - since_s, began + limit_s)
     tally = walker.count(root, depth)
-    return Walk(
-        tally,
-        not walker.late,
-        walker.read,
-        walker.told,
-        tuple(walker.unread),
-        tuple(walker.mounts),
-        time.monotonic() - began,
-    )
+    took_s = time.monotonic() - began
+    return Walk(tally, not walker.late, walker.read, walker.told, tuple(walker.unread), tuple(walker.mounts), took_s)
 
 
 class _Walker:
@@ -145,7 +125,7 @@ class _Walker:
         except (OSError, ValueError):
             return None
         self.told += 1
-        # Of a whole tree it knows the time of the latest change only.
+        # rctime is the time of the latest change in the whole tree.
         return Tally(path, entries, entries if changed else 0)
 
     def _entries(self, path: Path) -> Iterator[os.DirEntry[str]]:
@@ -159,9 +139,9 @@ class _Walker:
 
 
 def place(tally: Tally, targets: int) -> NamespacePlan:
-    """Share the directories among so many metadata targets, the largest first to whoever has least.
+    """Assign the directories to metadata targets, the largest first to the target with the least load.
 
-    A directory that is more than a target's fair share is taken apart into those below it, as far as they were counted.
+    A directory above a fair share is split into its subdirectories as far as they were counted (Graham 1969, LPT rule).
     """
     by_changes = tally.changed > 0
     total = max(1, tally.changed if by_changes else tally.entries)
@@ -184,43 +164,20 @@ def place(tally: Tally, targets: int) -> NamespacePlan:
         target = loads.index(min(loads))
         loads[target] += load(part)
         directories[target].append(part.path)
-    # What lies directly in the root, or in directories taken apart, stays where it is: on the first.
+    # Entries of the root and of split directories stay on the first target.
     loads[0] += total - sum(loads)
     pieces = [(load(part), part.path) for part in parts] + [(own(part), part.path) for part in apart]
     most, largest = max(pieces, key=lambda piece: piece[0])
-    return NamespacePlan(
-        tally.path,
-        tally.entries,
-        tally.changed,
-        tuple(
-            Share(number, tuple(sorted(paths)), summed / total)
-            for number, (paths, summed) in enumerate(zip(directories, loads, strict=True))
-        ),
-        (largest, most / total),
-    )
+    shares = [
+        Share(number, tuple(sorted(paths)), summed / total)
+        for number, (paths, summed) in enumerate(zip(directories, loads, strict=True))
+    ]
+    return NamespacePlan(tally.path, tally.entries, tally.changed, tuple(shares), (largest, most / total))
 
 
-def targets_needed(tally: Tally, wanted_per_s: float, each_per_s: float, most: int = 64) -> NamespacePlan | None:
-    """Return the plan with the fewest targets that none fills beyond four fifths; None: no number is enough."""
-    for targets in range(1, most + 1):
-        plan = place(tally, targets)
-        if plan.most * wanted_per_s <= _FULL * each_per_s:
-            return plan
-    return None
-
-
-def commands(plan: NamespacePlan, file_system: str) -> Sequence[tuple[str, ...]]:
-    """Return what puts the directories there, as argument lists; only CephFS and Lustre have such commands."""
+def commands(plan: NamespacePlan, file_system: str) -> list[tuple[str, ...]]:
+    """Return the commands that place the directories, as argument lists; only CephFS and Lustre have any."""
+    placed = [(str(share.target), str(path)) for share in plan.shares for path in share.directories]
     if "ceph" in file_system:
-        return [
-            ("setfattr", "-n", "ceph.dir.pin", "-v", str(share.target), str(path))
-            for share in plan.shares
-            for path in share.directories
-        ]
-    if file_system == "lustre":
-        return [
-            ("lfs", "migrate", "-m", str(share.target), str(path))
-            for share in plan.shares
-            for path in share.directories
-        ]
-    return []
+        return [("setfattr", "-n", "ceph.dir.pin", "-v", target, path) for target, path in placed]
+    return [("lfs", "migrate", "-m", *each) for each in placed] if file_system == "lustre" else []

@@ -11,64 +11,47 @@ from strakes.report.numbers import percent
 from strakes.units import counted, format_seconds
 
 _MOST_NAMED = 20
-_FEW = 5
 
 
-def render_namespace(
-    plan: NamespacePlan, walk: Walk, commands: Sequence[tuple[str, ...]], *, since_s: float
-) -> Iterator[str]:
-    """Yield the lines; ``since_s``: what changed so long ago counts as changed."""
-    root = shell_line([str(plan.root)])
-    if not plan.entries:
-        yield f"Nothing is below {root}: there is nothing to share."
-        yield from _say_walk(walk)
-        return
-    entries, lately = counted(plan.entries, "entry", "entries"), _say_time(since_s)
-    if plan.changed:
-        yield f"{entries} below {root}, {plan.changed:,} of them changed in the last {lately}: those are weighed."
-    else:
-        yield f"{entries} below {root}, none of them changed in the last {lately}: all entries are weighed."
-    yield from _say_walk(walk)
-    count = len(plan.shares)
+def render_namespace(plan: NamespacePlan, walk: Walk, commands: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the lines of the report."""
+    weighed = "recent changes" if plan.changed else "all entries, as none changed lately"
     yield (
-        f"{counted(count, 'metadata target')}: the busiest has {_share(plan.most)} of the load, a fair share is "
-        f"{_share(1 / count)}."
+        f"{counted(plan.entries, 'entry', 'entries')} below {shell_line([str(plan.root)])}, {plan.changed:,} changed "
+        f"lately. Weighed: {weighed}."
     )
+    yield from _walk_lines(walk)
+    fair = 1 / len(plan.shares)
     for share in plan.shares:
         below = counted(len(share.directories), "directory", "directories")
-        yield f"target {share.target}: {_share(share.load)} of the load, {below}"
+        yield f"target {share.target}: {_share(share.load)} of the load (a fair share is {_share(fair)}), {below}"
         yield from (f"  {shell_line([str(path)])}" for path in share.directories[:_MOST_NAMED])
         if len(share.directories) > _MOST_NAMED:
             yield f"  and {len(share.directories) - _MOST_NAMED} more; --json names all"
     path, load = plan.largest
-    if count > 1 and load > 1 / count:
+    if load > fair:
         yield (
-            f"{shell_line([str(path)])} by itself has {_share(load)} of the load, more than a fair share. Spread that "
-            "directory over several targets (lfs mkdir -c, ceph.dir.pin.distributed), or share its parts: give it as "
-            "DIR."
+            f"{shell_line([str(path)])} alone has {_share(load)} of the load. Spread that directory over several "
+            "targets (lfs mkdir -c, ceph.dir.pin.distributed), or give it as DIR to share its parts."
         )
-    if count > 1 and any(share.directories for share in plan.shares):
-        yield ""
-        if not commands:
-            yield "This file system has no command that puts a directory on a metadata target."
-        else:
-            yield "To put them there, in bash (moving takes time; do it when the tree is quiet):"
-            yield from (f"  {shell_line(command)}" for command in commands)
+    if commands:
+        yield "Commands that place them, for bash (moving takes time; run them when the tree is quiet):"
+        yield from (f"  {shell_line(command)}" for command in commands)
+    else:
+        yield "This file system has no command that puts a directory on a metadata target."
 
 
-def _say_walk(walk: Walk) -> Iterator[str]:
-    """Yield how the numbers are known, and what is not in them."""
-    read = f"{counted(walk.read, 'directory', 'directories')} read just now, in {format_seconds(walk.took_s)}"
+def _walk_lines(walk: Walk) -> Iterator[str]:
+    read = f"{counted(walk.read, 'directory', 'directories')} read in {format_seconds(walk.took_s)}"
     if walk.told:
         yield (
-            f"How it is known: counters of CephFS (ceph.dir.rentries, ceph.dir.rctime) for "
-            f"{counted(walk.told, 'directory', 'directories')} and all below, which may lag behind changes; "
-            f"and {read}. Where anything below such a directory changed, all of it counts as changed."
+            f"Counted by CephFS (ceph.dir.rentries, ceph.dir.rctime) for {counted(walk.told, 'tree')}, {read}. If "
+            "anything in such a tree changed, all of it counts as changed."
         )
     else:
-        yield f"How it is known: {read}."
+        yield f"{read}."
     if not walk.whole:
-        yield "Counting ended by --limit: what was not reached is missing. Give a larger --limit."
+        yield "Counting ended by --limit; the rest is missing. Give a larger --limit."
     if walk.unread:
         yield f"Could not be read, and so count as empty: {_named(walk.unread)}"
     if walk.mounts:
@@ -76,13 +59,9 @@ def _say_walk(walk: Walk) -> Iterator[str]:
 
 
 def _named(paths: Sequence[Path]) -> str:
-    more = f" and {len(paths) - _FEW} more; --json names all" if len(paths) > _FEW else ""
-    return shell_line([str(path) for path in paths[:_FEW]]) + more
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return shell_line([str(path) for path in paths[:_MOST_NAMED]]) + more
 
 
 def _share(share: float) -> str:
     return percent(round(share, 2 if share >= 0.01 else 4))
-
-
-def _say_time(seconds: float) -> str:
-    return counted(round(seconds / 86400), "day") if seconds >= 86400 else format_seconds(seconds)

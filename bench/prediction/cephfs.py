@@ -1,0 +1,43 @@
+"""A real CephFS with limited metadata servers: small levels that were kept, and what the large systems then did."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from strakes.predict.asked import Asked, Stated
+from strakes.predict.figure_levels import FigureLevels
+from strakes.predict.forecasts import forecast_figures
+from strakes.predict.scale import MeasuredLevel, Scale
+from strakes.predict.sealed import Score
+
+_KEPT = Path(__file__).with_suffix(".json")
+_SERVERS = 3
+CLOSE = 0.2
+
+
+def forecast_again() -> list[Score]:
+    """Return the score of each figure for 4 and 8 clients, forecast from 1 and 2 clients on 1 and 2 servers."""
+    scores = []
+    for entry in json.loads(_KEPT.read_text(encoding="utf-8"))["figures"]:
+        operation = entry["figure"].partition(",")[0]
+        levels = tuple(_level(level) for level in entry["levels"])
+        figure = FigureLevels("namespace-scaling", operation, "op/s", {}, levels, rank_is_client=True)
+        for clients, measured in entry["measured"].items():
+            (said,) = forecast_figures([figure], Asked({"clients": int(clients), "mdts": _SERVERS}), Stated())
+            assert said.forecast is not None
+            ends = said.forecast.median, said.forecast.low, said.forecast.high
+            scores.append(Score(f"{operation}, {clients} clients", "op/s", *ends, float(measured)))
+    return scores
+
+
+def is_close(score: Score) -> bool:
+    """Tell whether a forecast is within 20 % of the measurement."""
+    return abs(math.log(score.factor)) <= math.log(1 + CLOSE)
+
+
+def _level(kept: dict[str, object]) -> MeasuredLevel:
+    names = MeasuredLevel.__dataclass_fields__
+    scale = {name: value for name, value in dict(kept["scale"]).items() if name != "link"}  # type: ignore[call-overload]
+    return MeasuredLevel(**{**{name: kept[name] for name in names}, "scale": Scale(**scale)})  # type: ignore[arg-type]

@@ -1,0 +1,222 @@
+"""Systems that others measured at several sizes: IO500 submissions, CubeFS's documentation, published series."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from strakes.predict.population import kind_of
+from strakes.predict.scale import MeasuredLevel, Scale
+
+_CUBEFS = Path(__file__).with_name("cubefs.csv")
+_PHASES = (
+    *("ior_easy_write", "ior_easy_read", "ior_hard_write", "ior_hard_read", "mdtest_easy_write", "mdtest_hard_write"),
+    *("mdtest_easy_stat", "mdtest_hard_stat", "mdtest_hard_read", "mdtest_easy_delete", "mdtest_hard_delete"),
+)
+# Sources disagree about creates of the lists before this year.
+_FIRST_YEAR_OF_CREATES = 2020
+# Submissions further apart are of other hardware or software.
+_MOST_YEARS_APART = 1
+# The least ratio of sizes that a pair is made of.
+_LEAST_RATIO = 1.5
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One figure of one system at several scales, the smallest first. ``owner``: its systems are left out together.
+
+    ``weight``: of its likelihood; figures that share their values count less. ``is_time``: it is a time.
+    """
+
+    owner: str
+    system: str
+    name: str
+    kind: str
+    scales: tuple[Scale, ...]
+    log_values: tuple[float, ...]
+    source: str
+    weight: float = 1.0
+    is_time: bool = False
+
+    def levels(self, places: Sequence[int]) -> list[MeasuredLevel]:
+        """Return the levels at these places, each measured once."""
+        return [MeasuredLevel(self.scales[place], self.log_values[place], 0.0) for place in places]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Forecast the figure at ``asked`` from the sizes at ``known``."""
+
+    figure: Measured
+    known: tuple[int, ...]
+    asked: int
+
+
+@dataclass(frozen=True)
+class _Submission:
+    owner: str
+    system: str
+    version: str
+    year: int
+    scale: Scale
+    rates: Mapping[str, float]
+
+
+def io500(data: Path) -> list[Measured]:
+    """Return the systems of the IO500 lists with several sizes of one version, median of those of one size."""
+    systems: dict[tuple[str, str, str], list[_Submission]] = defaultdict(list)
+    for each in (*_submissions(data / "io500" / "submissions.json"), *_releases(data / "io500")):
+        systems[each.owner, each.system, each.version].append(each)
+    figures = []
+    for (owner, system, version), entries in sorted(systems.items()):
+        for group in _of_one_time(entries):
+            for phase in _PHASES:
+                values: dict[Scale, list[float]] = defaultdict(list)
+                for entry in group:
+                    if phase in entry.rates:
+                        values[entry.scale].append(math.log(entry.rates[phase]))
+                if len(values) > 1:
+                    scales = tuple(sorted(values, key=lambda scale: (scale.clients, scale.ranks)))
+                    logs = tuple(median(values[scale]) for scale in scales)
+                    figures.append(
+                        Measured(owner, f"{system} {version}", phase, _kind_of(phase), scales, logs, "IO500")
+                    )
+    return figures
+
+
+def _kind_of(phase: str) -> str:
+    if phase.startswith("ior"):
+        return "data"
+    return kind_of({"write": "create", "read": "stat"}.get(phase.rsplit("_", 1)[-1], phase), "op/s")
+
+
+def _submissions(path: Path) -> Iterator[_Submission]:
+    for entry in json.loads(path.read_text(encoding="utf-8")):
+        if all(str(entry[name]).isdigit() for name in ("year", "nodes", "tasks")):
+            year, tasks = int(entry["year"]), int(entry["tasks"])
+            owner, system = _plain(entry["inst"]), _plain(f"{entry['sys']} {entry['fs']}")
+            version = _version_of(system, year, tasks, entry["sub"])
+            if version is not None:
+                rates = {name: float(value) for name, value in entry["ph"].items() if value and _counts(name, year)}
+                yield _Submission(owner, system, version, year, Scale(int(entry["nodes"]), tasks), rates)
+
+
+def _version_of(system: str, year: int, tasks: int, submission: str) -> str | None:
+    """Tell apart what the list calls one system, but whose rates at one size differ several times; None: leave out."""
+    if submission == "submission-62":
+        return None  # BeeGFS, under the name of a Lustre
+    if "sharedscratch" in system:
+        return "b" if tasks in (320, 1040, 1248) else "old" if tasks == 760 else "a"
+    return str(year) if "wolf" in system or "janelia compute" in system else ""
+
+
+def _releases(directory: Path) -> Iterator[_Submission]:
+    """Read the lists of 2017 to 2019: systems that ``submissions.json`` does not have at several sizes."""
+    kept = ("dm11", "qflash", "vast", "jasmin/lotus", "tigershark", "data accelerator")
+    path = directory / "releases-2017-2019.csv"
+    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+        system, version = _plain(row["information_system"]), row["information_filesystem_version"]
+        if (
+            system not in kept
+            or version.startswith("2.13")
+            or (system, row["information_client_total_procs"])
+            == (
+                "dm11",
+                "760",
+            )
+        ):
+            continue
+        version = version[:1] if system in ("vast", "tigershark") else version.split(" ")[0]
+        rates = {name: float(row[name]) for name in _PHASES if _counts(name, 2019) and _is_rate(row[name])}
+        scale = Scale(int(row["information_client_nodes"]), int(row["information_client_total_procs"]))
+        owner = _plain(row["information_institution"]).replace("campus. hhmi", "campus, hhmi")
+        yield _Submission(owner, system, version, 2019, scale, rates)
+
+
+def _counts(phase: str, year: int) -> bool:
+    return phase in _PHASES and (
+        year >= _FIRST_YEAR_OF_CREATES or not phase.startswith("mdtest") or "write" not in phase
+    )
+
+
+def _is_rate(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit() and float(text) > 0
+
+
+def _of_one_time(entries: Sequence[_Submission]) -> list[list[_Submission]]:
+    groups: list[list[_Submission]] = []
+    for entry in sorted(entries, key=lambda entry: entry.year):
+        if groups and entry.year - groups[-1][0].year <= _MOST_YEARS_APART:
+            groups[-1].append(entry)
+        else:
+            groups.append([entry])
+    return groups
+
+
+def cubefs() -> list[Measured]:
+    """Return each row and each column of the tables in CubeFS's documentation (docs/source/evaluation)."""
+    rows = list(csv.DictReader(_CUBEFS.read_text(encoding="utf-8").splitlines()))
+    lines: dict[tuple[str, ...], list[tuple[Scale, float]]] = defaultdict(list)
+    for row in rows:
+        clients, each = int(row["clients"]), int(row["processes_each"])
+        point = Scale(clients, clients * each), math.log(float(row["value"]))
+        for line in (f"{each} processes each", f"{clients} clients"):
+            lines[row["cluster"], row["figure"], row["kind"], line].append(point)
+    return [
+        Measured(
+            "cubefs",
+            f"CubeFS {cluster}",
+            f"{figure}, {line}",
+            kind,
+            tuple(scale for scale, _ in points),
+            tuple(value for _, value in points),
+            "CubeFS",
+            weight=0.25,
+        )
+        for (cluster, figure, kind, line), points in lines.items()
+    ]
+
+
+def series(path: Path) -> list[Measured]:
+    """Return the published series; a time for a fixed amount of work on more servers is the inverse of a rate."""
+    points: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
+    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+        points[row["series"], row["unit"], row["x_name"]].append((float(row["x"]), float(row["value"])))
+    figures = []
+    for (name, unit, along), values in points.items():
+        sign = -1 if along == "mds" else 1
+        scales = tuple(_along(along, round(x)) for x, _ in sorted(values))
+        logs = tuple(sign * math.log(value) for _, value in sorted(values))
+        kind = kind_of(name, "B/s" if unit == "MB/s" else "op/s")
+        figures.append(Measured(name, name, name, kind, scales, logs, "series", is_time=unit == "s"))
+    return figures
+
+
+def _along(name: str, number: int) -> Scale:
+    if name == "mds":
+        return Scale(8, 8, mdts=number)
+    if name == "files":
+        return Scale(files=number)
+    return Scale(16, number) if name == "processes" else Scale(number, number)
+
+
+def tasks_of(figure: Measured) -> list[Task]:
+    """Return what is forecast of a figure: the largest size from one, two and three smaller ones."""
+    nodes = [scale.clients if figure.source == "IO500" else scale.ranks for scale in figure.scales]
+    # Of sizes with as many nodes the one with the fewest ranks counts.
+    places = [place for place, number in enumerate(nodes) if number not in nodes[:place]]
+    if figure.source == "series":
+        return [Task(figure, tuple(range(len(figure.scales) - 1)), len(figure.scales) - 1)]
+    if nodes[places[-1]] < _LEAST_RATIO * nodes[places[0]]:
+        return []
+    return [Task(figure, tuple(places[:known]), places[-1]) for known in range(1, min(4, len(places)))]
+
+
+def _plain(name: str) -> str:
+    return " ".join(str(name).lower().split())

@@ -1,0 +1,93 @@
+"""Fit the population of file systems by maximum likelihood (empirical Bayes)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+
+from bench.prediction.data import Measured
+from strakes.predict.kriging import Array
+from strakes.predict.model import Model
+from strakes.predict.population import Population
+
+KINDS = ("data", "create", "stat", "remove")
+# Exponents of kinds of figures differ by little: standard deviation of their prior.
+_KINDS_DEVIATION = 0.1
+_START = np.array([0.45, math.log(0.4), math.log(2.3), math.log(0.12), math.log(0.03), 0, 0, 0, 0, math.log(0.3)])
+_LEAST = np.array([-0.5, -4, -1, -4, -4, -0.5, -0.5, -0.5, -0.5, -6])
+_MOST = np.array([1.0, 1, 2.3, 0, 0, 0.5, 0.5, 0.5, 0.5, 1])
+# No data here change the number of targets or of files on several systems: the exponents of CephFS, Lustre and S2's
+# tables (docs/replication.md) with room for twice their differences.
+TARGETS, FILES = (0.4, 0.35), (-0.03, 0.15)
+NORMAL = 1.2816
+
+
+def fit(figures: Sequence[Measured], start: Array | None = None, fixed: Mapping[int, float] | None = None) -> Array:
+    """Return the parameters; ``fixed``: those that keep a value, by place."""
+    first = np.clip(_START if start is None else start, _LEAST, _MOST)
+    for place, value in (fixed or {}).items():
+        first[place] = value
+    free = [place for place in range(len(first)) if place not in (fixed or {})]
+
+    def cost(values: Array) -> float:
+        every = first.copy()
+        every[free] = values
+        return _cost(every, figures)
+
+    steps = 60 if start is None else 8
+    bounds = list(zip(_LEAST[free], _MOST[free], strict=True))
+    first[free] = minimize(cost, first[free], method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}).x
+    return first
+
+
+def population_of(values: Array, ends: tuple[tuple[float, float], ...] = ((NORMAL, NORMAL),)) -> Population:
+    """Return the population with these parameters."""
+    days, campaign = math.exp(values[3]), math.exp(values[4])
+    scatter = (math.sqrt(days * campaign), math.log(days / campaign) / 2)
+    kinds = dict(zip(KINDS, (float(value) for value in values[5:9]), strict=True))
+    deviation, length = np.exp(values[1:3]).tolist()
+    each = math.exp(values[9])
+    return Population(float(values[0]), deviation, length, each, kinds, scatter, ends, TARGETS, FILES)
+
+
+def _cost(values: Array, figures: Sequence[Measured]) -> float:
+    """Return minus the logarithm of the posterior density; submissions of other days scatter more than one campaign."""
+    population = population_of(values)
+    models = {kind: Model([], kind, population=population) for kind in KINDS}
+    total = float(np.sum(values[5:9] ** 2)) / (2 * _KINDS_DEVIATION**2)
+    for figure in figures:
+        mean, covariance = models[figure.kind].prior(figure.scales)
+        scatter = math.exp(values[4] if figure.source == "CubeFS" else values[3])
+        covariance = covariance + scatter**2 * np.eye(len(mean))
+        rest = np.array(figure.log_values) - mean
+        # Differences from the smallest size do not contain the common factor.
+        rest = rest[1:] - rest[0]
+        own = covariance[1:, 1:] - covariance[:1, 1:] - covariance[1:, :1] + covariance[0, 0]
+        total += figure.weight * float(rest @ np.linalg.solve(own, rest) + np.linalg.slogdet(own)[1]) / 2
+    return total
+
+
+def render(population: Population) -> str:
+    """Return the population as the text of population.toml."""
+    kinds = ", ".join(f"{kind} = {value:.3f}" for kind, value in population.kinds.items())
+    ends = ", ".join(f"[{low:.2f}, {high:.2f}]" for low, high in population.ends)
+    return "\n".join(
+        [
+            "# Written by `python -m bench.prediction DATA --fit`; population.py explains the parameters.",
+            "# Fitted to systems with several sizes on the IO500 lists (IO500/submission-data, IO500/webpage)",
+            "# and to the tables in the documentation of CubeFS (bench/prediction/cubefs.csv).",
+            f"exponent = {population.exponent:.3f}",
+            f"deviation = {population.deviation:.3f}",
+            f"length = {population.length:.3f}",
+            f"each = {population.each:.3f}",
+            f"kinds = {{ {kinds} }}",
+            f"scatter = [{population.scatter[0]:.3f}, {population.scatter[1]:.3f}]",
+            f"ends = [{ends}]",
+            f"targets = [{population.targets[0]}, {population.targets[1]}]",
+            f"files = [{population.files[0]}, {population.files[1]}]",
+            "",
+        ]
+    )

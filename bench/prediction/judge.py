@@ -1,0 +1,198 @@
+"""Forecasts of systems that were left out of the fit, beside simple rules, and with parts of the model removed."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from statistics import fmean, median
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from bench.prediction.data import Measured, Task, tasks_of
+from bench.prediction.fit import NORMAL, fit, population_of
+from strakes.predict import model
+from strakes.predict.kriging import Array
+from strakes.predict.model import Forecast, Model
+from strakes.predict.population import Population
+from strakes.predict.scale import Scale
+
+Ends = tuple[tuple[float, float], ...]
+_SIZES = 3
+
+
+@dataclass(frozen=True)
+class Result:
+    """One forecast beside the published value; ``rules``: logarithms of the factors by which simple rules are off."""
+
+    task: Task
+    forecast: Forecast
+    log_truth: float
+    rules: Mapping[str, float]
+
+    @property
+    def sizes(self) -> int:
+        """Return how many sizes were known."""
+        return min(_SIZES, len(self.task.known))
+
+    @property
+    def error(self) -> float:
+        """Return the logarithm of the factor by which the forecast is off, above zero."""
+        return abs(self.log_truth - math.log(self.forecast.median))
+
+    @property
+    def residual(self) -> float:
+        """Return by how many standard deviations the truth is above the median."""
+        off = self.log_truth - math.log(self.forecast.median)
+        end = self.forecast.high if off > 0 else self.forecast.low
+        return NORMAL * off / max(1e-9, abs(math.log(end / self.forecast.median)))
+
+    @property
+    def covers(self) -> bool:
+        """Tell whether the interval as it was made holds the truth."""
+        return self.forecast.low <= math.exp(self.log_truth) <= self.forecast.high
+
+    def is_inside(self, ends: Ends) -> bool:
+        """Tell whether the interval with these ends holds the truth; the forecast was made with normal ends."""
+        low, high = ends[self.sizes - 1]
+        return -low <= self.residual <= high
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model without one of its parts: parameters of the fit that are fixed, and functions that are replaced."""
+
+    fixed: Mapping[int, float] = field(default_factory=dict)
+    replaced: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+
+def _stationary(size: Array, length: float) -> Array:
+    both = 2 * np.minimum.outer(size, size) / length - 1
+    both = both + np.add.outer(np.exp(-size / length), np.exp(-size / length))
+    return np.asarray(length**2 * (both - np.exp(-np.abs(np.subtract.outer(size, size)) / length)))
+
+
+def _walk(size: Array, _length: float) -> Array:
+    return np.asarray(np.minimum.outer(size, size))
+
+
+def _constant(size: Array, _length: float) -> Array:
+    return np.asarray(np.outer(size, size))
+
+
+WHOLE = "whole model"
+VARIANTS: Mapping[str, Variant] = {
+    WHOLE: Variant(),
+    "one exponent for all kinds of figures": Variant({5: 0.0, 6: 0.0, 7: 0.0, 8: 0.0}),
+    "exponent of a file system that never changes": Variant(replaced={"integrated_ou": _constant}),
+    "rate as a random walk, exponent without memory": Variant(replaced={"integrated_ou": _walk}),
+    "exponent that does not start at 1": Variant(replaced={"integrated_ou": _stationary}),
+    "no exponent of its own in ranks of one client": Variant({9: -6.0}),
+    "no scatter between submissions": Variant({3: math.log(0.03)}),
+    "growth steeper than linear kept": Variant(
+        replaced={"after_transient": lambda scales, _: list(range(len(scales)))}
+    ),
+    "growth steeper than in the last step": Variant(replaced={"steepest_of": lambda *_: (1.0, 0.0)}),
+}
+
+
+def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -> list[Result]:
+    """Return forecasts of each owner's figures by a population fitted to those of all others."""
+    with _without(variant):
+        whole = fit(figures, fixed=variant.fixed)
+        results = []
+        for owner in sorted({figure.owner for figure in figures}):
+            others = [figure for figure in figures if figure.owner != owner]
+            population = population_of(fit(others, whole, variant.fixed))
+            exponents = _exponents(others)
+            for figure in figures:
+                if figure.owner == owner:
+                    results += [forecast(task, population, exponents) for task in tasks_of(figure)]
+        return results
+
+
+def _without(variant: Variant) -> ExitStack:
+    stack = ExitStack()
+    for name, function in variant.replaced.items():
+        stack.enter_context(patch.object(model, name, function))
+    return stack
+
+
+def forecast(task: Task, population: Population, exponents: Mapping[str, float] | None = None) -> Result:
+    """Return the forecast of a task beside the simple rules."""
+    figure = task.figure
+    learned = Model(figure.levels(task.known), figure.kind, is_time=figure.is_time, population=population)
+    said = learned.forecast(figure.scales[task.asked])
+    return Result(task, said, figure.log_values[task.asked], dict(_rules(task, exponents or {})))
+
+
+def _rules(task: Task, exponents: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    figure, last = task.figure, task.known[-1]
+    truth = figure.log_values[task.asked] - figure.log_values[last]
+    small, large = figure.scales[last], figure.scales[task.asked]
+    amount = _amount(large) - _amount(small)
+    yield "constant", abs(truth)
+    yield "linear in ranks", abs(truth - amount)
+    if figure.source != "series":
+        nodes = math.log(large.clients / small.clients) if large.clients != small.clients else amount
+        yield "linear in nodes", abs(truth - nodes)
+        yield "power law of others", abs(truth - exponents.get(figure.kind, 0.0) * nodes)
+    if len(task.known) > 1:
+        sizes = [_amount(figure.scales[place]) for place in (*task.known, task.asked)]
+        slope, offset = np.polyfit(sizes[:-1], [figure.log_values[place] for place in task.known], 1)
+        yield "its own power law", abs(figure.log_values[task.asked] - offset - slope * sizes[-1])
+
+
+def _amount(scale: Scale) -> float:
+    return math.log(max(scale.ranks * scale.mdts, scale.files))
+
+
+def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
+    """Return the median exponent in nodes by kind of figure, of pairs of smallest and largest."""
+    seen = defaultdict(list)
+    for figure in figures:
+        for task in tasks_of(figure)[:1]:
+            small, large = figure.scales[task.known[0]], figure.scales[task.asked]
+            if figure.source == "IO500":
+                growth = figure.log_values[task.asked] - figure.log_values[task.known[0]]
+                seen[figure.kind].append(growth / math.log(large.clients / small.clients))
+    return {kind: median(values) for kind, values in seen.items()}
+
+
+def ends_of(results: Sequence[Result], without: str = "") -> Ends:
+    """Return the ends of 80 % intervals by the residuals of all owners but one, by the number of sizes known."""
+    ends = []
+    for sizes in range(1, _SIZES + 1):
+        residuals = [each.residual for each in results if each.sizes == sizes and each.task.figure.owner != without]
+        low, high = np.quantile(residuals, [0.1, 0.9]) if residuals else (-NORMAL, NORMAL)
+        # Never narrower than those of a normal distribution.
+        ends.append((max(NORMAL, float(-low)), max(NORMAL, float(high))))
+    return tuple(ends)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Median factor of error, mean logarithm of it, and share inside of the interval; of rules the factors."""
+
+    count: int
+    factor: float
+    mean: float
+    inside: float
+    rules: Mapping[str, float]
+
+
+def summarise(results: Sequence[Result], ends: Ends | None = None) -> Summary:
+    """Summarise; without given ends those by the other owners' residuals count."""
+    given = {owner: ends or ends_of(results, owner) for owner in {each.task.figure.owner for each in results}}
+    rules = {name: math.exp(median(each.rules[name] for each in results)) for name in results[0].rules}
+    return Summary(
+        len(results),
+        math.exp(median(each.error for each in results)),
+        fmean(each.error for each in results),
+        fmean(each.is_inside(given[each.task.figure.owner]) for each in results),
+        rules,
+    )

@@ -18,6 +18,7 @@ from strakes.failover.policy_engine import PolicyEngine
 from strakes.failover.rehearsal.rehearse import Rehearsal, rehearse
 from strakes.failover.setup import Setup, read_plan
 from strakes.failover.simulation import idle_resources
+from strakes.failover.validators import verdicts
 
 CASES = Path(__file__).parent / "cases"
 # A checkout of Pacemaker: 854 inputs of its scheduler's tests, each with a summary.
@@ -133,3 +134,19 @@ def _against_engine(setup: Setup, result: Rehearsal) -> list[str]:
                 ):
                     found.append(f"{part.text}: {name} on {node}, the engine says {nodes}")
     return found
+
+
+def test_a_file_of_corosync_2_is_not_refused_by_the_installed_corosync_3() -> None:
+    need("corosync")
+    (said,) = [one for one in verdicts(read_plan(CASES / "multicast-without-nodelist")) if one.program == "corosync"]
+    assert (said.state, said.text) == ("unable", "written for Corosync 2 (no node list)")
+
+
+def test_a_cib_of_pacemaker_3_is_accepted_by_tools_of_pacemaker_2(tmp_path: Path) -> None:
+    need("crm_verify")
+    text = (CASES / "fencing-enabled-false/pacemaker/cib.xml").read_text()
+    newer = re.sub(
+        r'crm_feature_set="[^"]*" validate-with="[^"]*"', 'crm_feature_set="3.20.4" validate-with="pacemaker-4.0"', text
+    )
+    (tmp_path / "cib.xml").write_text(newer)
+    assert [one.state for one in verdicts(read_plan(tmp_path)) if one.program == "crm_verify"] == ["accepts"]

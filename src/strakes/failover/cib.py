@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -26,6 +27,8 @@ from strakes.failover.pacemaker_resources import (
 from strakes.failover.patterns import matches
 
 _MOST_ATTRIBUTES = 256
+# Tools refuse a CIB of a newer release than their own.
+_OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
 # Their id is that of something else.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
 # Agents that cut the power of whichever node asks, or is asked for, without a list of hosts.
@@ -79,10 +82,17 @@ class Cib:
         """Return the properties of the cluster by their names in Pacemaker 2."""
         return canonical(self._merged("./configuration/crm_config/cluster_property_set"), "properties")
 
-    @staticmethod
-    def property_name(name: str) -> str:
-        """Return the Pacemaker 2 name of a property."""
-        return renamed("properties").get(name, name)
+    def readable(self) -> Xml.Element:
+        """Return a copy that Pacemaker's tools of any release read, with the property names of Pacemaker 2."""
+        root = copy.deepcopy(self.root)
+        root.set("crm_feature_set", _OLD_FEATURES)
+        if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
+            root.set("validate-with", _OLD_SCHEMA)
+        for properties in root.iterfind("./configuration/crm_config/cluster_property_set"):
+            for pair in properties.iterfind("./nvpair"):
+                name = pair.get("name", "")
+                pair.set("name", renamed("properties").get(name, name))
+        return root
 
     @cached_property
     def defaults(self) -> dict[str, str]:
@@ -461,6 +471,10 @@ def _is_about(rule: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool
             one = about.get(part.tag)
             answers.append(one is not None and all(_same(key, value, one.get(key)) for key, value in asked))
     return bool(answers) and (any(answers) if rule.get("boolean-op") == "or" else all(answers))
+
+
+def _version(schema: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", schema)))
 
 
 def _is_over(rule: Xml.Element) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import re
 import time
@@ -21,8 +20,6 @@ from strakes.targets.command import CommandTimeout, run
 
 # A transition may need another one, such as a start after a power-off; a fifth means a loop.
 TRANSITIONS = 4
-# Tools refuse a CIB of a newer release than their own.
-_OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
 Watched = frozenset[tuple[str, str, int]]
 
 
@@ -52,7 +49,7 @@ class PolicyEngine:
         """Return the state that follows from the status in the CIB, None for a CIB without any."""
         if self._cib.root.find("./status/node_state") is None:
             return None
-        return self.settled(self.written(self._readable()), self._granted, most=1)
+        return self.settled(self.written(self._cib.readable()), self._granted, most=1)
 
     @property
     def _granted(self) -> list[str]:
@@ -121,20 +118,9 @@ class PolicyEngine:
         for name, value in given.items():
             Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=value)
 
-    def _readable(self) -> Xml.Element:
-        """Return the CIB for any release of the tools, with the property names of Pacemaker 2."""
-        root = copy.deepcopy(self._cib.root)
-        root.set("crm_feature_set", _OLD_FEATURES)
-        if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
-            root.set("validate-with", _OLD_SCHEMA)
-        for properties in root.iterfind("./configuration/crm_config/cluster_property_set"):
-            for pair in properties.iterfind("./nvpair"):
-                pair.set("name", self._cib.property_name(pair.get("name", "")))
-        return root
-
     def _fresh(self) -> Xml.Element:
         """Return the CIB with all nodes up and nothing started."""
-        root = self._readable()
+        root = self._cib.readable()
         root.set("have-quorum", "1")
         for status in root.findall("./status"):
             root.remove(status)
@@ -184,10 +170,6 @@ class PolicyEngine:
                 remedy="strakes failover check DIR lists its mistakes.",
             )
         return Xml.fromstring(done.stdout), Xml.parse(graph).getroot(), out
-
-
-def _version(schema: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", schema)))
 
 
 def plain_id(identity: str) -> str:

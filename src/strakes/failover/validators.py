@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+from xml.etree import ElementTree as Xml
 
 from strakes.errors import EnvironmentLacksError
 from strakes.failover.blocks import included_by, read_corosync
@@ -22,6 +23,10 @@ from strakes.targets.command import CommandTimeout, Completed, run
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
 _LIMIT_S = 20.0
+# Each agent needs a process; larger clusters repeat the same kinds of service.
+_MOST_AGENTS = 60
+# Exit status of an agent on a node without its program, which need not run there.
+_NOT_INSTALLED = 5
 # What drbdadm says of kernels and machines that have nothing to do with the files.
 _NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {
@@ -29,6 +34,7 @@ _PACKAGES = {
     _DRBDADM_84: "drbd-utils",
     "corosync": "corosync",
     "crm_verify": "pacemaker-cli-utils",
+    "crm_resource": "pacemaker-cli-utils",
 }
 
 
@@ -54,6 +60,8 @@ def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
         found.append(_judge("corosync", lambda: _corosync(setup)))
     if setup.cib:
         found.append(_judge("crm_verify", lambda: _crm_verify(setup)))
+    if setup.cib and setup.where == LIVE:
+        found.append(_judge("crm_resource", lambda: _agents(setup)))
     return tuple(found)
 
 
@@ -99,8 +107,11 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
 
 def _corosync(setup: Setup) -> ValidatorVerdict:
     """Ask corosync in a network of its own that has the first node's addresses, with a key made for the occasion."""
-    if setup.membership.one("totem").get("rrp_mode"):
-        return ValidatorVerdict("corosync", "unable", "written for Corosync 2 (rrp_mode)")
+    totem, listed = setup.membership.one("totem"), setup.membership.one("nodelist").all("node")
+    if totem.get("rrp_mode") or not listed:
+        # Corosync 3 refuses a file without a node list because it cannot find this machine in it.
+        why = "rrp_mode" if listed else "no node list"
+        return ValidatorVerdict("corosync", "unable", f"written for Corosync 2 ({why})")
     text = _resolved(setup.texts["etc/corosync/corosync.conf"])
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place = Path(name)
@@ -132,6 +143,16 @@ def _resolved(text: str) -> str:
     return re.sub(r"(?m)^(\s*ring(\d)_addr:\s*)(\S+)", address, text)
 
 
+def _agents(setup: Setup) -> ValidatorVerdict:
+    """Ask the agent of each service on this node to judge its parameters (``validate-all``)."""
+    refused = []
+    for one in setup.services[:_MOST_AGENTS]:
+        done = run(["crm_resource", "--validate", "--resource", one.id], _LIMIT_S)
+        if done.status not in (0, _NOT_INSTALLED):
+            refused.append(f"{one.id}: {(done.stderr or done.stdout).strip()[-400:]}")
+    return ValidatorVerdict("crm_resource", "refuses" if refused else "accepts", "\n".join(refused))
+
+
 def _crm_verify(setup: Setup) -> ValidatorVerdict:
     """Ask crm_verify first as it is, for what does not even load, then with all nodes up, for it complains of those."""
     assert setup.cib is not None
@@ -139,7 +160,7 @@ def _crm_verify(setup: Setup) -> ValidatorVerdict:
         return ValidatorVerdict("crm_verify", "unable", f"{why}; run it yourself, it takes a while")
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         planned, running = Path(name, "planned.xml"), Path(name, "running.xml")
-        write_kept(planned, setup.texts["pacemaker/cib.xml"])
+        write_kept(planned, Xml.tostring(setup.cib.readable()))
         if not installed("crm_simulate"):
             return _verdict("crm_verify", run(["crm_verify", "-V", "--xml-file", str(planned)], _LIMIT_S))
         up = [word for node in setup.cib.nodes for word in ("--node-up", node)]

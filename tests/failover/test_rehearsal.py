@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import StrakesRunner, one_in
+from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover import policy_engine
@@ -141,6 +141,7 @@ def test_a_survivor_without_its_quorum_device_stops(play: Callable[..., Scene]) 
     assert scene.ending == "outage" and not scene.split_brain
 
 
+@pytest.mark.long
 def test_no_pair_of_failures_splits_the_brain_of_a_good_plan(tmp_path: Path) -> None:
     need("crm_simulate")
     result = rehearse(read_plan(planned("tianhe2", tmp_path)))
@@ -274,7 +275,12 @@ def test_the_quorum_device_breaks_a_tie_as_it_is_told(play: Callable[..., Scene]
         assert scene.fenced == (loser,) and f"{winner} survives" in scene.said
 
 
-@pytest.mark.parametrize("example", one_in(2, EXAMPLES))
+_QUICK = ("tianhe2", "nfs-san")
+
+
+@pytest.mark.parametrize(
+    "example", [name if name in _QUICK else pytest.param(name, marks=pytest.mark.long) for name in EXAMPLES]
+)
 def test_every_row_that_the_policy_engine_decides_is_what_it_says_itself(example: str, tmp_path: Path) -> None:
     """Asked anew, by its own command line, for every death of a node and every failure of a service."""
     need("crm_simulate")

@@ -35,8 +35,8 @@ def test_a_seed_draws_the_same_schedule_again_and_it_ends_the_same(tmp_path: Pat
 def test_no_schedule_on_a_good_plan_splits_the_brain_or_loses_a_record(strakes: StrakesRunner, tmp_path: Path) -> None:
     need("crm_simulate")
     plan = planned("tianhe2", tmp_path / "plan")
-    done = strakes("failover", "rehearse", plan, "--schedules", "60", "--seed", "500")
-    assert done.returncode == 0 and "is no longer served: none" in done.stdout and "seeds 500 to 559" in done.stdout
+    done = strakes("failover", "rehearse", plan, "--schedules", "12", "--seed", "500")
+    assert done.returncode == 0 and "is no longer served: none" in done.stdout and "seeds 500 to 511" in done.stdout
 
 
 def test_schedules_find_a_split_brain_where_fencing_only_pretends(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_schedules_find_a_split_brain_where_fencing_only_pretends(tmp_path: Path
     plan = planned("tianhe2", tmp_path / "plan")
     cib = plan / CIB
     cib.write_text(cib.read_text().replace('type="fence_ipmilan"', 'type="fence_ack_manual"'))
-    summary = rehearse_schedules(read_plan(plan), 40)
+    summary = rehearse_schedules(read_plan(plan), 12)
     assert summary.bad and "still writes" in str(summary.bad)
 
 

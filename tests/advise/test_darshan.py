@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +16,8 @@ from strakes.advise.app import app_from_text, to_toml
 from strakes.advise.darshan import FileRecord, LogFacts, app_of, read_log, read_logs
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.units import GIB, KIB, MIB
+
+SAMPLES = Path(__file__).parent / "samples"
 
 
 def written(file: int, rank: int, size: int, call: int = MIB, *, collective: bool = False) -> FileRecord:
@@ -26,7 +31,7 @@ def read(file: int, rank: int, size: int, call: int = MIB) -> FileRecord:
 def facts(
     *posix: FileRecord, ranks: int = 4, modules: tuple[str, ...] = ("POSIX",), mpiio: tuple[FileRecord, ...] = ()
 ) -> LogFacts:
-    return LogFacts("simulation", ranks, 60.0, modules, posix, mpiio)
+    return LogFacts("simulation", ranks, 60.0, modules, {"POSIX": posix, "MPI-IO": mpiio})
 
 
 def test_a_file_for_each_rank() -> None:
@@ -104,6 +109,48 @@ def test_every_log_gives_a_description_that_can_be_read(records: list[FileRecord
     assert app_from_text(to_toml(app, remarks), "app.toml") == app
 
 
+def test_data_sieving_is_named_with_both_amounts() -> None:
+    above, below = read(1, -1, 30 * GIB, 100), read(1, 0, 3000 * GIB)
+    _, remarks = app_of(facts(below, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
+    assert any("asked MPI-IO for 30 GiB, and 2.93 TiB were moved: data sieving" in remark for remark in remarks)
+    other_file = replace(below, file=2)
+    _, remarks = app_of(facts(other_file, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
+    assert not any("sieving" in remark for remark in remarks)
+
+
+def test_stdio_counts_as_data_and_as_time_in_io() -> None:
+    pytest.importorskip("darshan")
+    log = read_log(SAMPLES / "stdio-mostly.darshan")
+    assert log.moved_bytes > 10 * GIB and 12 < log.io_s <= log.run_s
+    app, remarks = app_of(log)
+    assert app.phases[0].data_bytes == 10 * GIB
+    assert any("10 GiB went through STDIO" in remark for remark in remarks)
+
+
+def test_a_damaged_log_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("darshan")
+    whole = (SAMPLES / "stdio-mostly.darshan").read_bytes()
+    for share in (3, 10, 30, 60, 90):
+        (tmp_path / f"{share}.darshan").write_bytes(whole[: len(whole) * share // 100])
+    (tmp_path / "whole.darshan").write_bytes(whole)
+    logs, errors = read_logs(tmp_path)
+    assert [path.name for path, _ in logs] == ["whole.darshan"]
+    assert {error.what for error in errors} == {"the Darshan log is damaged"}
+    assert len(errors) == 5
+    with pytest.raises(BadInputError, match="SIG"):
+        read_log(SAMPLES / "cut90.darshan")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress])
+def test_logs_of_darshan_1_and_2_are_refused_by_version(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    pytest.importorskip("darshan")
+    path = tmp_path / "old.darshan"
+    path.write_bytes(compress(b"2.06" + bytes(200)))
+    with pytest.raises(BadInputError, match="a log of Darshan 2") as refused:
+        read_log(path)
+    assert "Darshan 2.3" in refused.value.remedy
+
+
 def test_a_file_that_is_no_log_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="the Darshan log does not exist"):
         read_log(tmp_path / "none.darshan")
@@ -127,7 +174,7 @@ def test_the_logs_that_come_with_pydarshan() -> None:
         True,
     )
     app, _ = app_of(read_log(place / "sample-goodost.darshan"))
-    assert [(app.ranks, phase.files, phase.data_bytes) for phase in app.phases] == [(48, "per-process", GIB)]
+    assert [(app.ranks, phase.files, phase.data_bytes // MIB) for phase in app.phases] == [(48, "per-process", 1024)]
 
 
 def timed(file: int, rank: int, time_s: float) -> FileRecord:

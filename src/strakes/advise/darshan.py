@@ -1,21 +1,33 @@
-"""What a Darshan log tells of an application, and what it cannot. Reading it takes PyDarshan; judging it does not."""
+"""Darshan logs: the facts in them, and the description of an application that follows from the facts."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import os
+import re
+import select
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from strakes.advise.app import App, AppPhase, Files, Interface, Operation
 from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.units import GIB, KIB, MIB
+from strakes.findings.record import from_record
+from strakes.processes import python_module
+from strakes.units import GIB, KIB, MIB, format_bytes
 
-# The modules whose counters are records of files, the lowest first: what a library does is seen again below it.
-_MODULES = ("POSIX", "MPI-IO")
-# Darshan counts calls by size in these classes; a class stands for its upper end.
-_CLASSES = {
+# Modules that count bytes and time. The first three never count the same call; MPI-IO calls POSIX or DFS.
+_SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
+COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
+# Darshan counts calls by size in these classes; each class is read as its upper end.
+CALL_CLASSES = {
     "0_100": 100,
     "100_1K": KIB,
     "1K_10K": 10 * KIB,
@@ -28,8 +40,12 @@ _CLASSES = {
     "1G_PLUS": GIB,
 }
 # In records of files that all ranks share Darshan adds them up and calls the rank -1.
-_ALL_RANKS = -1
-# What is less than this part of all data is not described.
+ALL_RANKS = -1
+# Limit for one log. A damaged one may never end; doubling the limit only delays that error.
+_MOST_READ_S = 300.0
+# ROMIO's data sieving moves whole buffers around small pieces. Headers alone stay below this factor.
+_SIEVED = 2.0
+# A phase with less than this share of all data is not described.
 _TOO_LITTLE = 0.02
 
 
@@ -53,140 +69,180 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What is taken from a log.
+    """The facts in a log.
 
-    ``modules`` are those that saw anything, ``partial`` those whose memory was full too early.
+    ``modules``: all that recorded anything. ``records``: files of each module with counters. ``partial``: modules with
+    counters whose memory was full too early.
     """
 
     program: str
     ranks: int
     run_s: float
     modules: tuple[str, ...]
-    posix: tuple[FileRecord, ...]
-    mpiio: tuple[FileRecord, ...] = ()
+    records: Mapping[str, tuple[FileRecord, ...]] = field(default_factory=dict)
     partial: tuple[str, ...] = ()
+
+    def of(self, *modules: str) -> tuple[FileRecord, ...]:
+        """Return the records of some modules."""
+        return tuple(record for name in modules for record in self.records.get(name, ()))
 
     @property
     def io_s(self) -> float:
-        """How long the slowest rank read, wrote, opened and closed: the most that a faster file system could save."""
-        return min(self.run_s, max(_slowest_rank_s(self.posix), _slowest_rank_s(self.mpiio)))
+        """Seconds of the slowest rank in reads, writes, opens and closes: the most that a faster system could save."""
+        slowest_s = (_slowest_rank_s(self.of(*names)) for names in (_SYSTEM_MODULES, ("MPI-IO", "STDIO")))
+        return min(self.run_s, max(slowest_s))
 
     @property
     def moved_bytes(self) -> int:
         """Bytes read and written below all libraries."""
-        return sum(record.read_bytes + record.written_bytes for record in self.posix or self.mpiio)
+        return _moved(self.of(*_SYSTEM_MODULES)) or _moved(self.of("MPI-IO"))
+
+    @property
+    def sieved(self) -> str:
+        """Return a sentence about data sieving, or "" if POSIX moved about what MPI-IO was asked for."""
+        asked = self.of("MPI-IO")
+        files = {record.file for record in asked}
+        moved = _moved([record for record in self.of("POSIX") if record.file in files])
+        if not _moved(asked) or moved < _SIEVED * _moved(asked):
+            return ""
+        return (
+            f"The program asked MPI-IO for {format_bytes(_moved(asked))}, and {format_bytes(moved)} were moved: data "
+            "sieving reads and writes whole buffers around small pieces. Use collective calls, or the hints "
+            "romio_ds_read=disable and romio_ds_write=disable."
+        )
+
+
+def _moved(records: Sequence[FileRecord]) -> int:
+    return sum(record.read_bytes + record.written_bytes for record in records)
 
 
 def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
     own_s: dict[int, float] = {}
     for record in records:
         own_s[record.rank] = own_s.get(record.rank, 0.0) + record.time_s
-    shared_s = own_s.pop(_ALL_RANKS, 0.0)
+    shared_s = own_s.pop(ALL_RANKS, 0.0)
     return shared_s + max(own_s.values(), default=0.0)
 
 
 def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInputError]]:
-    """Read every log below a directory, the one with the most time in I/O first, and what is wrong with those that
-    cannot be read.
+    """Read every log below a directory, the one with the most time in I/O first; also return the errors of the others.
 
     Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
     """
     paths = sorted(path for path in directory.rglob("*.darshan") if path.is_file())
     if not paths:
         remedy = "Give a directory of files called NAME.darshan."
-        raise BadInputError("there is no Darshan log in this directory", where=str(directory), remedy=remedy)
+        raise BadInputError("no Darshan log in this directory", where=str(directory), remedy=remedy)
     logs, errors = [], []
-    for path in paths:
-        try:
-            logs.append((path, read_log(path)))
-        except BadInputError as error:
-            errors.append(error)
+    for path, result in _read_in_child(paths):
+        if isinstance(result, LogFacts):
+            logs.append((path, result))
+        else:
+            errors.append(result)
     return sorted(logs, key=lambda log: (-log[1].io_s, log[0])), errors
 
 
 def read_log(path: Path) -> LogFacts:
-    """Read it. Raises EnvironmentLacksError without PyDarshan, BadInputError for what is no log it can read."""
+    """Read a log. Raises EnvironmentLacksError without PyDarshan, BadInputError for a file that it cannot read."""
     if not path.is_file():
         raise BadInputError(
             "the Darshan log does not exist", where=str(path), remedy="Give a file written by Darshan (NAME.darshan)."
         )
+    for _, result in _read_in_child([path]):
+        if isinstance(result, LogFacts):
+            return result
+        raise result
+    raise AssertionError("the child answers every path")
+
+
+def _read_in_child(paths: Sequence[Path]) -> Iterator[tuple[Path, LogFacts | BadInputError]]:
+    """Yield the facts or the error of each log, read by a child process that a damaged log may crash."""
+    if find_spec("darshan") is None:
+        why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
+        raise EnvironmentLacksError("Darshan logs cannot be read here", why=why, remedy=remedy)
+    child: subprocess.Popen[bytes] | None = None
     try:
-        from darshan import DarshanReport
-    except ImportError as error:
-        raise EnvironmentLacksError(
-            "Darshan logs cannot be read here", why=str(error), remedy="pip install 'strakes[darshan]'"
-        ) from error
+        for path in paths:
+            if old := _old_version(path):
+                yield path, old
+                continue
+            child = child or _start()
+            answer = _ask(child, path)
+            if "facts" in answer:
+                yield path, from_record(LogFacts, answer["facts"])
+                continue
+            why = answer.get("error") or _ended(child)
+            if "error" not in answer:
+                child = None
+            remedy = "Copy the file again, or leave it out; darshan-parser shows where it ends."
+            yield path, BadInputError("the Darshan log is damaged", where=str(path), why=why, remedy=remedy)
+    finally:
+        if child:
+            _ended(child)
+
+
+def _start() -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    command = python_module("strakes.advise.darshan_reader")
+    # BLAS reserves address space for each thread, and the child's is limited.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment)
+
+
+def _ask(child: subprocess.Popen[bytes], path: Path) -> dict[str, str]:
+    """Return the answer of the child; {} if it crashed or did not answer in time."""
+    assert child.stdin and child.stdout
+    with suppress(BrokenPipeError):
+        child.stdin.write(json.dumps(str(path.absolute())).encode() + b"\n")
+        child.stdin.flush()
+    ready, _, _ = select.select([child.stdout], [], [], _MOST_READ_S)
+    line = child.stdout.readline() if ready else b""
+    return dict(json.loads(line)) if line.endswith(b"\n") else {}
+
+
+def _ended(child: subprocess.Popen[bytes]) -> str:
+    """End the child and return how it ended."""
+    status = child.poll()
+    with suppress(subprocess.TimeoutExpired):
+        status = child.wait(1.0) if status is None else status
+    child.kill()
+    child.communicate()
+    if status is None:
+        return f"PyDarshan did not finish within {_MOST_READ_S:g} s"
+    return f"PyDarshan ended with {signal.Signals(-status).name if status < 0 else f'status {status}'}"
+
+
+def _old_version(path: Path) -> BadInputError | None:
+    """Return an error that names the version of a log of Darshan 1 or 2: it is compressed as a whole."""
     try:
-        report = DarshanReport(str(path), read_all=False)
-        metadata = report.metadata["job"]
-        modules = tuple(report.modules)
-        for module in set(_MODULES) & set(modules):
-            report.mod_read_all_records(module, dtype="pandas")
-        records = {module: _records(report, module) if module in modules else () for module in _MODULES}
-    except (RuntimeError, ValueError, KeyError, OSError) as error:
-        remedy = "Check the file with darshan-parser."
-        raise BadInputError("the Darshan log cannot be read", where=str(path), why=str(error), remedy=remedy) from error
-    return LogFacts(
-        program=str(report.metadata.get("exe", "")).split(" ")[0].rpartition("/")[2],
-        ranks=int(metadata["nprocs"]),
-        run_s=float(metadata.get("run_time", 0.0)),
-        modules=modules,
-        posix=records["POSIX"],
-        mpiio=records["MPI-IO"],
-        partial=tuple(name for name in _MODULES if name in modules and report.modules[name].get("partial_flag")),
-    )
-
-
-def _records(report: Any, module: str) -> tuple[FileRecord, ...]:
-    prefix = module.replace("-", "")
-    tables = []
-    for table in report.records[module]:
-        times = table["fcounters"].to_dict("records")
-        for row, time in zip(table["counters"].to_dict("records"), times, strict=True):
-            collective = sum(int(row.get(f"{prefix}_{name}", 0)) for name in ("COLL_READS", "COLL_WRITES"))
-            tables.append(
-                FileRecord(
-                    file=int(row["id"]),
-                    rank=int(row["rank"]),
-                    read_bytes=max(0, int(row[f"{prefix}_BYTES_READ"])),
-                    written_bytes=max(0, int(row[f"{prefix}_BYTES_WRITTEN"])),
-                    read_calls=_calls(row, prefix, "READ"),
-                    write_calls=_calls(row, prefix, "WRITE"),
-                    collective=collective > 0,
-                    time_s=_time_s(time, prefix, shared=int(row["rank"]) == _ALL_RANKS),
-                )
-            )
-    return tuple(tables)
-
-
-def _time_s(row: Mapping[str, Any], prefix: str, *, shared: bool) -> float:
-    slowest = float(row.get(f"{prefix}_F_SLOWEST_RANK_TIME", 0.0))
-    if shared and slowest > 0:
-        return slowest
-    return sum(max(0.0, float(row.get(f"{prefix}_F_{name}_TIME", 0.0))) for name in ("READ", "WRITE", "META"))
-
-
-def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int]:
-    aggregated = "_AGG" if prefix == "MPIIO" else ""
-    counts: dict[int, int] = {}
-    for name, size in _CLASSES.items():
-        if number := int(row.get(f"{prefix}_SIZE_{operation}{aggregated}_{name}", 0)):
-            counts[size] = counts.get(size, 0) + number
-    return counts
+        with path.open("rb") as file:
+            beginning = file.read(4)
+        if beginning[:2] not in (b"\x1f\x8b", b"BZ"):
+            return None
+        with bz2.open(path) if beginning[:2] == b"BZ" else gzip.open(path) as log:
+            version = re.match(rb"[12]\.\d+", log.read(8))
+    except (OSError, EOFError):
+        return None
+    if version is None:
+        return None
+    remedy = "Convert its figures with darshan-parser of Darshan 2.3, or record the application with Darshan 3."
+    what = f"this is a log of Darshan {version[0].decode()}, and PyDarshan reads logs since 3.0"
+    return BadInputError(what, where=str(path), remedy=remedy)
 
 
 def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
-    """Return the description, and what the log does not tell.
+    """Return the description, and remarks about its limits.
 
     Raises BadInputError for a log of a program that moved no data.
     """
     interface = _interface(facts.modules)
-    # A program's own calls are those of its library; POSIX below it shows what aggregators did.
-    records = facts.mpiio if interface != "posix" and facts.mpiio else facts.posix
-    total = sum(record.read_bytes + record.written_bytes for record in records)
+    # The calls of a program are the calls of its library; POSIX below it shows the calls of aggregators.
+    by_library = interface != "posix" and bool(facts.of("MPI-IO"))
+    records = facts.of("MPI-IO", "STDIO") if by_library else facts.of(*_SYSTEM_MODULES)
+    total = _moved(records)
     if total == 0:
         why = f"modules in the log: {', '.join(facts.modules) or 'none'}"
-        remedy = "Give the log of a job that did I/O through POSIX or MPI-IO."
+        remedy = "Give the log of a job that did I/O through POSIX, STDIO, DFS or MPI-IO."
         raise BadInputError("the Darshan log has no reads or writes", why=why, remedy=remedy)
     phases: list[AppPhase] = []
     remarks = [
@@ -202,6 +258,14 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
             "opened later are missing "
             "and amounts are too low. Run the job again with more (DARSHAN_MODMEM, or MODMEM in its configuration)."
         )
+    if facts.sieved:
+        remarks.append(facts.sieved)
+    stdio = _moved(facts.of("STDIO"))
+    if stdio > _TOO_LITTLE * total:
+        remarks.append(
+            f"{format_bytes(stdio)} went through STDIO, which has no classes of call sizes: record_size is their mean, "
+            "and libc gathers calls in a buffer."
+        )
     for operation in ("write", "read"):
         for files in ("shared", "per-process"):
             phase = _phase(facts, records, operation, files, total, interface)
@@ -210,7 +274,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     left = 1 - sum(phase.share or 0.0 for phase in phases)
     if left > _TOO_LITTLE / 10:
         remarks.append(f"{left:.1%} of the data belongs to small phases, which are left out.")
-    if any(record.rank == _ALL_RANKS for record in records):
+    if any(record.rank == ALL_RANKS for record in records):
         remarks.append(
             'For shared files Darshan keeps only sums; whether all ranks read a whole file (files = "same") is '
             "inferred from the amounts."
@@ -232,11 +296,11 @@ def _interface(modules: Sequence[str]) -> Interface:
 def _phase(
     facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
 ) -> AppPhase | None:
-    """Return all of one kind together; None where there is too little of it."""
+    """Return the sum of all records of one kind, or None if it is too small."""
     sharers: dict[int, set[int]] = {}
     for record in records:
         sharers.setdefault(record.file, set()).add(record.rank)
-    shared = {file for file, ranks in sharers.items() if ranks == {_ALL_RANKS} or len(ranks) > 1}
+    shared = {file for file, ranks in sharers.items() if ranks == {ALL_RANKS} or len(ranks) > 1}
     # The only rank of a program shares with nobody.
     chosen = [
         record
@@ -248,7 +312,7 @@ def _phase(
     moved = sum(_bytes(record, operation) for record in chosen)
     if moved < _TOO_LITTLE * total:
         return None
-    ranks = {record.rank for record in chosen if _bytes(record, operation) and record.rank != _ALL_RANKS}
+    ranks = {record.rank for record in chosen if _bytes(record, operation) and record.rank != ALL_RANKS}
     gathered = files == "per-process" and ranks == {0} and facts.ranks > 1
     calls: dict[int, int] = {}
     for record in chosen:

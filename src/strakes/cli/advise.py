@@ -91,7 +91,7 @@ def _rank(directory: Path, json: Output | None) -> int:
         say(f"{'in I/O':>9}  {'of run':>9}  {'ranks':>7}  {'moved':>10}  program, log")
         for path, facts in logs:
             remark = f" (partial: {', '.join(facts.partial)})" if facts.partial else ""
-            if not facts.posix and not facts.mpiio:
+            if not any(facts.records.values()):
                 remark = f" (not counted: {', '.join(facts.modules) or 'nothing recorded'})"
             say(
                 f"{facts.io_s:7.1f} s  {facts.run_s:7.1f} s  {facts.ranks:>7,}  {format_bytes(facts.moved_bytes):>10}  "

@@ -334,12 +334,23 @@ def test_rows_that_are_given_twice_count_once_and_two_values_of_one_time_stay(
         ("time,rate\n2026-01-01,1\n2026-01-01,2\n", "all rows have the same time"),
         ('time,rate\n2026-01-01,"1\n2026-01-02,2\n', "not a CSV file"),
         ("", "the file is empty"),
+        ("time,rate,rate\n2026-01-01,1,2\n2026-01-02,2,3\n", "2 columns are called 'rate'"),
     ],
 )
 def test_what_can_be_read_in_two_ways_is_refused(tmp_path: Path, content: str, fault: str) -> None:
     (tmp_path / "year.csv").write_text(content)
     with pytest.raises(BadInputError, match=fault):
         read_series(tmp_path / "year.csv", Columns("time", "rate"))
+
+
+def test_an_impossible_row_is_named_and_left_out(tmp_path: Path) -> None:
+    result = replay(Path(__file__).parent / "one-negative-glitch.csv", Columns("time", "x"))
+    (fall,) = result.events
+    assert datetime.fromtimestamp(fall.began_s, UTC).date().isoformat() == "2017-06-02" and "-30%" in fall.text
+    assert "1 row skipped: impossible values such as -1.02238e+14 (x)" in result.notes
+    (tmp_path / "signs.csv").write_text("time,rate\n" + "".join(f"2026-01-{day:02},{-day}\n" for day in range(1, 29)))
+    (series,), _ = read_series(tmp_path / "signs.csv", Columns("time", "rate"))
+    assert len(series.values) == 28
 
 
 def test_numbers_in_parentheses_are_negative(tmp_path: Path) -> None:

@@ -38,7 +38,14 @@ _MONTH_S = 30.4375 * 86400.0
 ONE_ALARM_S = 3 * 86400.0
 # So many rows of a column may be no numbers, such as a word on a day without a measurement, or this share of them.
 _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
+# A value of a series is impossible beyond this multiple of the median, or below zero beyond the median where all other
+# values are positive: 2^64 wrapped or a sign error. Real hangs reach 10^6 times a usual latency.
+_IMPOSSIBLE = 1e9
 _UNCONFIRMED = "not confirmed yet"
+
+
+# Time, value and causes.
+_Row = tuple[float, float, list[float]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,8 @@ class Columns:
 class Replay:
     """``learning``: series that are too short to say anything. ``passed_over``: rows without a time or a value.
 
-    ``repeated``: rows that say what another row says, and do not count.
+    ``repeated``: rows that say what another row says, and do not count. ``impossible``: the values of rows that were
+    left out because nothing could have measured them, with their series.
     """
 
     events: tuple[WatchEvent, ...]
@@ -68,6 +76,7 @@ class Replay:
     """From so many accepted alarms a month on, more change little; None: they were not asked for."""
     without_offset: bool = False
     """Times are of no known zone."""
+    impossible: tuple[str, ...] = ()
 
     @property
     def alarms(self) -> int:
@@ -85,6 +94,9 @@ class Replay:
             notes.append(f"{counted(self.passed_over, 'row')} skipped: no time or no value")
         if self.repeated:
             notes.append(f"{counted(self.repeated, 'row')} skipped: the same as another row")
+        if self.impossible:
+            shown = ", ".join(self.impossible[:3])
+            notes.append(f"{counted(len(self.impossible), 'row')} skipped: impossible values such as {shown}")
         if self.more_than is not None:
             notes.append(
                 f"--alarms-a-month above {self.more_than:.2g} changes little: there are too few values a month"
@@ -116,14 +128,14 @@ def _table(path: Path, columns: Columns) -> Table:
     return open_table(path, columns.time, columns.value, columns.by, columns.causes)
 
 
-def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int, int]:
-    """Return the series, and how many rows were passed over and how many repeat others.
+def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int, int, list[str]]:
+    """Return the series, the numbers of rows that were passed over and that repeat others, and impossible values.
 
     Rows are taken one by one: of each only what is asked for is kept.
     """
     header, path = table.header, table.path
     places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *table.causes)}
-    groups: dict[str, list[tuple[float, float, list[float]]]] = {}
+    groups: dict[str, list[_Row]] = {}
     passed_over, number = 0, 0
     unread: Counter[str] = Counter()
     examples: dict[str, str] = {}
@@ -158,9 +170,26 @@ def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int
     moments = {time_s for rows in groups.values() for time_s, *_ in rows}
     if len(moments) == 1:
         raise BadInputError("all rows have the same time", where=str(path), why=table.example)
+    impossible: list[str] = []
+    for name, rows in sorted(groups.items()):
+        groups[name], found = _possible(rows)
+        impossible += [f"{value:g} ({name})" for value in found]
     series = [_series(name, kept, tuple(table.causes)) for name, kept in sorted(groups.items())]
     repeated = sum(map(len, groups.values())) - sum(len(each.values) for each in series)
-    return series, passed_over, repeated
+    return series, passed_over, repeated, impossible
+
+
+def _possible(rows: list[_Row]) -> tuple[list[_Row], list[float]]:
+    """Return the rows with possible values, and the values of the others; all rows if too many seem impossible."""
+    values = np.array([value for _, value, _ in rows])
+    median = float(np.median(np.abs(values)))
+    wrong = np.abs(values) > _IMPOSSIBLE * median if median > 0 else np.zeros(len(values), dtype=bool)
+    below = values < -median
+    if np.all(values[~below] > 0):
+        wrong |= below
+    if not wrong.any() or wrong.sum() > max(1.0, _MOST_UNREAD_SHARE * len(rows)):
+        return rows, []
+    return [row for row, bad in zip(rows, wrong.tolist(), strict=True) if not bad], values[wrong].tolist()
 
 
 def replay(
@@ -176,7 +205,7 @@ def replay(
     ``equals``: the series are those of equals, and each is watched as its share of what all do at the same time.
     """
     table = _table(path, columns)
-    series, passed_over, repeated = _series_of(table, columns)
+    series, passed_over, repeated, impossible = _series_of(table, columns)
     events: list[WatchEvent] = []
     if equals:
         events += ended_early(series)
@@ -217,6 +246,7 @@ def replay(
         repeated,
         many if alarms_a_month > max(many, ALARMS_A_MONTH) else None,
         local,
+        tuple(impossible),
     )
 
 

@@ -229,6 +229,9 @@ def open_table(path: Path, time: str, value: str, by: Sequence[str] = (), causes
             near = nearest_word(column, header)
             remedy = f"Did you mean {near}?" if near else f"The columns are: {', '.join(header[:20])}"
             raise BadInputError(f"there is no column {column!r}", where=str(path), remedy=remedy)
+        if header.count(column) > 1:
+            what = f"{header.count(column)} columns are called {column!r}"
+            raise BadInputError(what, where=str(path), remedy="Rename all but one of them in the header.")
     times, numbers = Times(), Numbers(separator)
     explaining = {name: Numbers(separator) for name in (*causes, *filter(known_cause, header)) if name != value}
     learning = [(header.index(name), each) for name, each in ((value, numbers), *explaining.items())]

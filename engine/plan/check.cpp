@@ -159,6 +159,12 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     check.require(!phase.own_directory ||
                       (!row_of(phase.backend).needs_processes && row_of(phase.backend).format != Format::objects),
                   "own_directory", "is not for this backend", "Leave it out, or use posix.");
+    const BackendRow& backend = row_of(phase.backend);
+    check.require(phase.sync != Sync::fsync_each ||
+                      (phase.operation != read && !phase.gathers() && !backend.queues && !backend.needs_processes &&
+                       backend.format != Format::objects),
+                  "sync", "is fsync-each, which needs writes by single calls",
+                  "Use fsync, or write with the backend posix and without writers.");
     check_sizes(phase, phase.read_sizes, "read_sizes", check);
     check_sizes(phase, phase.write_sizes, "write_sizes", check);
     check.require(phase.first_ranks == 0 || (phase.operation == write && !shared && phase.writers == 0), "first_ranks",

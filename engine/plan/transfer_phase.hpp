@@ -25,7 +25,7 @@ enum class Access : std::uint8_t { segmented, strided, random, whole, random_who
 [[nodiscard]] constexpr bool is_drawn(Access access) noexcept {
     return access == Access::draws || access == Access::zipf || access == Access::pareto || access == Access::hotspot;
 }
-enum class Sync : std::uint8_t { none, close, fsync };
+enum class Sync : std::uint8_t { none, close, fsync, fsync_each };
 enum class Pattern : std::uint8_t { stamped, once };
 
 inline constexpr std::array kTransferOperations =
@@ -52,7 +52,7 @@ inline constexpr std::array kAccesses =
                                                         {"pareto", Access::pareto},
                                                         {"hotspot", Access::hotspot}});
 inline constexpr std::array kSyncs = std::to_array<std::pair<std::string_view, Sync>>(
-    {{"none", Sync::none}, {"close", Sync::close}, {"fsync", Sync::fsync}});
+    {{"none", Sync::none}, {"close", Sync::close}, {"fsync", Sync::fsync}, {"fsync-each", Sync::fsync_each}});
 inline constexpr std::array kPatterns =
     std::to_array<std::pair<std::string_view, Pattern>>({{"stamped", Pattern::stamped}, {"once", Pattern::once}});
 

@@ -220,6 +220,7 @@ class TransferBase : public Workload {
                 .stamp = phase_.pattern == Pattern::stamped,
                 .verify = phase_.verify,
                 .repeat = phase_.stop.rule == StopRule::seconds,
+                .synchronise = phase_.sync == Sync::fsync_each,
                 .delay_ns = phase_.delay_ns,
                 .deadline = deadline,
                 .pace = setting_.pace(result.start, setting_.plan.ranks),

@@ -26,6 +26,7 @@ struct LoopSetting {
     std::uint64_t choice_key;     // decides which transfers are reads in between, and sizes that are drawn
     std::span<const SizeShare> read_sizes, write_sizes;  // none: the whole buffer
     bool stamp, verify, repeat;
+    bool synchronise;          // after each write
     std::uint64_t delay_ns;  // after each call
     std::uint64_t deadline;
     Pace pace;
@@ -114,6 +115,11 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
                 before = made;
             }
             end.error = move_all(end.reading, file, piece, end.offset);
+            if (loop.synchronise && !end.reading && end.error == 0) {
+                const FileStep step = file.synchronise();
+                if (step.error != 0) end.call = step.call;
+                end.error = step.error;
+            }
             std::uint64_t now = clock.now();
             if (end.error != 0) {
                 end.failed = true;

@@ -76,7 +76,7 @@ def test_the_minimal_configuration_is_the_standard_run_with_its_order_and_its_ru
     )
     assert easy.stop.seconds == hard.stop.seconds == 300
     read = phases["ior-hard-read"]
-    assert isinstance(read, TransferPhase) and read.rank_shift == 1 and read.verify
+    assert isinstance(read, TransferPhase) and read.rank_shift == 0 and read.verify
     small, find = phases["mdtest-hard-write"], phases["find"]
     assert isinstance(small, MetadataPhase) and (small.directory, small.file_bytes) == ("shared", 3901)
     assert isinstance(find, MetadataPhase) and (find.find_name, find.find_bytes, find.find_all) == ("01", 3901, True)
@@ -152,6 +152,20 @@ def test_a_configuration_with_every_section_is_taken_and_says_what_has_no_effect
     assert any("resultdir" in note for note in translated.notes)
 
 
+def test_an_option_in_api_is_honoured_where_its_phases_run(tmp_path: Path) -> None:
+    text = "".join(f"[{test}]\nrun = FALSE\n" for test in ("ior-hard", "mdtest-easy", "mdtest-hard", "find"))
+    translated = translation(tmp_path, MINIMAL.replace("[global]", "[global]\nAPI = POSIX --posix.odirect") + text)
+    phases = [phase for phase in translated.plan.phases if isinstance(phase, TransferPhase)]
+    assert [(phase.name, phase.direct) for phase in phases] == [("ior-easy-write", True), ("ior-easy-read", True)]
+
+
+def test_data_are_read_on_the_next_node(tmp_path: Path) -> None:
+    translation(tmp_path, MINIMAL)
+    plan = translate([str(tmp_path / "config.ini")], 8, 1, 2).plan
+    shifts = {phase.name: getattr(phase, "rank_shift", 0) for phase in plan.phases}
+    assert (shifts["ior-easy-read"], shifts["ior-hard-read"], shifts["mdtest-easy-stat"]) == (2, 2, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "line", "what", "remedy"),
     [
@@ -161,8 +175,16 @@ def test_a_configuration_with_every_section_is_taken_and_says_what_has_no_effect
         ("[ior-easy]\nblockSize = 3m\n", 4, "not a multiple", "multiple of transferSize"),
         ("[ior-easy]\nfilePerProc = MAYBE\n", 4, "neither TRUE nor FALSE", ""),
         ("[ior-hard]\nsegmentCount = -1\n", 4, "not a whole number", ""),
+        ("[ior-hard]\nAPI = POSIX --posix.odirect\n", 4, "not possible with calls of 47008", "multiples of 512"),
+        ("[ior-easy]\nAPI = POSIX --posix.lustre\n", 4, "not supported", "POSIX --posix.odirect"),
+        ("[mdtest-easy]\nAPI = POSIX --posix.odirect\n", 4, "O_DIRECT is not supported for files", ""),
         ("[ior-hard]\nAPI = MPIIO\n", 4, "not supported", "POSIX"),
-        ("[ior-hard]\nposix.odirect = TRUE\n", 4, "not with calls of 47008 bytes", "multiples of 512"),
+        (
+            "[ior-hard]\nposix.odirect = TRUE\n",
+            4,
+            "O_DIRECT is not possible with calls of 47008 bytes",
+            "multiples of 512",
+        ),
         ("[mdtest-hard]\nfiles-per-dir = 10\n", 4, "not supported", "INVALID"),
         ("[find]\nexternal-script = ./find.sh\n", 4, "not supported", "of its own"),
         ("[debug]\nstonewall-time = 0\n", 4, "not a whole number", ""),

@@ -5,6 +5,7 @@ engine runs.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,8 @@ def test_segments_of_a_shared_file_hold_one_block_of_every_task_in_turn() -> Non
 
 def test_memory_of_the_node_is_held() -> None:
     assert translate("ior", "-M 64m").plan.memory_hog_bytes == 64 * MIB
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert translate("ior", "-M 80%").plan.memory_hog_bytes == memory * 80 // 100
 
 
 def test_data_are_stamped_only_where_they_will_be_verified() -> None:
@@ -111,11 +114,13 @@ def test_data_are_stamped_only_where_they_will_be_verified() -> None:
     assert transfers("-w -W")[0].pattern == "stamped"
 
 
-def test_the_neighbours_data_are_read_with_c_and_the_check_looks_one_further() -> None:
-    write, check, read = transfers("-w -W -r -C -Q 2", ranks=8)
-    assert (write.rank_shift, check.rank_shift, read.rank_shift) == (0, 3, 2)
+def test_with_c_ranks_read_data_of_other_nodes_and_the_check_looks_one_node_further() -> None:
+    plan = TOOLS["ior"].translate(["-w", "-W", "-r", "-C", "-Q", "2"], 16, 1, 2).plan
+    write, check, read = (phase for phase in plan.phases if isinstance(phase, TransferPhase))
+    assert (write.rank_shift, check.rank_shift, read.rank_shift) == (0, 6, 4)
     assert check.verify and not read.verify
-    assert transfers("-C", ranks=1)[1].rank_shift == 0
+    # On one node IOR does not shift.
+    assert transfers("-C", ranks=8)[1].rank_shift == 0
     assert transfers("-Z", ranks=2)[1].rank_shift == 1
 
 
@@ -186,6 +191,43 @@ def test_items_are_counted_as_mdtest_counts_them() -> None:
     assert {phase.items for phase in metadata("-n 1000 -z 2 -b 3")} == {988}
 
 
+def test_fsync_after_each_write_is_done() -> None:
+    assert transfers("-w -Y -e")[0].sync == "fsync-each"
+    assert transfers("-w -O fsyncPerWrite=1")[0].sync == "fsync-each"
+
+
+def test_options_given_twice_are_not_taken_for_single_ones_in_silence() -> None:
+    for line, said in (("-z -z", "-z twice"), ("-O randomOffset=2", "-z twice"), ("-C -C", "-C twice")):
+        assert any(note.startswith(said) for note in translate("ior", line).notes), line
+    assert any(note.startswith("-C twice") for note in translate("ior", "-O reorderTasks=2").notes)
+
+
+def test_a_depth_of_0_needs_no_branches() -> None:
+    assert {phase.items for phase in metadata("-n 10 -z 0 -b 0")} == {10}
+
+
+def test_what_mdtest_does_too_is_no_difference() -> None:
+    assert translate("mdtest", "-n 1000 -z 2 -b 3 -C -E -L").notes == ()
+
+
+def test_a_script_of_ior_with_one_test_is_run_and_of_several_each_command_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "tests.ior"
+    script.write_text("# nightly\nIOR START\n  api=POSIX\n  blockSize = 4m\n transferSize=1m\n RUN\nIOR STOP\n")
+    assert transfers(f"-f {script}")[0].block_bytes == 4 * MIB
+    script.write_text(script.read_text().replace("IOR STOP", "  blockSize=8m\n  RUN\nIOR STOP"))
+    with pytest.raises(BadInputError, match="the script has 2 tests") as refused:
+        translate("ior", f"-f {script}")
+    assert "strakes run ior -O api=POSIX,blockSize=4m,transferSize=1m;" in refused.value.remedy
+    script.write_text("-b 4m\n")
+    with pytest.raises(BadInputError, match="not a script of IOR"):
+        translate("ior", f"-f {script}")
+
+
+def test_md_workbench_is_named_as_not_supported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert strakes(["run", "md-workbench", "/tmp"]) == 2
+    assert "md-workbench is not supported: use mdtest" in capsys.readouterr().err
+
+
 def test_what_differs_is_said_once() -> None:
     notes = translate("ior", "-i 3 -i 3 -g -O summaryFormat=JSON -O summaryFile=x", ranks=None).notes
     assert len(set(notes)) == len(notes)
@@ -201,7 +243,8 @@ def test_what_differs_is_said_once() -> None:
         ("ior", "-L", "-L", "-l"),
         ("ior", "--posix.direct", "--posix.direct", "--posix.odirect"),
         ("ior", "-O blocksiz=1m", "blocksiz", "blocksize"),
-        ("ior", "-Y", "-Y", "-e"),
+        ("ior", "-O lustreStripeCount=4", "lustreStripeCount", "lfs setstripe"),
+        ("ior", "-O frobnicate=4", "frobnicate", "One of:"),
         ("ior", "-E -w", "-E", "-r alone"),
         ("ior", "-wrl i", "-l", "compressible_percent"),
         ("mdtest", "-n 1 -S", "-S", "ior without -F"),
@@ -229,11 +272,11 @@ def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_on
         ("ior", "-b 1q", "-b 1q"),
         ("ior", "-b", "needs a value"),
         ("ior", "-a S3", "-a S3"),
-        ("ior", "-M 75%", "-M 75%"),
         ("ior", "--posix.odirect -t 100 -b 100", "512"),
         ("ior", "-o a@b", "several files"),
         ("ior", "-F -o a@@b", "-o is empty"),
         ("ior", "-O checkRead", "not KEY=VALUE"),
+        ("mdtest", "-n 10 -z 1 -b 0", "-b 0"),
         ("ior", "-w -o /no/such/place/f", "no such directory"),
         ("mdtest", "", "no item"),
         ("mdtest", "-n 10 -F -D", "nothing to do"),
@@ -323,7 +366,7 @@ def test_the_help_of_io500_names_what_a_configuration_may_have(capsys: pytest.Ca
 
 
 def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = f"-a POSIX -w -r -F -t 64k -b 256k -C -o {tmp_path}/file"
+    line = f"-a POSIX -w -r -F -t 64k -b 256k -Z -o {tmp_path}/file"
     assert strakes(["run", "-n", "2", "--budget", "3s", "-q", "--json", "-", "ior", *line.split()]) == 0
     output = capsys.readouterr()
     document = json.loads(output.out)
@@ -334,7 +377,7 @@ def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pyte
     said = {warning["code"] for warning in document["warnings"]}
     assert "dependent-runs" in said or all(cell["low"] is not None for cell in cells.values())
     assert cells["plan:read"]["settings"] == {"ranks": 2, "phase": "read", "operation": "read"}
-    assert output.err.count("-C: the distance is counted in tasks") == 1
+    assert output.err.count("-Z: all tasks read at one distance") == 1
     assert list(tmp_path.iterdir()) == []
 
 

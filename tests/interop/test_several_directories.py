@@ -60,7 +60,6 @@ def test_files_of_one_directory_are_one_place(places: list[Path]) -> None:
     ("line", "said"),
     [
         ("mdtest -n 20 -N 1 -F -u -d {a}@{b}", "-N has tasks work on what tasks of another directory made"),
-        ("ior -F -C -o {a}/x@{b}/x", "-C has tasks work on what tasks of another directory made"),
         ("ior -F -Z -o {a}/x@{b}/x", "-Z has tasks work on what tasks of another directory made"),
         ("mdtest -n 20 -d {a}@{b}@{c}", "there are 3 directories for 2 ranks"),
         ("mdtest -n 20 -d {a}@{a}", "given twice"),
@@ -155,13 +154,6 @@ def test_the_screen_names_all_directories(places: list[Path], capsys: pytest.Cap
     assert strakes("-n", "2", "mdtest", "-n", "20", "-F", "-u", "-d", f"{places[0]}@{places[1]}") == 0
     # Paths that are longer than the screen are broken.
     assert f"Rankstakeinturn:{places[0]},{places[1]}(" in "".join(capsys.readouterr().out.split())
-
-
-def test_a_directory_for_each_file_has_no_effect_on_a_shared_one(
-    places: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert strakes("-n", "2", "ior", "-u", "-b", "128k", "-t", "64k", "-o", f"{places[0]}/x") == 0
-    assert "-u has no effect without -F, as in IOR" in capsys.readouterr().err
 
 
 def test_later_commands_name_all_directories(places: list[Path], capsys: pytest.CaptureFixture[str]) -> None:

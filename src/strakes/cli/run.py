@@ -61,6 +61,8 @@ class RunOrPeerCommand(click.Command):
 
 def _refuse_misspelt(word: str, ctx: click.Context) -> None:
     """Raise UsageError for what is no file, but nearly the name of a tool."""
+    if word.replace("-", "") == "mdworkbench":
+        raise click.UsageError("md-workbench is not supported: use mdtest, or strakes survey DIR.", ctx)
     near = "" if set(word) & {"/", "."} else nearest_word(word, TOOLS)
     if near and not Path(word).exists():
         raise click.UsageError(f"no such plan or tool: {word}; did you mean {near}?", ctx)
@@ -111,6 +113,13 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
         raise click.UsageError("Missing argument 'DIR'.", context)
     path, *directories = (DIRECTORY.convert(word, None, context) for word in (plan, *rest))
     return _run_plan(path, directories, **options)
+
+
+def _ranks_per_node(launch: Launch) -> int | None:
+    """Return the number of ranks on each node, or None where all are on one or the launcher decides."""
+    if launch.ranks_per_node is None and len(launch.hosts) > 1 and launch.ranks:
+        return -(-launch.ranks // len(launch.hosts))
+    return launch.ranks_per_node
 
 
 def _several(directories: Sequence[Path], ranks: int, *, keep: bool) -> dict[str, Any]:
@@ -170,7 +179,7 @@ def _run_tool(
     if words[:1] in (("--help",), ("-h",)):
         click.echo(UNDERSTOOD[tool].help())
         return 0
-    translated = UNDERSTOOD[tool].translate(words, launch.ranks, seed)
+    translated = UNDERSTOOD[tool].translate(words, launch.ranks, seed, _ranks_per_node(launch))
     for index, note in enumerate(translated.notes):
         head = f"Unlike {tool}:"
         told = translate(head) if index == 0 else " " * columns(translate(head))

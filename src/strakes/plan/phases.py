@@ -56,7 +56,7 @@ def usual_keys(phase: DataclassInstance) -> list[str]:
 TransferOperation = Literal["write", "read", "rewrite", "mixed"]
 Sharing = Literal["file-per-process", "shared-file", "file-per-writer"]
 Access = Literal["segmented", "strided", "random", "whole", "random-whole", "draws", "zipf", "pareto", "hotspot"]
-Sync = Literal["none", "close", "fsync"]
+Sync = Literal["none", "close", "fsync", "fsync-each"]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,12 +12,12 @@ from strakes.interop.commands.words import ForeignOption, Translation, help_text
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool whose command lines are understood: its options, the way from words, ranks (None: not asked for) and seed
-    to a plan, and its help.
+    """A tool whose command lines are understood: its options, the way from words, ranks (None: not asked for), seed and
+    ranks of a node to a plan, and its help.
     """
 
     options: Mapping[str, ForeignOption]
-    translate: Callable[[Sequence[str], int | None, int], Translation]
+    translate: Callable[..., Translation]
     help: Callable[[], str]
 
 

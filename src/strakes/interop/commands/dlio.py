@@ -47,7 +47,9 @@ def help_text() -> str:
     return "\n".join(line for line in lines if not line.endswith(QUIET))
 
 
-def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
+def translate(
+    words: Sequence[str], asked_ranks: int | None, seed: int, _ranks_per_node: int | None = None
+) -> Translation:
     """Translate ``CONFIG.yaml`` into a plan. Raises BadInputError that names the line at fault."""
     if len(words) != 1 or not words[0]:
         remedy = "Give one file: strakes run -n 4 dlio unet3d.yaml"

@@ -1,8 +1,4 @@
-"""A configuration of DLIO: its sections and keys, what each of them does here, and the values with their lines.
-
-The keys are those of DLIO's documentation (docs/source/config.rst of argonne-lcf/dlio_benchmark) and of its older
-configurations.
-"""
+"""A configuration of DLIO: its sections and keys, what each of them does here, and the values with their lines."""
 
 from __future__ import annotations
 
@@ -18,161 +14,28 @@ import yaml
 from strakes.errors import BadInputError, nearest_word
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.files import read_regular
+from strakes.interop.commands.words import NEAR, table_of
 
 _MOST_BYTES = 1 << 20
 # In one value, each as often as aliases repeat it.
 _MOST_VALUES = 100_000
-# What a key without effect is said to be; "" for one that is used, QUIET for one of which nothing need be said.
+# Remark of a key without effect that needs no note.
 QUIET = "changes nothing here"
-_OWN = "strakes reads and writes plain files with its own calls, without a framework"
-KEYS: Mapping[str, Mapping[str, str]] = {
-    "model": {
-        "name": QUIET,
-        "type": QUIET,
-        "model_size_bytes": "",
-        "model_datatype": QUIET,
-        "optimizer_datatype": QUIET,
-        "optimization_groups": "",
-        "num_layers": "",
-        "layer_parameters": "",
-        "parallelism": "",
-        "transformer": "",
-    },
-    "framework": {"": _OWN},
-    "workflow": {
-        "generate_data": "",
-        "train": "",
-        "checkpoint": "",
-        "evaluation": "",
-        "profiling": QUIET,
-        "debug": QUIET,
-    },
-    "dataset": {
-        "data_folder": "",
-        "format": "",
-        "num_files_train": "",
-        "num_samples_per_file": "",
-        "record_length_bytes": "",
-        "record_length_bytes_stdev": "",
-        "record_length_bytes_resize": "samples are not transformed",
-        "num_subfolders_train": "",
-        "num_files_eval": QUIET,
-        "num_subfolders_eval": QUIET,
-        "file_prefix": "strakes chooses the names of files",
-        "compression": "",
-        "compression_level": QUIET,
-        "enable_chunking": "",
-        "chunk_size": QUIET,
-        "keep_files": "strakes run --keep keeps the files",
-        "generation_buffer_size": QUIET,
-        "record_dims": "",
-        "record_element_bytes": QUIET,
-        "record_element_type": QUIET,
-        "hdf5": "",
-    },
-    "reader": {
-        "batch_size": "",
-        "read_threads": "",
-        "prefetch_size": "",
-        "file_shuffle": "",
-        "sample_shuffle": "",
-        "transfer_size": "",
-        "data_loader": "",
-        "odirect": "",
-        "preprocess_time": "",
-        "preprocess_time_stdev": "",
-        "file_access": "",
-        "read_type": "",
-        "data_loader_classname": "",
-        "reader_classname": "",
-        "batch_size_eval": QUIET,
-        "computation_threads": "samples are not transformed",
-        "data_loader_sampler": QUIET,
-        "dont_use_mmap": QUIET,
-        "multiprocessing_context": "readers are threads",
-        "pin_memory": QUIET,
-        "shuffle_size": "all samples are shuffled",
-        "transformed_record_dims": "samples are not transformed",
-        "transformed_record_element_type": QUIET,
-    },
-    "train": {
-        "epochs": "",
-        "computation_time": "",
-        "computation_time_stdev": "",
-        "total_training_steps": "",
-        "seed": "strakes run --seed decides the order",
-        "seed_change_epoch": "",
-    },
-    "evaluation": {
-        "eval_time": QUIET,
-        "eval_time_stdev": QUIET,
-        "eval_after_epoch": QUIET,
-        "epochs_between_evals": QUIET,
-    },
-    "checkpoint": {
-        "checkpoint_folder": "",
-        "checkpoint_after_epoch": "",
-        "epochs_between_checkpoints": "",
-        "steps_between_checkpoints": "",
-        "type": "",
-        "fsync": "",
-        "mode": "",
-        "num_checkpoints_write": "",
-        "num_checkpoints_read": "",
-        "time_between_checkpoints": "",
-        "recovery_rank_shift": "",
-        "rank_sync": "all ranks end a checkpoint together",
-        "randomize_tensor": "the data of strakes cannot be compressed",
-        "checkpoint_mechanism_classname": "",
-        "ksm": "",
-    },
-    "storage": {"storage_type": "", "storage_root": "", "storage_options": ""},
-    "output": {"folder": "the run is in the store", "log_file": QUIET, "metric": ""},
-    "metric": {"au": "compare it with the interval in the report"},
-    "profiling": {"profiler": QUIET, "iostat_devices": QUIET},
-}
-# Names of older versions.
-OLDER: Mapping[tuple[str, str], tuple[str, str]] = {
-    ("dataset", "record_length"): ("dataset", "record_length_bytes"),
-    ("dataset", "record_length_stdev"): ("dataset", "record_length_bytes_stdev"),
-    ("dataset", "record_length_resize"): ("dataset", "record_length_bytes_resize"),
-    ("checkpoint", "model_size"): ("model", "model_size_bytes"),
-    ("model", "model_size"): ("model", "model_size_bytes"),
-}
-# Refused unless the value is one of these.
-_NONE: tuple[Any, ...] = (None, False, 0, -1, [], {}, "", "none", "None")
+
+
+def _place(text: str) -> tuple[str, str]:
+    section, _, key = text.partition(".")
+    return section, key
+
+
+_TABLE = table_of("dlio")
+KEYS: Mapping[str, Mapping[str, str]] = _TABLE["keys"]
+# Names in older versions.
+OLDER = {_place(old): _place(new) for old, new in _TABLE["older"].items()}
+_NONE: tuple[Any, ...] = (False, 0, -1, [], {}, "", "none", "None")
 NOT_SUPPORTED: Mapping[tuple[str, str], tuple[tuple[Any, ...], str]] = {
-    ("model", "optimization_groups"): (_NONE, "Give the bytes of a checkpoint as model_size_bytes."),
-    ("model", "num_layers"): (_NONE, "Give the bytes of a checkpoint as model_size_bytes."),
-    ("model", "layer_parameters"): (_NONE, "Give the bytes of a checkpoint as model_size_bytes."),
-    ("model", "parallelism"): (_NONE, "Give the bytes of a checkpoint as model_size_bytes."),
-    ("model", "transformer"): (_NONE, "Give the bytes of a checkpoint as model_size_bytes."),
-    ("workflow", "evaluation"): (_NONE, "Leave it out: only training and checkpoints are measured."),
-    ("dataset", "compression"): (_NONE, "Leave it out: samples are stored as they are."),
-    ("dataset", "enable_chunking"): (_NONE, "Leave it out: a plan writes HDF5 (examples/hdf5.toml)."),
-    ("dataset", "hdf5"): (_NONE, "Leave it out: a plan writes HDF5 (examples/hdf5.toml)."),
-    ("dataset", "record_dims"): (_NONE, "Give the bytes of a sample as record_length_bytes."),
-    ("reader", "odirect"): (_NONE, "Leave it out: samples begin anywhere in their file."),
-    ("reader", "preprocess_time"): (_NONE, "Leave it out, or add it to computation_time."),
-    ("reader", "preprocess_time_stdev"): (_NONE, "Leave it out."),
-    ("reader", "file_access"): (("multi",), "Leave it out."),
-    ("reader", "read_type"): (("on_demand",), "Leave it out: samples are read when they are needed."),
-    ("reader", "data_loader_classname"): (_NONE, "Leave it out."),
-    ("reader", "reader_classname"): (_NONE, "Leave it out."),
-    ("train", "seed_change_epoch"): ((True,), "Leave it out: every epoch has an order of its own."),
-    ("checkpoint", "steps_between_checkpoints"): (_NONE, "Use epochs_between_checkpoints."),
-    ("checkpoint", "time_between_checkpoints"): (_NONE, "Leave it out."),
-    ("checkpoint", "mode"): (("default",), "Leave it out."),
-    ("checkpoint", "recovery_rank_shift"): (_NONE, "Leave it out: checkpoints leave the page cache before the read."),
-    ("checkpoint", "checkpoint_mechanism_classname"): (_NONE, "Leave it out."),
-    ("checkpoint", "ksm"): (_NONE, "Leave it out."),
-    ("storage", "storage_type"): (("local_fs",), "Use local_fs, and a data_folder on a mounted file system."),
-    ("storage", "storage_root"): ((None, "", ".", "./"), "Write it in front of data_folder."),
-    ("storage", "storage_options"): (_NONE, "Leave it out."),
-    ("output", "metric"): (
-        (None, {}, {"exclude_start_steps": 1}, {"exclude_start_steps": 1, "exclude_end_steps": 0}),
-        "Leave it out: the first step is not counted, and all others are.",
-    ),
+    _place(name): (tuple(entry.get("allowed", _NONE)), entry["remedy"])
+    for name, entry in _TABLE["not-supported"].items()
 }
 
 
@@ -339,7 +202,7 @@ def _plain(node: Any, path: Path) -> Any:
 
 
 def _unknown(what: str, name: str, known: Mapping[str, object], path: Path, node: Any) -> BadInputError:
-    near = nearest_word(name, list(known), cutoff=0.4)
+    near = nearest_word(name, list(known), cutoff=NEAR)
     remedy = f"The nearest known one is {near}. " if near else ""
     return BadInputError(
         f"unknown {what}", where=f"{path}:{_line(node)}", remedy=f"{remedy}Known: {', '.join(filter(None, known))}."

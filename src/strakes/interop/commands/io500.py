@@ -14,6 +14,7 @@ from pathlib import Path
 from strakes.errors import BadInputError, nearest_word
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.interop.commands.words import (
+    NEAR,
     ForeignOption,
     GivenCommand,
     Translation,
@@ -21,6 +22,7 @@ from strakes.interop.commands.words import (
     place_of,
     plan_of,
     ranks_of,
+    table_of,
     wrong,
 )
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
@@ -30,70 +32,15 @@ OPTIONS: dict[str, ForeignOption] = {}
 VALID_STONEWALL_S = 300
 _HARD_BYTES, _SMALL_FILE_BYTES, _RANDOM_BYTES = 47008, 3901, 4096
 _MOST_STONEWALL_S = 86400
+# The only option of the interface POSIX that IO500 accepts in API and that is supported here.
+_DIRECT_OPTION = "--posix.odirect"
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 
-# Keys that all sections of one kind have; the text says what a key that is not used here means.
 _IGNORED = "changes nothing here"
-_RUN = {"api": "", "run": ""}
-_TRANSFER = {**_RUN, "posix.odirect": "", "verbosity": _IGNORED, "collective": "", "hintsfilename": ""}
-_FIND = {
-    "run": "",
-    "external-script": "",
-    "external-mpi-args": _IGNORED,
-    "external-extra-args": _IGNORED,
-    "nproc": "all ranks take part in find",
-    "pfind-queue-length": _IGNORED,
-    "pfind-steal-next": _IGNORED,
-    "pfind-parallelize-single-dir-access-using-hashing": "where there are more ranks than directories, ranks share the "
-    "entries of a directory",
-}
-SECTIONS: Mapping[str, Mapping[str, str]] = {
-    "global": {
-        "datadir": "",
-        "timestamp-datadir": _IGNORED,
-        "resultdir": "the run is in the store; strakes export --format io500 writes the summary",
-        "timestamp-resultdir": _IGNORED,
-        "api": "",
-        "drop-caches": "",
-        "drop-caches-cmd": "strakes asks the kernel itself",
-        "io-buffers-on-gpu": "",
-        "verbosity": _IGNORED,
-        "scc": "",
-        "datapackettype": "the data of strakes cannot be compressed, and no word of them is repeated",
-        "allocatebufferdevice": "",
-    },
-    "debug": {"stonewall-time": "", "pause-dir": ""},
-    "ior-easy": {**_TRANSFER, "transfersize": "", "blocksize": "", "fileperproc": "", "uniquedir": ""},
-    "ior-easy-write": _TRANSFER,
-    "ior-easy-read": _TRANSFER,
-    "ior-rnd4k-easy-read": {**_TRANSFER, "direct": ""},
-    "ior-hard": {**_TRANSFER, "segmentcount": ""},
-    "ior-hard-write": _TRANSFER,
-    "ior-hard-read": _TRANSFER,
-    "mdtest-easy": {**_TRANSFER, "n": ""},
-    "mdtest-easy-write": _TRANSFER,
-    "mdtest-easy-stat": _TRANSFER,
-    "mdtest-easy-delete": _TRANSFER,
-    "mdtest-hard": {**_TRANSFER, "n": "", "files-per-dir": ""},
-    "mdtest-hard-write": _TRANSFER,
-    "mdtest-hard-stat": _TRANSFER,
-    "mdtest-hard-read": _TRANSFER,
-    "mdtest-hard-delete": _TRANSFER,
-    "find": _FIND,
-}
+SECTIONS: Mapping[str, Mapping[str, str]] = table_of("io500")["sections"]
+_NOT_SUPPORTED: Mapping[str, str] = table_of("io500")["not-supported"]
 # Of the extended mode, without a score: IO500 passes over them in a standard run, too.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-(write|read))?|concurrent|timestamp)$")
-# Any other value than none or false is refused.
-_NOT_SUPPORTED = {
-    "io-buffers-on-gpu": "Leave it out.",
-    "allocatebufferdevice": "Leave it out.",
-    "scc": "The student competition has different rules. Leave it out.",
-    "pause-dir": "Leave it out; IO500 calls such a run INVALID.",
-    "files-per-dir": "Leave it out; IO500 calls such a run INVALID.",
-    "external-script": "Leave it out: strakes has a find of its own.",
-    "hintsfilename": "A plan takes hints for MPI-IO (examples/mpiio.toml).",
-    "collective": "A plan has collective calls (examples/mpiio.toml).",
-}
 
 
 @dataclass
@@ -138,6 +85,14 @@ class Configuration:
         if text and text not in (*_TRUE, *_FALSE):
             raise self.fault(section, key, f"{text!r} is neither TRUE nor FALSE", "Give TRUE or FALSE.")
         return text in _TRUE if text else default
+
+    def asks_direct(self, sections: Sequence[str]) -> tuple[str, str] | None:
+        """Return the section and key that ask for O_DIRECT, by posix.odirect or by an option of the API, or None."""
+        section, value = self.first(sections, "posix.odirect")
+        if value:
+            return (section, "posix.odirect") if self.flag(section, "posix.odirect", default=False) else None
+        section, api = self.first((*sections, "global"), "api")
+        return (section, "api") if _DIRECT_OPTION in api.split() else None
 
     def runs(self, phase: str) -> bool:
         """Return whether a phase is to be run: by its own section, else by that of its test."""
@@ -194,7 +149,7 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
 
 
 def _unknown(what: str, name: str, known: Mapping[str, object], path: Path, line: int) -> BadInputError:
-    near = nearest_word(name, list(known), cutoff=0.4)
+    near = nearest_word(name, list(known), cutoff=NEAR)
     remedy = f"The nearest known one is {near}. " if near else ""
     return BadInputError(f"unknown {what}", where=f"{path}:{line}", remedy=f"{remedy}Known: {', '.join(known)}.")
 
@@ -222,11 +177,15 @@ def _refuse_unsupported(configuration: Configuration) -> None:
             continue
         if key in _NOT_SUPPORTED and value and value.lower() not in _FALSE:
             raise configuration.fault(section, key, f"{value!r} is not supported", _NOT_SUPPORTED[key])
-        if key == "api" and value and value.split()[0].upper() != "POSIX":
-            raise configuration.fault(section, key, f"{value!r} is not supported", "Give POSIX.")
+        interface, *options = value.split() if key == "api" and value else ["POSIX"]
+        if interface.upper() != "POSIX" or set(options) - {_DIRECT_OPTION}:
+            remedy = f"Give POSIX, or POSIX {_DIRECT_OPTION}."
+            raise configuration.fault(section, key, f"{value!r} is not supported", remedy)
 
 
-def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
+def translate(
+    words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
+) -> Translation:
     """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
     if len(words) != 1 or not words[0]:
         remedy = "Give one file: strakes run -n 4 io500 config.ini"
@@ -237,7 +196,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, _MOST_STONEWALL_S)
     if stonewall_s < VALID_STONEWALL_S:
         command.note(f"a stonewall of {stonewall_s} s instead of {VALID_STONEWALL_S} s: IO500 calls the run INVALID")
-    work = _Work(configuration, ranks, stonewall_s)
+    work = _Work(configuration, ranks, stonewall_s, ranks_per_node or ranks)
     documents = work.phases()
     measured = tuple(str(phase["name"]) for phase in documents if configuration.runs(str(phase["name"])))
     # What is looked at or removed must have been made, and what nothing measured needs is left out.
@@ -268,13 +227,15 @@ class _Work:
     configuration: Configuration
     ranks: int
     stonewall_s: int
+    node: int
 
     def phases(self) -> list[dict[str, object]]:
         """Return them in IO500's order."""
         easy, hard = self._easy(), self._hard()
         easy_files, hard_files = self._files("mdtest-easy"), self._files("mdtest-hard")
-        # Tasks read what their neighbour wrote, as in IOR with -C and mdtest with -N 1.
+        # Tasks read data of the next node (IOR -C -Q 1), and look up and remove files of the next task (mdtest -N 1).
         shift = {"rank_shift": 1} if self.ranks > 1 else {}
+        read_shift = {"rank_shift": self.node} if self.node < self.ranks else {}
         stop = {"stop": {"rule": "wear-out", "seconds": self.stonewall_s}}
         written = {"sync": "fsync", **stop}
         phases: list[dict[str, object]] = [
@@ -291,9 +252,9 @@ class _Work:
                 "find_bytes": _SMALL_FILE_BYTES,
                 "find_all": True,
             },
-            self._read(easy, "ior-easy", shift),
+            self._read(easy, "ior-easy", read_shift),
             {**easy_files, "name": "mdtest-easy-stat", "operation": "file-stat", **shift},
-            self._read(hard, "ior-hard", shift),
+            self._read(hard, "ior-hard", read_shift),
             {**hard_files, "name": "mdtest-hard-stat", "operation": "file-stat", **shift},
             {**easy_files, "name": "mdtest-easy-delete", "operation": "file-remove", **shift},
             {**hard_files, "name": "mdtest-hard-read", "operation": "file-read", **shift},
@@ -338,9 +299,10 @@ class _Work:
     def _files(self, test: str) -> dict[str, object]:
         hard = test == "mdtest-hard"
         for section in (test, *(f"{test}-{part}" for part in ("write", "stat", "read", "delete"))):
-            if self.configuration.flag(section, "posix.odirect", default=False):
+            place = self.configuration.asks_direct((section, test))
+            if place and self.configuration.runs(section):
                 remedy = "Leave it out: files this small are read and written through the page cache."
-                raise self.configuration.fault(section, "posix.odirect", "not supported for files", remedy)
+                raise self.configuration.fault(*place, "O_DIRECT is not supported for files", remedy)
         return {
             "kind": "metadata",
             "files": test,
@@ -351,13 +313,12 @@ class _Work:
         }
 
     def _direct(self, test: str, part: str) -> dict[str, object]:
-        section, _ = self.configuration.first((f"{test}-{part}", test), "posix.odirect")
-        direct = self.configuration.flag(section, "posix.odirect", default=False)
+        place = self.configuration.asks_direct((f"{test}-{part}", test))
         transfer = _HARD_BYTES if test == "ior-hard" else self.configuration.size(test, "transfersize", "2m")
-        if direct and transfer % 512:
+        if place and transfer % 512 and self.configuration.runs(f"{test}-{part}"):
             remedy = "Leave it out: O_DIRECT needs multiples of 512 bytes."
-            raise self.configuration.fault(section, "posix.odirect", f"not with calls of {transfer} bytes", remedy)
-        return {"direct": direct, **self._cache()}
+            raise self.configuration.fault(*place, f"O_DIRECT is not possible with calls of {transfer} bytes", remedy)
+        return {"direct": place is not None and not transfer % 512, **self._cache()}
 
     def _cache(self) -> dict[str, object]:
         """With drop-caches before every phase that moves data."""
@@ -372,8 +333,8 @@ class _Work:
         """Return the reads of 4 KiB in random order from the files of ior-easy, for the seconds of the stonewall."""
         name = "ior-rnd4k-easy-read"
         key = "direct" if self.configuration.text(name, "direct") else "posix.odirect"
-        section = name if self.configuration.text(name, key) else "ior-easy"
-        direct = self.configuration.flag(section, key, default=False)
+        place = self.configuration.asks_direct((name, "ior-easy"))
+        direct = self.configuration.flag(name, key, default=place is not None)
         easy = self._easy()
         size = int(str(easy["block_bytes"])) // _RANDOM_BYTES * _RANDOM_BYTES
         if not size or int(str(easy["transfer_bytes"])) % _RANDOM_BYTES:

@@ -2,155 +2,43 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from strakes.errors import nearest_word
+from strakes.files import read_regular
 from strakes.interop.commands.io500 import fit_amounts
 from strakes.interop.commands.words import (
     DIRECTIVE,
-    ForeignOption,
+    NEAR,
     GivenCommand,
     Translation,
     check_shifts,
     given,
-    noted,
+    options_of,
     place_of,
     plan_of,
-    quiet,
     ranks_of,
-    refused,
+    table_of,
     wrong,
 )
 
-_REPEATED = (
-    "strakes repeats until the intervals are narrow enough or --budget is spent (put --precision and "
-    "--budget before the word ior)"
-)
-_IN_STORE = "every sample is in the store: strakes export"
-_OWN_FILES = (
-    "strakes works only on files that it makes itself. Leave this option out; -r alone reads what strakes has just "
-    "written."
-)
-OPTIONS: dict[str, ForeignOption] = {
-    "a": ForeignOption("interface: POSIX, MMAP, MPIIO, HDF5, NCMPI, CEPHFS", takes=True),
-    "b": ForeignOption("contiguous bytes of each task in a segment", takes=True),
-    "t": ForeignOption("bytes per call", takes=True),
-    "s": ForeignOption("segments", takes=True),
-    "F": ForeignOption("a file for each task"),
-    "u": ForeignOption("with -F: a directory for each file"),
-    "w": ForeignOption("write"),
-    "r": ForeignOption("read"),
-    "W": ForeignOption("read back after writing and verify"),
-    "R": ForeignOption("verify while reading"),
-    "e": ForeignOption("fsync at the end of the write"),
-    "c": ForeignOption("collective calls"),
-    "C": ForeignOption("tasks read what their neighbours wrote"),
-    "Q": ForeignOption("with -C: how many nodes away", takes=True),
-    "Z": ForeignOption("tasks read what other tasks, chosen at random, wrote"),
-    "X": ForeignOption("seed of -Z", takes=True),
-    "z": ForeignOption("calls in random order"),
-    "D": ForeignOption("seconds after which no task begins another transfer", takes=True),
-    "k": ForeignOption("keep the files"),
-    "o": ForeignOption(
-        "the test file; strakes works beside it; with -F several, A/F@B/F, which tasks take in turn", takes=True
-    ),
-    "N": ForeignOption("tasks", takes=True),
-    "M": ForeignOption("memory to occupy on each node meanwhile, as a size", takes=True),
-    "O": ForeignOption("settings, KEY=VALUE,...", takes=True),
-    "p": ForeignOption("allocate the file before writing"),
-    "B": ForeignOption("O_DIRECT, in older versions of IOR"),
-    "posix.odirect": ForeignOption("O_DIRECT"),
-    "collective": ForeignOption("the same as -c"),
-    "i": noted("repetitions", _REPEATED, takes=True),
-    "d": noted("seconds between repetitions", "strakes does not wait between repetitions", takes=True),
-    "T": noted("time limit in minutes", "give the time to strakes as --budget, before the word ior", takes=True),
-    "g": noted(
-        "barriers between open, transfer and close",
-        "strakes has a barrier between phases, not between open and transfer",
-    ),
-    "j": noted("warn of outliers", "strakes keeps outliers, and its intervals allow for them", takes=True),
-    "m": quiet("new files for every repetition"),
-    "v": quiet("more output"),
-    "q": quiet("stop at an error"),
-    "x": quiet("one attempt per transfer"),
-    "H": quiet("show hints"),
-    "K": quiet("keep files with errors"),
-    "A": quiet("reference number", takes=True),
-    "G": quiet("signature of the data", takes=True),
-    "E": refused("use an existing file", _OWN_FILES),
-    "f": refused(
-        "script of tests",
-        "Give the options of each test as a command of its own, or write a plan (examples/).",
-        takes=True,
-    ),
-    "l": refused("kind of data", "A plan has compressible_percent and duplicate_percent (examples/).", takes=True),
-    "dataPacketType": refused(
-        "kind of data", "A plan has compressible_percent and duplicate_percent (examples/).", takes=True
-    ),
-    "U": refused("file of hints", "A plan takes hints where the engine was built with MPI-IO.", takes=True),
-    "y": refused("two mounts", "Name a file in each of them: -F -o A/FILE@B/FILE."),
-    "Y": refused("fsync after every write", "The nearest equivalent is -e: fsync at the end of the write."),
-    "J": refused("HDF5 alignment", "Leave it out.", takes=True),
-    "I": refused("a data set for each task", "The nearest equivalent is -F."),
-    "n": refused("no fill in HDF5", "Leave it out."),
-    "P": refused("shared file pointer", "Leave it out."),
-    "S": refused("strided data type", "Leave it out; -s with a shared file is strided."),
-    "V": refused("file view", "Leave it out."),
-}
+OPTIONS = options_of("ior")
+_DIRECTIVES: dict[str, str] = table_of("ior")["directives"]
 _BACKENDS = {"POSIX": "posix", "MMAP": "mmap", "MPIIO": "mpiio", "HDF5": "hdf5", "NCMPI": "pnetcdf", "CEPHFS": "cephfs"}
-# Directives that are options by another name; those in _QUIET change nothing here.
-_DIRECTIVES = {
-    "api": "a",
-    "blocksize": "b",
-    "transfersize": "t",
-    "segmentcount": "s",
-    "fileperproc": "F",
-    "writefile": "w",
-    "readfile": "r",
-    "checkwrite": "W",
-    "checkread": "R",
-    "fsync": "e",
-    "collective": "c",
-    "reordertasksconstant": "C",
-    "reordertasks": "C",
-    "taskpernodeoffset": "Q",
-    "reordertasksrandom": "Z",
-    "reordertasksrandomseed": "X",
-    "randomoffset": "z",
-    "deadlineforstonewalling": "D",
-    "keepfile": "k",
-    "testfile": "o",
-    "numtasks": "N",
-    "useo_direct": "B",
-    "repetitions": "i",
-    "intertestdelay": "d",
-    "maxtimeduration": "T",
-    "intratestbarriers": "g",
-    "outlierthreshold": "j",
-    "useexistingtestfile": "E",
-    "fsyncperwrite": "Y",
-    "memorypernode": "M",
-    "uniquedir": "u",
-}
-_QUIET_DIRECTIVES = (
-    "verbose",
-    "refnum",
-    "settimestampsignature",
-    "multifile",
-    "singlexferattempt",
-    "keepfilewitherror",
-    "summaryalways",
-)
-_OUTPUT_DIRECTIVES = ("summaryfile", "summaryformat", "saverankperformancedetailscsv", "saveperopdatacsv")
-_STONEWALL_DIRECTIVES = ("stonewallingwearoutiterations", "mintimeduration")
 _WEAR_OUT = "stonewallingwearout"
-# What was written a later phase knows without it.
-_STATUS_FILE = "stonewallingstatusfile"
 _LIBRARIES = ("MPIIO", "HDF5", "NCMPI")
+_LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
+_MOST_SCRIPT_BYTES = 1 << 20
+_MOST_SHOWN = 3
 
 
-def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
+def translate(
+    words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
+) -> Translation:
     """Translate an IOR command line into a plan. Raises BadInputError that names the option at fault.
 
     >>> translation = translate(["-F", "-t", "1m", "-b", "16m", "-o", "/tmp/file"], 4, seed=1)
@@ -159,6 +47,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     """
     command = read(words)
     ranks = ranks_of("ior", asked_ranks, command.whole("N", 0), command)
+    node = ranks_per_node or ranks
     common = _common(command)
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     measured = []
@@ -174,16 +63,22 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
                 "name": "write-check",
                 "operation": "read",
                 "verify": True,
-                **_shift(command, ranks, further=1, seed=seed),
+                **_shift(command, ranks, node, further=1, seed=seed),
             }
         )
     if "r" in operations or "R" in operations:
         verify = {"verify": True} if "R" in operations else {}
         phases.append(
-            {**common, "name": "read", "operation": "read", **verify, **_shift(command, ranks, further=0, seed=seed)}
+            {
+                **common,
+                "name": "read",
+                "operation": "read",
+                **verify,
+                **_shift(command, ranks, node, further=0, seed=seed),
+            }
         )
         measured.append("read")
-    held = {"memory_hog_bytes": command.size("M", "0")} if command.flag("M") else {}
+    held = {"memory_hog_bytes": _memory(command)} if command.flag("M") else {}
     plan = plan_of("ior", ranks, seed, phases, **held)
     # With -D, the blocks are only more than can be done in that time.
     fit = fit_amounts if "stop" in common else None
@@ -204,7 +99,10 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
 
 def read(words: Sequence[str]) -> GivenCommand:
     """Read the options. Raises BadInputError for one that is unknown or not supported."""
-    return given("ior", OPTIONS, _without_directives(words))
+    command = given("ior", OPTIONS, _without_directives(words))
+    if command.counts.get("C", 0) > 1:
+        command.note("-C twice: the same as once")
+    return command
 
 
 def _common(command: GivenCommand) -> dict[str, object]:
@@ -240,8 +138,6 @@ def _common(command: GivenCommand) -> dict[str, object]:
     }
     if command.flag("u") and per_process:
         common["own_directory"] = True
-    elif command.flag("u"):
-        command.note("-u has no effect without -F, as in IOR")
     if command.flag("c") or command.flag("collective"):
         common["collective"] = True
     if seconds := command.whole("D", 0):
@@ -256,24 +152,34 @@ def _common(command: GivenCommand) -> dict[str, object]:
 def _of_write(command: GivenCommand) -> dict[str, object]:
     # Like IOR, data are made anew for each call only where they will be verified.
     pattern = "stamped" if command.flag("W") or command.flag("R") else "once"
-    return {"sync": "fsync" if command.flag("e") else "close", "preallocate": command.flag("p"), "pattern": pattern}
+    sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
+    return {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}
 
 
-def _shift(command: GivenCommand, ranks: int, *, further: int, seed: int) -> dict[str, object]:
-    """Return whose data is read: with -C a constant shift (one more to check a write, as IOR does), with -Z one from
-    the seed.
+def _memory(command: GivenCommand) -> int:
+    """Return the bytes of -M, which may be a share of the memory of the node."""
+    share = re.fullmatch(r"(\d{1,2})%", command.text("M", ""))
+    if share is None:
+        return command.size("M", "0")
+    return int(share[1]) * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 100
+
+
+def _shift(command: GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
+    """Return the distance in ranks to the owner of the data: with -C that of -Q nodes of ``node`` ranks (one node more
+    to check a write, as IOR does), with -Z one from the seed.
     """
     if ranks == 1:
         return {}
     if command.flag("Z"):
-        command.note("-Z: all tasks read at one distance drawn from the seed, not each at its own")
+        twice = " twice" if command.counts["Z"] > 1 else ""
+        command.note(f"-Z{twice}: all tasks read at one distance drawn from the seed, not each at its own")
         return {
             "rank_shift": 1
             + (seed + command.whole("X", 0) if not command.text("X", "0").startswith("-") else seed) % (ranks - 1)
         }
     if command.flag("C"):
-        command.note("-C: the distance is counted in tasks (IOR counts nodes, and with one node does not shift at all)")
-        return {"rank_shift": (command.whole("Q", 1) + further) % ranks}
+        shift = (command.whole("Q", 1) + further) * node % ranks
+        return {"rank_shift": shift} if shift else {}
     return {}
 
 
@@ -294,7 +200,9 @@ def _without_directives(words: Sequence[str]) -> list[str]:
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        if word == "-O" and rest:
+        if word == "-f" and rest:
+            text = _script(Path(rest.pop(0)))
+        elif word == "-O" and rest:
             text = rest.pop(0)
         elif word.startswith("-O") and "=" in word:
             text = word[2:].removeprefix("=")
@@ -314,30 +222,37 @@ def _as_option(directive: str) -> list[str]:
     name = key.strip().lower()
     if not equals:
         raise wrong("ior", f"-O {directive}: not KEY=VALUE")
-    if name in _QUIET_DIRECTIVES:
-        return []
-    if name in (*_OUTPUT_DIRECTIVES, *_STONEWALL_DIRECTIVES, _WEAR_OUT, _STATUS_FILE):
+    if f"{DIRECTIVE}{name}" in OPTIONS:
         return [f"--{DIRECTIVE}{name}={value}"]
     letter = _DIRECTIVES.get(name)
+    if letter == "":
+        return []
     if letter is None:
-        near = nearest_word(name, _DIRECTIVES, cutoff=0.4)
+        near = nearest_word(name, _DIRECTIVES, cutoff=NEAR)
         nearest = f"The nearest supported one is {near}." if near else f"One of: {', '.join(_DIRECTIVES)}."
+        if name.startswith(_LAYOUT_DIRECTIVES):
+            nearest = "Set the layout of the directory beforehand, such as with lfs setstripe."
         raise wrong("ior", f"unknown directive -O {key}", remedy=nearest)
     if OPTIONS[letter].takes:
         return [f"-{letter}", value]
-    return [f"-{letter}"] if value.strip() not in ("0", "") else []
+    return [f"-{letter}"] * (2 if value.strip() == "2" else value.strip() not in ("0", ""))
 
 
-OPTIONS |= {f"{DIRECTIVE}{name}": noted("where results go", _IN_STORE, takes=True) for name in _OUTPUT_DIRECTIVES}
-OPTIONS |= {
-    f"{DIRECTIVE}{name}": noted(
-        "other ways to end a phase than -D",
-        "tasks end at the deadline, and the rate is that of what they did until then",
-        takes=True,
-    )
-    for name in _STONEWALL_DIRECTIVES
-}
-OPTIONS[f"{DIRECTIVE}{_WEAR_OUT}"] = ForeignOption(
-    "after -D all tasks go on until they have done as much as the fastest", takes=True
-)
-OPTIONS[f"{DIRECTIVE}{_STATUS_FILE}"] = quiet("file with the progress of the tasks", takes=True)
+def _script(path: Path) -> str:
+    """Return the directives of a script of IOR (-f). Raises BadInputError unless it has exactly one test."""
+    text = read_regular(path, _MOST_SCRIPT_BYTES, "the script of IOR cannot be read").decode(errors="replace")
+    body = re.search(r"(?ims)^\s*ior start\s*$(.*?)(?:^\s*ior stop\s*$|\Z)", text)
+    if body is None:
+        raise wrong("ior", "-f: this is not a script of IOR", why=f"{path} has no line IOR START")
+    tests = [""]
+    for line in re.sub(r"#.*", "", body[1]).splitlines():
+        if line.strip().lower() == "run":
+            tests.append(tests[-1])
+        elif line.strip():
+            tests[-1] += "," + re.sub(r"\s*=\s*", "=", line.strip())
+    tests = tests[:-1] or tests
+    if len(tests) > 1:
+        shown = "; ".join(f"strakes run ior -O {shlex.quote(test[1:])}" for test in tests[:_MOST_SHOWN])
+        remedy = f"Run each of them: {shown}{'; ...' if len(tests) > _MOST_SHOWN else ''}"
+        raise wrong("ior", f"-f {path}: the script has {len(tests)} tests", why="a run has one", remedy=remedy)
+    return tests[0][1:]

@@ -7,90 +7,26 @@ from pathlib import Path
 
 from strakes.interop.commands.io500 import fit_amounts
 from strakes.interop.commands.words import (
-    ForeignOption,
     GivenCommand,
     Translation,
     check_shifts,
     given,
-    noted,
+    options_of,
     place_of,
     plan_of,
-    quiet,
     ranks_of,
-    refused,
     wrong,
 )
 from strakes.units import counted
 
-_REPEATED = (
-    "strakes repeats until the intervals are narrow enough or --budget is spent (put --precision and "
-    "--budget before the word mdtest)"
-)
-_UNVERIFIED = (
-    "strakes does not verify data in this phase, only in transfers and pools of small files; the rate is measured"
-)
-_ONE_TEAM = "Run strakes once for each number of ranks: strakes run -n RANKS mdtest ..."
-OPTIONS: dict[str, ForeignOption] = {
-    "n": ForeignOption("items of each task", takes=True),
-    "I": ForeignOption("items of each directory of the tree", takes=True),
-    "b": ForeignOption("branching factor of the tree", takes=True),
-    "z": ForeignOption("depth of the tree", takes=True),
-    "L": ForeignOption("items in the leaves only"),
-    "u": ForeignOption("a tree for each task"),
-    "d": ForeignOption("the directory to test in, or several, A@B@C, which tasks take in turn", takes=True),
-    "F": ForeignOption("files only"),
-    "D": ForeignOption("directories only"),
-    "C": ForeignOption("create"),
-    "T": ForeignOption("stat"),
-    "E": ForeignOption("read"),
-    "r": ForeignOption("remove"),
-    "U": ForeignOption("rename directories"),
-    "w": ForeignOption("bytes written to each file", takes=True),
-    "e": ForeignOption("bytes read of each file", takes=True),
-    "N": ForeignOption("how many tasks away: stat N, read 2N, remove 3N", takes=True),
-    "k": ForeignOption("create with mknod"),
-    "y": ForeignOption("fsync of each file after it is written"),
-    "W": ForeignOption("seconds after which no task begins another item", takes=True),
-    "a": ForeignOption("interface: POSIX", takes=True),
-    "i": noted("iterations", _REPEATED, takes=True),
-    "x": noted("stonewall status file", "not written: one command runs all phases on the files it created", takes=True),
-    "p": noted("seconds before an iteration", "strakes does not wait between repetitions", takes=True),
-    "t": noted("time the creation of the trees", "strakes times only the operations"),
-    "saveRankPerformanceDetails": noted("details per rank", "every sample is in the store: strakes export", takes=True),
-    "savePerOpDataCSV": noted(
-        "details per call", "strakes keeps a histogram of latencies; see strakes export", takes=True
-    ),
-    "v": quiet("more output"),
-    "V": quiet("how much output", takes=True),
-    "P": quiet("print rates and times"),
-    "Z": quiet("print times"),
-    "G": quiet("offset of the data", takes=True),
-    "print-all-procs": quiet("all processes print"),
-    "showRankStatistics": quiet("statistics per rank"),
-    "warningAsErrors": quiet("warnings are errors"),
-    "B": refused("no barriers", "Phases begin together. Leave it out.", takes=True),
-    "c": refused("task 0 creates everything", "The nearest equivalent is strakes run -n 1 mdtest."),
-    "R": ForeignOption("stat in random order"),
-    "random-seed": quiet("seed of -R", takes=True),
-    "S": refused("one shared file", "The nearest equivalent is strakes run ior without -F."),
-    "X": noted("verify what is read", _UNVERIFIED),
-    "verify-read": noted("verify what is read", _UNVERIFIED),
-    "verify-write": refused("verify what was written", "The nearest equivalent is strakes run ior -W."),
-    "Y": refused("sync after every phase", "Leave it out."),
-    "f": refused("smallest number of tasks", _ONE_TEAM, takes=True),
-    "l": refused("largest number of tasks", _ONE_TEAM, takes=True),
-    "s": refused("stride of tasks", _ONE_TEAM, takes=True),
-    "g": refused("default layout of the directories", "Set the layout of the directory beforehand: lfs setstripe -d."),
-    "dataPacketType": refused("kind of data", "Leave it out.", takes=True),
-    "run-cmd-before-phase": refused("a command before each phase", "Leave it out.", takes=True),
-    "run-cmd-after-phase": refused("a command after each phase", "Leave it out.", takes=True),
-    "posix.odirect": refused("O_DIRECT", "The nearest equivalent is strakes run ior -F --posix.odirect."),
-}
+OPTIONS = options_of("mdtest")
 # As the plan's schema: branch ^ depth.
 _MOST_DIRECTORIES = 65536
 
 
-def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
+def translate(
+    words: Sequence[str], asked_ranks: int | None, seed: int, _ranks_per_node: int | None = None
+) -> Translation:
     """Translate an mdtest command line into a plan. Raises BadInputError that names the option at fault.
 
     >>> translation = translate(["-d", "/tmp", "-n", "100", "-F", "-u"], 2, seed=1)
@@ -169,8 +105,6 @@ def _phases(command: GivenCommand, kind: str, ranks: int, items: int) -> list[tu
         why = f"-w {written}, -e {read}"
         remedy = f"Give -e {written}."
         raise wrong("mdtest", "-e must equal -w, or be 0", why=why, remedy=remedy)
-    if not read and (command.flag("E") or not any(command.flag(flag) for flag in "CTrU")):
-        command.note("without -e, reading is opening and closing, as in mdtest")
     how = ({"create_with": "mknod"} if command.flag("k") else opened) | ({"fsync": True} if command.flag("y") else {})
     return [
         ("C", "file-creation", {"operation": "file-create", **size, **how}),
@@ -181,7 +115,10 @@ def _phases(command: GivenCommand, kind: str, ranks: int, items: int) -> list[tu
 
 
 def _common(command: GivenCommand) -> tuple[dict[str, object], int]:
-    depth, branch = command.whole("z", 0), command.whole("b", 1, least=1)
+    depth, branch = command.whole("z", 0), command.whole("b", 1)
+    if branch < 1 and depth:
+        raise wrong("mdtest", f"-b {branch}: not a whole number of at least 1")
+    branch = max(branch, 1)
     directories = sum(branch**level for level in range(min(depth, 17) + 1))
     leaves = branch ** min(depth, 17)
     if depth > 16 or directories > _MOST_DIRECTORIES:
@@ -219,8 +156,6 @@ def _items(command: GivenCommand, directories: int) -> int:
             else "neither -n nor -I is given"
         )
         raise wrong("mdtest", "there is no item to work on", why=why, remedy="Give -n ITEMS or -I ITEMS.")
-    if wanted and items != wanted:
-        command.note(f"-n {wanted}: {items} items, the same number in each directory, as mdtest does")
     return items
 
 

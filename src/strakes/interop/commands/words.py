@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +20,8 @@ from strakes.units import parse_bytes
 Fate = Literal["used", "quiet", "noted", "refused"]
 # How a directive of IOR stands in its table of options.
 DIRECTIVE = "directive."
+# Words less alike than this are different words (difflib's ratio): a wrong suggestion costs more than none.
+NEAR = 0.75
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 
@@ -34,19 +38,19 @@ class ForeignOption:
     says: str = ""
 
 
-def noted(words: str, says: str, *, takes: bool = False) -> ForeignOption:
-    """Return an option that is accepted, but works differently."""
-    return ForeignOption(words, takes, "noted", says)
+def table_of(tool: str) -> dict[str, Any]:
+    """Return the table of a tool's options, sections or keys."""
+    path = resources.files("strakes.interop.commands") / "tables" / f"{tool}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def quiet(words: str, *, takes: bool = False) -> ForeignOption:
-    """Return an option that is accepted and has no effect."""
-    return ForeignOption(words, takes, "quiet")
+def options_of(tool: str) -> dict[str, ForeignOption]:
+    """Return the options in the table of a tool.
 
-
-def refused(words: str, says: str, *, takes: bool = False) -> ForeignOption:
-    """Return an option that is refused."""
-    return ForeignOption(words, takes, "refused", says)
+    >>> options_of("ior")["t"].takes, options_of("mdtest")["B"].fate
+    (True, 'refused')
+    """
+    return {name: ForeignOption(**entry) for name, entry in table_of(tool)["options"].items()}
 
 
 def wrong(tool: str, what: str, why: str = "", remedy: str = "") -> BadInputError:
@@ -191,7 +195,7 @@ def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadIn
     name = word.lstrip("-").partition("=")[0]
     usable = [name for name, option in options.items() if option.fate != "refused"]
     other_case = name.swapcase()
-    near = other_case if other_case in usable else nearest_word(name, usable, cutoff=0.4)
+    near = other_case if other_case in usable else nearest_word(name, usable, cutoff=NEAR)
     nearest = f"The nearest supported one is {shown(near)} ({options[near].words}). " if near else ""
     remedy = f"{nearest}For all options, see: strakes run {tool} --help"
     return wrong(tool, f"unknown option {word}", remedy=remedy)
@@ -257,7 +261,7 @@ def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -
         return min(asked, stated or asked)
     if stated:
         return stated
-    command.note(f"one rank, like {tool} without a launcher; for more, run strakes run -n RANKS {tool} ...")
+    command.note(f"one rank; for more, run strakes run -n RANKS {tool} ...")
     return 1
 
 

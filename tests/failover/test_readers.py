@@ -179,6 +179,17 @@ def test_a_directory_without_any_part_of_a_cluster_is_refused(tmp_path: Path) ->
         read_plan(tmp_path)
 
 
+def test_a_script_without_a_list_of_nodes_has_those_that_its_devices_and_drbd_name(tmp_path: Path) -> None:
+    lines = [line for line in CRM.splitlines(keepends=True) if not line.startswith("node ")]
+    model = _model(tmp_path / "site", "a.crm", "".join(lines))
+    assert [node.name for node in model.nodes] == ["na", "nb"] and "no list of nodes" in model.assumed[0]
+    script = "sudo crm configure primitive a IPaddr2 params ip=10.0.0.1\ncrm configure group g a\n"
+    script += "crm configure primitive b ocf:heartbeat:Dummy\ncrm configure modgroup g add b\n"
+    model = _model(tmp_path / "other", "a.sh", script)
+    assert [node.name for node in model.nodes] == ["node1", "node2"]
+    assert [one.id for one in model.service("g").members] == ["a", "b"]
+
+
 def test_broken_statements_are_passed_over() -> None:
     from strakes.failover.readers.crm_text import read_crm
     from strakes.failover.readers.pcs_commands import read_pcs_commands

@@ -166,6 +166,8 @@ def _quorum(setup: Setup) -> Quorum:
 
 
 def _assumed(setup: Setup) -> Iterator[str]:
+    if setup.cib and setup.cib.nodes and not any(setup.cib.source_of(name).line for name in setup.cib.nodes):
+        yield f"no list of nodes: the cluster consists of {' and '.join(setup.cib.nodes)}"
     if setup.corosync is None:
         yield "no corosync.conf: two independent links between all nodes, and quorum as votequorum counts it"
     if setup.cib and not setup.drbd and any(one.is_drbd for one in setup.cib.primitives):

@@ -107,6 +107,12 @@ def _group(builder: CibBuilder, words: list[str]) -> None:
     builder.group(read.plain[0], read.plain[1:], read.block("meta"))
 
 
+def _modgroup(builder: CibBuilder, words: list[str]) -> None:
+    """``modgroup GROUP add RESOURCE``; a place in the group is not kept."""
+    if words[1:2] == ["add"]:
+        builder.group(words[0], words[2:3])
+
+
 def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -> None:
     read = read_words(words, _BLOCKS)
     if len(read.plain) > 1:
@@ -207,6 +213,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_template": _template,
     "primitive": _primitive,
     "group": _group,
+    "modgroup": _modgroup,
     "clone": _clone,
     "ms": _ms,
     "master": _ms,
@@ -221,6 +228,6 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
 }
 _STAGES = (
     ("node", "rsc_template", "primitive"),
-    ("group",),
-    tuple(set(_READERS) - {"node", "rsc_template", "primitive", "group"}),
+    ("group", "modgroup"),
+    tuple(set(_READERS) - {"node", "rsc_template", "primitive", "group", "modgroup"}),
 )

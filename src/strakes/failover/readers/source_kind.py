@@ -46,7 +46,23 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
     """Return the CIB that another form describes, with the name of the file that has it; None without one."""
     for name, read in ((PCS_CONFIG, read_pcs_config), (CRM, read_crm), (PCS_COMMANDS, read_pcs_commands)):
         if name in texts:
-            return name, read(texts[name])
+            return name, _with_nodes(read(texts[name]), texts)
     if HARESOURCES in texts:
         return HARESOURCES, read_haresources(texts[HARESOURCES], texts.get("etc/ha.d/ha.cf", ""))
     return None
+
+
+def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
+    """Add the nodes where no statement does: those of Corosync, DRBD, fencing devices or constraints, or two."""
+    if not builder.node_names:
+        builder.line = 0
+        drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
+        named = (
+            re.findall(r"(?m)^\s*name:\s*(\S+)", texts.get(COROSYNC, ""))
+            or re.findall(r"\bon\s+(\S+)\s*\{", drbd)
+            or " ".join(re.findall(r'name="pcmk_host_list" value="([^"]*)"', builder.text)).replace(",", " ").split()
+            or re.findall(r'<rsc_location [^>]*node="([^"]*)"', builder.text)
+        )
+        for name in dict.fromkeys(named or ("node1", "node2")):
+            builder.node(name)
+    return builder

@@ -27,7 +27,6 @@ def main() -> int:
     live.add_argument("grid", choices=[grid.name for grid in GRIDS])
     live.add_argument("directory", type=Path)
     live.add_argument("seed", type=int)
-    commands.add_parser("known", help="what a portrait is worth to the search; kept, and told by the page")
     page = commands.add_parser("page", help="write docs/tuning.md")
     page.add_argument("--searches", type=int, default=30)
     page.add_argument("--tries", type=int, default=2000)
@@ -36,11 +35,6 @@ def main() -> int:
         from bench.tuning.page import write
 
         write(arguments.searches, arguments.tries, lambda line: print(line, file=sys.stderr))
-        return 0
-    if arguments.command == "known":
-        from bench.tuning.known import compute
-
-        compute(lambda line: print(line, file=sys.stderr, flush=True))
         return 0
     if arguments.command == "live":
         from bench.tuning.live import live as search_live

@@ -144,13 +144,6 @@ def tpe(grid: Task, sampler: Draws, seed: int) -> Point:
     return _by_optuna(grid, sampler, TPESampler(seed=seed, multivariate=True))
 
 
-def gaussian(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Optuna's Gaussian process, likewise. It needs PyTorch."""
-    from optuna.samplers import GPSampler
-
-    return _by_optuna(grid, sampler, GPSampler(seed=seed))
-
-
 def _by_optuna(grid: Task, sampler: Draws, sampler_of_optuna: BaseSampler) -> Point:
     import optuna
 

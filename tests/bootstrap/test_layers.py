@@ -1,0 +1,59 @@
+"""Modules do not import each other in circles, and a wrong import does not pass ./dev lint."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bench.size import circles, imports
+
+ROOT = Path(__file__).resolve().parents[2]
+# What is installed, but not the finder by which an editable installation leads to the checkout.
+PACKAGES = [path for path in sys.path if path.endswith("site-packages")]
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circles(imports("strakes", ROOT / "src")) == []
+
+
+def test_an_import_in_a_function_closes_a_circle(tmp_path: Path) -> None:
+    texts = {
+        "mast/sail.py": "import boat.hull.keel\n",
+        "hull/keel.py": "def top():\n    from boat.mast import sail\n",
+        "deck.py": "from boat.mast.sail import cloth\n",
+    }
+    for name, text in texts.items():
+        path = tmp_path / "boat" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert circles(imports("boat", tmp_path)) == [["boat.hull.keel", "boat.mast.sail"]]
+
+
+@pytest.mark.parametrize(
+    ("planted", "status", "text"),
+    [
+        ("", 0, "1 kept, 0 broken"),
+        (
+            "\n\ndef wrong() -> None:\n    import strakes.cli.main\n",
+            1,
+            "strakes.units is not allowed to import strakes.cli",
+        ),
+    ],
+    ids=["as it is", "planted"],
+)
+def test_the_layers_are_held_to(planted: str, status: int, text: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src" / "strakes", tmp_path / "strakes", ignore=shutil.ignore_patterns("__pycache__", "bin"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / "strakes" / "units.py").open("a") as units:
+        units.write(planted)
+    lint = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *PACKAGES])}
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", lint], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    assert text in done.stdout

@@ -12,7 +12,17 @@ import click
 import pytest
 
 from strakes.cli.main import COMMANDS, _load, cli, run
-from strakes.cli.options import BYTES, MAX_SEED, OUTPUT, SECONDS, DirectoryType, Output, OutputType, measuring_options
+from strakes.cli.options import (
+    BYTES,
+    MAX_SEED,
+    OUTPUT,
+    SECONDS,
+    DirectoryType,
+    Output,
+    OutputType,
+    Sampling,
+    measuring_options,
+)
 from strakes.errors import MeasurementError
 from strakes.launch.choice import Launch
 from strakes.launch.impact import Impact
@@ -29,8 +39,8 @@ def parse(*arguments: str) -> dict[str, Any]:
     @click.command()
     @click.argument("directory")
     @measuring_options("2m")
-    def command(**options: Any) -> None:
-        given.update(options)
+    def command(directory: str, options: Sampling) -> None:
+        given.update(vars(options), directory=directory)
 
     command.main(list(arguments), standalone_mode=False)
     return given
@@ -43,6 +53,7 @@ def test_defaults_are_two_minutes_and_ninety_percent() -> None:
         "directory": "d",
         "budget_s": 120.0,
         "confidence": 0.9,
+        "relative_half_width": 0.1,
         "html": None,
         "json": None,
         "resume": None,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY, PATH, Output, measuring_options, precision_option, write_json
+from strakes.cli.options import DIRECTORY, PATH, Sampling, measuring_options, write_json
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ FAILED_STATUS = 1
 @click.argument("directory", metavar="[DIR]", required=False, type=DIRECTORY)
 @click.option("--from", "from_run", metavar="RUN", help="Answer from the stored run RUN; measure nothing.")
 @measuring_options("3m")
-@precision_option
-def command(needs: Path, directory: Path | None, from_run: str | None, json: Output | None, **options: Any) -> int:
+def command(needs: Path, directory: Path | None, from_run: str | None, options: Sampling) -> int:
     """Check every need in NEEDS.toml for the file system under DIR: PASS, FAIL, a forecast or UNKNOWN.
 
     A need for a number of clients that was not measured is answered by a forecast: PREDICTED PASS or PREDICTED FAIL.
@@ -32,7 +31,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     from strakes.accept.judge import FAIL, judge
     from strakes.accept.needs import needs_from_toml
     from strakes.analysis.build import results_of
-    from strakes.cli.measure import perform
+    from strakes.cli.measure import perform, request_from
     from strakes.findings.results import Results
     from strakes.predict.gather import figures_of
     from strakes.store import Store
@@ -46,17 +45,17 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     if from_run is None and directory is None:
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
-    if from_run is None and directory is not None and options["html"] is None and all(need.level for need in wanted):
+    if from_run is None and directory is not None and options.html is None and all(need.level for need in wanted):
         # What a watch has seen needs no measurement; a page shows one.
-        path = str(detect(directory, options["servers"]).path)
-        answers = judge(wanted, {}, Results((), options["confidence"], {}), (), _watched_minutes(path))
+        path = str(detect(directory, options.servers).path)
+        answers = judge(wanted, {}, Results((), options.confidence, {}), (), _watched_minutes(path))
     else:
         if from_run is None:
             assert directory is not None
             # Capacity needs no measurement; what does is measured together, interleaved.
             names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
             studies = tuple(study_named(name) for name in names)
-            _, run = perform(kind="accept", name=title, studies=studies, directory=directory, full=False, **options)
+            _, run = perform(request_from(options, "accept", title, directory, studies, full=False), options)
         else:
             run = Store().open(from_run)
         if "total_bytes" not in run.facts:  # imported runs have no more than a path
@@ -67,7 +66,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
             figures = figures_of([run]) if any(need.study for need in wanted) else ()
             answers = judge(wanted, run.facts, results_of(run), figures, minutes)
         run_id = run.id
-    if write_json(json, to_document(title, run_id, answers)):
+    if write_json(options.json, to_document(title, run_id, answers)):
         click.echo(render(title, run_id, answers))
     return FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0
 

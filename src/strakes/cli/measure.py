@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from strakes.cli.options import Output, write_json
+from strakes.cli.options import Amounts, Measuring, Output, Sampling, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.cli.say import say, say_sentences
 from strakes.errors import BadInputError, InterruptedByUser
@@ -18,38 +18,67 @@ from strakes.language.page import translate_lines
 
 if TYPE_CHECKING:
     from strakes.findings.portrait import Portrait
-    from strakes.launch.choice import Launch
     from strakes.literature.io500 import System
     from strakes.store import Run, RunWriter, Store
+    from strakes.studies.study import Study
     from strakes.survey.request import Request
     from strakes.tuning.request import TuningRequest
 
 Asked = TypeVar("Asked", "Request", "TuningRequest")
 
 
-def measure(
+def request_from(
+    options: Sampling,
+    kind: str,
+    name: str,
+    directory: Path,
+    studies: tuple[Study, ...],
     *,
-    html: Output | None,
-    json: Output | None,
-    batch: str | None = None,
-    compare_with: str | None = None,
-    **options: Any,
-) -> int:
-    """Run studies and show the result; ``options`` as for ``perform``. Returns the exit status.
+    full: bool,
+    amounts: Amounts = Amounts(),  # noqa: B008 - it is frozen
+) -> Request:
+    """Return the request for these studies with the options of the command line."""
+    from strakes.survey.request import Request
 
-    With ``batch`` all of that is submitted as a job. ``compare_with``: a list of systems that others measured.
+    return Request(
+        kind=kind,
+        name=name,
+        directory=directory,
+        studies=studies,
+        budget_s=options.budget_s,
+        confidence=options.confidence,
+        relative_half_width=options.relative_half_width,
+        seed=options.seed,
+        command=typed_command(),
+        full=full,
+        keep=options.keep,
+        launch=options.launch,
+        resume=options.resume,
+        files=amounts.files,
+        data_per_rank=amounts.data_per_rank,
+        phase_s=amounts.phase_s,
+        impact=options.impact,
+        neighbour_s=options.neighbour_s,
+        servers=options.servers,
+    )
+
+
+def measure(request: Request, options: Measuring, *, batch: str | None = None, compare_with: str | None = None) -> int:
+    """Run studies and show the result. Returns the exit status.
+
+    ``batch``: options of sbatch; the command is submitted as a job. ``compare_with``: a list of published systems.
     """
     others = list_of(compare_with)
     if batch is not None:
-        submit(batch, **options)
+        submit(batch, request)
         return 0
     try:
-        portrait, run = perform(html=html, **options)
+        portrait, run = perform(request, options)
     except BadInputError as error:
-        _hint_at_study(error, str(options["directory"]))
+        _hint_at_study(error, str(request.directory))
         raise
-    show(portrait, run, html, json)
-    show_beside(portrait, others, html, json)
+    show(portrait, run, options.html, options.json)
+    show_beside(portrait, others, options.html, options.json)
     return 0
 
 
@@ -78,28 +107,27 @@ def show_beside(
         say_sentences(translate_lines(f"\n{render_beside(portrait, *others)}"))
 
 
-def perform(*, html: Output | None, quiet: bool, **asked: Any) -> tuple[Portrait, Run]:
-    """Run studies; the report is written beside the run, or to ``html``. ``asked``: the fields of a Request."""
-    from strakes.survey.request import Request
+def perform(request: Request, options: Measuring) -> tuple[Portrait, Run]:
+    """Run studies; the report is written beside the run, or to ``options.html``."""
     from strakes.survey.runner import perform as run_studies
 
-    return carry_out(run_studies, Request(command=typed_command(), **asked), html, quiet=quiet)
+    return carry_out(run_studies, request, options)
 
 
 def carry_out(
-    work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, html: Output | None, *, quiet: bool
+    work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring
 ) -> tuple[Portrait, Run]:
     """Do the ``work`` that was asked for and show its progress; then write the report."""
     from strakes.store import Store
 
     store = Store()
-    with LiveProgress(quiet=quiet) as progress:
+    with LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
         writer = work(request, store, progress)
         progress.update("writing the report", 1.0, "")
         run = store.open(writer.id)
         try:
-            return publish(run, html), run
+            return publish(run, options.html), run
         except KeyboardInterrupt:
             remedy = f"The run is complete; write its report with: strakes report {writer.id}"
             raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None
@@ -110,9 +138,7 @@ def typed_command() -> str:
     return shlex.join(["strakes", *sys.argv[1:]])
 
 
-def submit(
-    words: str, *, name: str, directory: Path, launch: Launch, beside: Sequence[Path] = (), **_others: Any
-) -> None:
+def submit(words: str, request: Request) -> None:
     """Submit this very command as a job of its own; print its number."""
     from strakes.cli.options import words_of
     from strakes.jobs.batch import submit_job, without_batch
@@ -120,11 +146,12 @@ def submit(
     from strakes.store.jobs import Jobs
     from strakes.targets.directory import require_directory
 
+    launch = request.launch
     if launch.launcher != "slurm":
         raise BadInputError(f"--batch cannot be used with --launcher {launch.launcher}", remedy=offer(("slurm",)))
-    for place in (directory, *beside):
+    for place in (request.directory, *request.beside):
         require_directory(place)
-    job = submit_job(name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
+    job = submit_job(request.name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
     say(f"strakes: submitted; watch it with: strakes jobs {job}", err=True)
     click.echo(job)
 

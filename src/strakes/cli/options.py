@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -17,9 +17,12 @@ from strakes.cli.numbers import NumberRange, WholeNumber
 from strakes.errors import BadInputError, MeasurementError
 from strakes.files import write_whole
 from strakes.launch.choice import LAUNCHERS, Launch, Launcher, offer
-from strakes.launch.impact import parse_impact
+from strakes.launch.impact import Impact, parse_impact
 from strakes.targets.command import Servers
 from strakes.units import MIB, parse_bytes, parse_seconds
+
+if TYPE_CHECKING:
+    from strakes.store import Run
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -47,6 +50,42 @@ class Output:
             why = error.strerror or str(error)
             what = "the result cannot be written"
             raise MeasurementError(what, where=str(self.path), why=why, remedy=self.remedy) from error
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Options of every command that measures."""
+
+    budget_s: float
+    confidence: float
+    html: Output | None
+    json: Output | None
+    resume: str | None
+    """RUN, "" for the newest unfinished run of the same measurement, or None."""
+    launch: Launch
+    servers: Servers | None
+    keep: bool
+    seed: int
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class Sampling(Measuring):
+    """Options of commands that repeat cells until their intervals are narrow, and may limit their load."""
+
+    relative_half_width: float
+    impact: Impact
+    neighbour_s: float | None
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """Amounts of each phase; None where the survey chooses them."""
+
+    data_per_rank: int | None = None
+    """Bytes."""
+    files: int | None = None
+    phase_s: float | None = None
 
 
 def write_document(output: Output | None, text: str, *others: Output | None) -> bool:
@@ -198,7 +237,6 @@ html_option = click.option(
 )
 json_option = click.option("--json", type=OUTPUT, help="Write the results as JSON to FILE (- is standard output).")
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
-# ``data_per_rank`` in bytes, ``files``, ``phase_s`` in seconds; None where they are to be chosen.
 _AMOUNT_OPTIONS = (
     click.option(
         "--data-per-rank",
@@ -227,21 +265,21 @@ like_option = click.option(
 )
 
 
-def like_run(like: str | None, **amounts: object) -> Any:
-    """Return the run to be like. Raises BadInputError where amounts were asked for as well."""
+def like_run(like: str | None, *amounts: float | None) -> Run | None:
+    """Return the run whose plans are used. Raises BadInputError where amounts were given as well."""
     from strakes.store import Store
 
     if like is None:
         return None
-    if any(amounts.values()):
+    if any(amounts):
         remedy = "Leave out --data-per-rank, --files and --phase: they are those of RUN."
         raise BadInputError("--like cannot be used together with amounts", remedy=remedy)
     return Store().open(like)
 
 
 def amount_options(command: Command) -> Command:
-    """Add the options that say how much is measured at a time."""
-    return with_options(command, *_AMOUNT_OPTIONS)
+    """Add the options that say how much is measured at a time: ``amounts`` is an Amounts."""
+    return with_options(_gathered(Amounts, "amounts", command), *_AMOUNT_OPTIONS)
 
 
 keep_option = click.option(
@@ -259,7 +297,6 @@ libcephfs_option = click.option(
     help="On CephFS, do metadata operations through libcephfs, not the mount; each rank is a client of its own.",
 )
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
-# ``resume``: RUN, "" for the newest unfinished run of the same measurement, or None.
 resume_option = click.option(
     "--resume",
     is_flag=False,
@@ -362,6 +399,17 @@ def with_options(command: Command, *options: Callable[[Command], Command]) -> Co
     return command
 
 
+def _gathered(kind: type[object], name: str, command: Command) -> Command:
+    """Pass the options that are fields of the dataclass ``kind`` to the command as one argument ``name``."""
+
+    @wraps(command)
+    def gathering(**options: Any) -> object:
+        values = {parameter: options.pop(parameter) for parameter in signature(kind).parameters}
+        return command(**{name: kind(**values)}, **options)
+
+    return cast("Command", gathering)
+
+
 def launch_options(command: Command) -> Command:
     """Add the options that ``launch_from`` takes, each by itself."""
     return with_options(command, *_LAUNCH_OPTIONS)
@@ -418,16 +466,17 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
         raise BadInputError(f"{option} cannot be read", where=text, why=str(error), remedy=remedy) from error
 
 
-def measuring_options(default_budget: str, *, beside_others: bool = True) -> Callable[[Command], Command]:
-    """Add every option that commands share that measure. ``beside_others``: also those that spare other users."""
+def measuring_options(default_budget: str, *, repeats_cells: bool = True) -> Callable[[Command], Command]:
+    """Add the options that commands share that measure: ``options`` is a Sampling, else a Measuring."""
 
     def decorate(command: Command) -> Command:
         return with_options(
-            command,
+            _gathered(Sampling if repeats_cells else Measuring, "options", command),
             budget_option(default_budget),
             *(confidence_option, html_option, json_option, resume_option, launch_option, servers_option),
-            *((impact_option, neighbour_option) if beside_others else ()),
+            *((impact_option, neighbour_option) if repeats_cells else ()),
             *(keep_option, seed_option, quiet_option),
+            *((precision_option,) if repeats_cells else ()),
         )
 
     return decorate

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from strakes.cli.numbers import WholeNumber
-from strakes.cli.options import DIRECTORY, Output, libcephfs_option, measuring_options, precision_option, write_json
+from strakes.cli.options import DIRECTORY, Amounts, Output, Sampling, libcephfs_option, measuring_options, write_json
 from strakes.errors import BadInputError
 from strakes.language.page import translate_lines
 
@@ -25,7 +26,6 @@ _SHARE_OF_REST = 0.2
 @click.argument("source", metavar="SOURCE", type=click.Choice(["S1", "S2", "S3", "S4", "S5"], case_sensitive=False))
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @measuring_options("10m")
-@precision_option
 @libcephfs_option
 @click.option(
     "--files",
@@ -45,10 +45,8 @@ def command(
     directory: Path,
     files: int,
     against: Path | None,
-    budget_s: float,
-    html: Output | None,
-    json: Output | None,
-    **options: Any,
+    libcephfs: bool,
+    options: Sampling,
 ) -> int:
     """Repeat the measurements of SOURCE at a scale that fits here, and show its values beside yours.
 
@@ -56,14 +54,14 @@ def command(
     S4 metadata targets, S5 access patterns. Published values are never mixed with measured ones. What DIR cannot do is
     left out, with the reason.
     """
-    from strakes.cli.measure import perform, report_path
+    from strakes.cli.measure import perform, report_path, request_from
     from strakes.literature.sources import SOURCES
     from strakes.report.reproduced import render, to_document
     from strakes.studies.against import Against
     from strakes.studies.registry import study_named
 
     chosen = SOURCES[source.upper()]
-    if chosen.grown and options["resume"] is not None:
+    if chosen.grown and options.resume is not None:
         remedy = (
             f"Resume its studies one by one, beginning with: strakes study {chosen.studies[0]} {directory} --resume"
         )
@@ -75,26 +73,18 @@ def command(
     done: list[tuple[Portrait, Path]] = []
     began = time.monotonic()
     for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):
-        least_s, left_s = _SHARE_OF_REST * budget_s, budget_s - (time.monotonic() - began)
-        share_s = budget_s - least_s if names == (chosen.grown,) else max(least_s, left_s)
+        least_s, left_s = _SHARE_OF_REST * options.budget_s, options.budget_s - (time.monotonic() - began)
+        share_s = options.budget_s - least_s if names == (chosen.grown,) else max(least_s, left_s)
         studies = tuple(study_named(name) if against is None else Against(study_named(name)) for name in names)
-        grown = {"files": files} if names == (chosen.grown,) else {}
+        is_population = names == (chosen.grown,)
         title = f"{chosen.name} {' '.join(names)}"
-        report = _second(html) if grown else html
-        portrait, run = perform(
-            kind="reproduce",
-            name=title,
-            studies=studies,
-            directory=directory,
-            full=True,
-            budget_s=share_s,
-            against=against,
-            html=report,
-            **{**options, **grown},
-        )
-        done.insert(0, (portrait, report_path(run, report)))
+        part = replace(options, budget_s=share_s, html=_second(options.html) if is_population else options.html)
+        amounts = Amounts(files=files if is_population else None)
+        request = request_from(part, "reproduce", title, directory, studies, full=True, amounts=amounts)
+        portrait, run = perform(replace(request, against=against, libcephfs=libcephfs), part)
+        done.insert(0, (portrait, report_path(run, part.html)))
     portraits = [portrait for portrait, _ in done]
-    if write_json(json, to_document(chosen, portraits)):
+    if write_json(options.json, to_document(chosen, portraits)):
         click.echo(translate_lines(render(chosen, portraits, [str(path) for _, path in done])))
     return 0
 

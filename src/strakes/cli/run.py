@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from strakes.cli.numbers import NumberList
-from strakes.cli.options import DIRECTORY, batch_option, measuring_options, precision_option
+from strakes.cli.options import DIRECTORY, Sampling, batch_option, measuring_options
 from strakes.errors import BadInputError, nearest_word
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
@@ -21,9 +22,9 @@ from strakes.units import counted, format_seconds
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
+    from strakes.survey.request import Request
 
 TOOLS = ("ior", "mdtest", "io500", "dlio")
-_PLACEMENT = ("processors", "numa_nodes", "buffer_pages")  # options that are keys of the plan's team
 
 
 class RunOrPeerCommand(click.Command):
@@ -72,7 +73,6 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
 @click.argument("plan", metavar="PLAN.toml|ior|mdtest|io500|dlio")
 @click.argument("rest", metavar="DIR...|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
 @measuring_options("1m")
-@precision_option
 @batch_option
 @click.option(
     "--processors",
@@ -93,7 +93,15 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
     help="Pages of the ranks' buffers: those of the usual size (normal), huge pages that the kernel puts together "
     "(transparent), or huge pages that were reserved beforehand (huge).",
 )
-def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
+def command(
+    plan: str,
+    rest: tuple[str, ...],
+    options: Sampling,
+    batch: str | None,
+    processors: str | None,
+    numa_nodes: str | None,
+    buffer_pages: str | None,
+) -> int:
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
 
     A plan is a TOML file with the number of ranks and one [[phase]] table per step. examples/ has one of every kind.
@@ -105,14 +113,15 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     io500 config.ini; strakes export --format io500 then writes the summary. Or one of DLIO, for training without an
     accelerator: strakes run -n 4 dlio unet3d.yaml
     """
-    options["placement"] = {key: value for key in _PLACEMENT if (value := options.pop(key)) is not None}
+    keys = {"processors": processors, "numa_nodes": numa_nodes, "buffer_pages": buffer_pages}
+    placement = {key: value for key, value in keys.items() if value is not None}
     if plan in TOOLS:
-        return _run_tool(plan, rest, **options)
+        return _run_tool(plan, rest, options, placement, batch)
     context = click.get_current_context()
     if not rest:
         raise click.UsageError("Missing argument 'DIR'.", context)
     path, *directories = (DIRECTORY.convert(word, None, context) for word in (plan, *rest))
-    return _run_plan(path, directories, **options)
+    return _run_plan(path, directories, options, placement, batch)
 
 
 def _ranks_per_node(launch: Launch) -> int | None:
@@ -122,8 +131,8 @@ def _ranks_per_node(launch: Launch) -> int | None:
     return launch.ranks_per_node
 
 
-def _several(directories: Sequence[Path], ranks: int, *, keep: bool) -> dict[str, Any]:
-    """Return where a plan is run, as keywords of ``measure``. Refuses several that cannot be."""
+def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
+    """Return the request to run a plan in these directories. Raises BadInputError where it cannot be."""
     first, *beside = directories
     context = click.get_current_context()
     if len({path.resolve() for path in directories}) < len(directories):
@@ -135,47 +144,37 @@ def _several(directories: Sequence[Path], ranks: int, *, keep: bool) -> dict[str
             why="each rank works in one directory",
             remedy=f"Give more ranks, as in strakes run -n {len(directories)}, or fewer directories.",
         )
-    if beside and keep:
+    if beside and request.keep:
         raise click.UsageError("--keep takes one directory only.", context)
-    return {"directory": first, "beside": tuple(beside), "keep": keep}
+    return replace(request, directory=first, beside=tuple(beside))
 
 
 def _run_plan(
-    path: Path, directories: Sequence[Path], launch: Launch, seed: int, placement: Mapping[str, str], **options: Any
+    path: Path, directories: Sequence[Path], options: Sampling, placement: Mapping[str, str], batch: str | None
 ) -> int:
-    from dataclasses import replace
-
-    from strakes.cli.measure import measure
+    from strakes.cli.measure import measure, request_from
     from strakes.plan.model import placed
     from strakes.plan.toml import plan_from_toml
     from strakes.studies.plan_run import PlanRun
 
-    title, parsed = plan_from_toml(path, seed)
+    title, parsed = plan_from_toml(path, options.seed)
     parsed = placed(parsed, placement)
-    if launch.ranks is not None:
-        parsed = replace(parsed, ranks=launch.ranks)
-    options |= _several(directories, parsed.ranks, keep=options["keep"])
-    options |= {"seed": parsed.seed, "launch": replace(launch, ranks=parsed.ranks)}
-    return measure(kind="run", name=title, studies=(PlanRun(parsed),), full=True, **options)
+    if options.launch.ranks is not None:
+        parsed = replace(parsed, ranks=options.launch.ranks)
+    options = replace(options, seed=parsed.seed, launch=replace(options.launch, ranks=parsed.ranks))
+    request = request_from(options, "run", title, directories[0], (PlanRun(parsed),), full=True)
+    return measure(_several(request, directories, parsed.ranks), options, batch=batch)
 
 
 def _run_tool(
-    tool: str,
-    words: tuple[str, ...],
-    launch: Launch,
-    seed: int,
-    placement: Mapping[str, str],
-    *,
-    keep: bool,
-    **options: Any,
+    tool: str, words: tuple[str, ...], options: Sampling, placement: Mapping[str, str], batch: str | None
 ) -> int:
-    from dataclasses import replace
-
-    from strakes.cli.measure import measure
+    from strakes.cli.measure import measure, request_from
     from strakes.interop.commands import TOOLS as UNDERSTOOD
     from strakes.plan.model import placed
     from strakes.studies.plan_run import PlanRun
 
+    launch, seed = options.launch, options.seed
     if words[:1] in (("--help",), ("-h",)):
         click.echo(UNDERSTOOD[tool].help())
         return 0
@@ -188,14 +187,16 @@ def _run_tool(
     study = PlanRun(placed(translated.plan, placement), translated.measured, translated.fit)
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
-        options |= {"budget_s": max(options["budget_s"], translated.budget_s)}
-    elif options["budget_s"] < translated.waits_s:
+        options = replace(options, budget_s=max(options.budget_s, translated.budget_s))
+    elif options.budget_s < translated.waits_s:
         raise BadInputError(
             f"one run takes at least {format_seconds(translated.waits_s)}",
-            where=f"strakes run {tool} with --budget {format_seconds(options['budget_s'])}",
+            where=f"strakes run {tool} with --budget {format_seconds(options.budget_s)}",
             why="its steps compute for that long, whatever the file system does",
             remedy=f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out.",
         )
-    options |= _several((translated.directory, *translated.beside), translated.plan.ranks, keep=keep or translated.keep)
-    options |= {"seed": seed, "launch": replace(launch, ranks=translated.plan.ranks)}
-    return measure(kind="run", name=tool, studies=(study,), full=True, **options)
+    keep = options.keep or translated.keep
+    options = replace(options, keep=keep, launch=replace(launch, ranks=translated.plan.ranks))
+    request = request_from(options, "run", tool, translated.directory, (study,), full=True)
+    directories = (translated.directory, *translated.beside)
+    return measure(_several(request, directories, translated.plan.ranks), options, batch=batch)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from strakes.cli.fault_options import AskedFault, drill_visit, fault_options
 from strakes.cli.options import (
     DIRECTORY,
+    Amounts,
+    Sampling,
     amount_options,
     batch_option,
     libcephfs_option,
     like_option,
     like_run,
     measuring_options,
-    precision_option,
 )
 from strakes.cli.say import say_sentence
 from strakes.errors import BadInputError
@@ -27,7 +28,6 @@ from strakes.language import translate
 @click.argument("name")
 @click.argument("directory", metavar="DIR", type=DIRECTORY, required=False)
 @measuring_options("5m")
-@precision_option
 @amount_options
 @batch_option
 @libcephfs_option
@@ -48,11 +48,14 @@ from strakes.language import translate
 def command(
     name: str,
     directory: Path | None,
+    options: Sampling,
+    amounts: Amounts,
+    batch: str | None,
+    libcephfs: bool,
     against: Path | None,
     like: str | None,
     agreed: bool,
     fault: AskedFault,
-    **options: Any,
 ) -> int:
     """Run the study NAME on DIR. "strakes study list" lists the studies.
 
@@ -60,7 +63,7 @@ def command(
     The options about faults (--fault to --bmc-password-file) are for the study recovery only, whose default fault is
     mds-kill.
     """
-    from strakes.cli.measure import measure
+    from strakes.cli.measure import measure, request_from
     from strakes.studies.against import Against
     from strakes.studies.registry import STUDIES, study_named
 
@@ -82,17 +85,15 @@ def command(
         raise BadInputError(f"the study {name} cannot be interleaved with a second directory", remedy=remedy)
     visit = None
     if study.interrupts_service:
-        visit = drill_visit(directory, agreed, fault, options["servers"])
+        visit = drill_visit(directory, agreed, fault, options.servers)
     elif agreed or fault.name or any(fault.words.values()):
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
-    return measure(
-        kind="study",
-        name=name,
-        studies=(study if against is None else Against(study),),
-        directory=directory,
-        full=True,
+    studies = (study if against is None else Against(study),)
+    request = replace(
+        request_from(options, "study", name, directory, studies, full=True, amounts=amounts),
         against=against,
-        like=like_run(like, data_per_rank=options["data_per_rank"], phase_s=options["phase_s"]),
+        like=like_run(like, amounts.data_per_rank, amounts.phase_s),
         visit=visit,
-        **options,
+        libcephfs=libcephfs,
     )
+    return measure(request, options, batch=batch)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from strakes.cli.options import DIRECTORY, PATH, Output, measuring_options, write_json
+from strakes.cli.options import DIRECTORY, PATH, Measuring, measuring_options, write_json
 from strakes.errors import BadInputError
 
 
@@ -22,7 +21,7 @@ from strakes.errors import BadInputError
     metavar="APP.toml",
     help="Description of the application; examples/apps/ has examples.",
 )
-@measuring_options("20m", beside_others=False)
+@measuring_options("20m", repeats_cells=False)
 @click.option(
     "--only",
     multiple=True,
@@ -33,13 +32,11 @@ from strakes.errors import BadInputError
     "--knobs", multiple=True, metavar="NAME[=VALUE,...]", help="Also vary the system setting NAME. May be repeated."
 )
 def command(
+    directory: Path,
     app_path: Path,
-    html: Output | None,
-    json: Output | None,
-    quiet: bool,
+    options: Measuring,
     only: Sequence[str],
     knobs: Sequence[str],
-    **asked: Any,
 ) -> int:
     """Search for the best settings for the application in APP.toml on DIR by experiment.
 
@@ -57,14 +54,21 @@ def command(
 
     request = TuningRequest(
         app=read_app(app_path),
+        directory=directory,
+        budget_s=options.budget_s,
+        confidence=options.confidence,
+        seed=options.seed,
+        launch=options.launch,
+        keep=options.keep,
+        resume=options.resume,
+        servers=options.servers,
         command=typed_command(),
         only=_levels("--only", only),
         knobs=_levels("--knobs", knobs, may_be_bare=True),
-        **asked,
     )
-    portrait, run = carry_out(perform, request, html, quiet=quiet)
-    if write_json(json, to_document(portrait), html):
-        click.echo(render(outcome_of(run), report_path(run, html)))
+    portrait, run = carry_out(perform, request, options)
+    if write_json(options.json, to_document(portrait), options.html):
+        click.echo(render(outcome_of(run), report_path(run, options.html)))
     return 0
 
 

@@ -16,8 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = [path for path in sys.path if path.endswith("site-packages")]
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert circles(imports("strakes", ROOT / "src")) == []
+@pytest.mark.parametrize(("package", "folder"), [("strakes", "src"), ("bench", ".")])
+def test_no_modules_import_each_other_in_a_circle(package: str, folder: str) -> None:
+    assert circles(imports(package, ROOT / folder)) == []
 
 
 def test_an_import_in_a_function_closes_a_circle(tmp_path: Path) -> None:

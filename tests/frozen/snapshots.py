@@ -52,7 +52,6 @@ _COMMON: dict[str, Any] = {
     "phase_s": 0.1,
     "pilot": Pilot(1000.0 * MIB, 2000.0 * MIB, 100_000.0),
     "seed": 1,
-    "lasting_s": 60.0,
 }
 _CONTEXTS = {
     "xfs": Context(file_system="xfs", remote=False, max_bytes=4 * GIB, **_COMMON),

@@ -46,7 +46,7 @@ def original(words: list[str], directory: Path) -> dict[str, float]:
         done = subprocess.run(words, cwd=directory, capture_output=True, text=True, check=True)
         file.write(done.stdout)
         file.flush()
-        return {figure.name: figure.values[0] for figure in read_file(Path(file.name))[1].figures}
+        return {figure.name: figure.values[0] for figure in read_file(Path(file.name)).tests[0].figures}
 
 
 def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path, index: int) -> dict[str, float]:

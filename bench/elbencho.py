@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.contenders import Rates, one_after_the_other, output_of
 from bench.work import SMALL, Work
-from strakes.interop.readers import elbencho
+from strakes.interop.formats import read_file
 
 # Its options, and what its reader calls what they do.
 _FILES = {
@@ -72,7 +72,7 @@ class Elbencho:
         output_of(
             [self._program, "--nolive", "--jsonfile", str(results), "-t", str(work.ranks), *options, str(directory)]
         )
-        figures = elbencho.read_json(results.read_text()).figures
+        figures = [figure for test in read_file(results).tests for figure in test.figures]
         return {
             (
                 figure.name.removesuffix("-entries"),

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from bench.contenders import Rates, one_after_the_other, output_of
 from bench.work import SMALL, Work
 from strakes.interop.foreign import Foreign
-from strakes.interop.readers import mdtest
+from strakes.interop.formats import read_file
 
 # What mdtest calls the operations, as its reader spells them.
 _FILES = {
@@ -47,9 +47,11 @@ class Mdtest:
         return {ours: rates[theirs] for theirs, ours in names.items()}
 
     def _read(self, ranks: int, options: list[str]) -> Foreign:
-        return mdtest.read_text(
-            _launched(self._mpiexec, ranks, self._program, options, r"launched with (\d+) total task")
-        )
+        output = _launched(self._mpiexec, ranks, self._program, options, r"launched with (\d+) total task")
+        with TemporaryDirectory(prefix="strakes-bench-") as directory:
+            path = Path(directory, "mdtest.txt")
+            path.write_text(output)
+            return read_file(path).tests[0]
 
 
 class Ior:

@@ -173,6 +173,15 @@ def test_drbd_files_alone_are_a_configuration(tmp_path: Path, strakes: StrakesRu
     assert done.returncode in (0, 1) and "drbd" in done.stdout, done.stderr
 
 
+def test_pools_of_zfs_are_read_with_their_disks(tmp_path: Path) -> None:
+    status = "  pool: data\n state: ONLINE\nconfig:\n\n\tNAME        STATE\n\tdata        ONLINE\n"
+    status += "\t  mirror-0  ONLINE\n\t    mpatha  ONLINE\n\t    mpathb  ONLINE\n"
+    (tmp_path / "zpool.txt").write_text(status)
+    crm = "primitive z ocf:heartbeat:ZFS params pool=data\nprimitive ip IPaddr2 params ip=10.0.0.9\ngroup g z ip\n"
+    model = _model(tmp_path, "a.crm", crm)
+    assert model.pools == {"data": ("mpatha", "mpathb")} and model.service("g").pools == ("data",)
+
+
 def test_a_directory_without_any_part_of_a_cluster_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("buy milk\n")
     with pytest.raises(BadInputError, match="no configuration of a cluster"):

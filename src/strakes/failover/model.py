@@ -21,6 +21,8 @@ from dataclasses import dataclass
 
 from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import Primitive, Source
+from strakes.failover.readers.source_kind import POOLS
+from strakes.failover.readers.zpool_status import read_pools
 from strakes.failover.replication import Resource
 from strakes.failover.rules.fencing_devices import address_of, fencing_enabled
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
@@ -96,7 +98,8 @@ class Quorum:
 class ClusterModel:
     """The cluster.
 
-    ``fencing`` is False where Pacemaker never powers off a node; ``levels`` has the fencing levels of each node.
+    ``fencing`` is False where Pacemaker never powers off a node; ``levels`` has the fencing levels of each node,
+    ``pools`` the disks of each ZFS pool.
     """
 
     nodes: tuple[ModelNode, ...]
@@ -104,6 +107,7 @@ class ClusterModel:
     services: tuple[Service, ...]
     devices: tuple[FencingDevice, ...]
     replicated: tuple[Resource, ...]
+    pools: Mapping[str, tuple[str, ...]]
     quorum: Quorum
     fencing: bool
     properties: Mapping[str, str]
@@ -133,6 +137,7 @@ def model_of(setup: Setup) -> ClusterModel:
         services_of(cib, setup.drbd, [node.name for node in nodes]) if cib else (),
         tuple(FencingDevice(one, address_of(one), cib.fences(one), one.source) for one in cib.devices) if cib else (),
         setup.drbd,
+        _pools(setup),
         _quorum(setup),
         cib is not None and fencing_enabled(cib),
         cib.properties if cib else {},
@@ -153,6 +158,15 @@ def _nodes(setup: Setup) -> Iterator[ModelNode]:
         source = cib.source_of(name) if cib else Source("etc/corosync/corosync.conf")
         attributes = cib.node_attributes.get(name, {}) if cib else {}
         yield ModelNode(name, listed.get(name, {}), attributes, source)
+
+
+def _pools(setup: Setup) -> dict[str, tuple[str, ...]]:
+    """Return the pools of ``zpool status``, of ZFS resources and of cluster.toml, with their disks where known."""
+    targets = setup.cluster.targets if setup.cluster else ()
+    named: dict[str, tuple[str, ...]] = {one.values.get("pool", ""): () for one in setup.services if one.agent == "ZFS"}
+    planned = {one.pool: tuple(word for word in one.vdevs if word.startswith("/")) for one in targets}
+    found = named | planned | read_pools(setup.texts.get(POOLS, ""))
+    return {name: disks for name, disks in found.items() if name}
 
 
 def _quorum(setup: Setup) -> Quorum:

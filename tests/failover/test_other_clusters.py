@@ -12,10 +12,12 @@ import pytest
 
 from conftest import StrakesRunner
 from failover.clusters import need
-from strakes.errors import StrakesError
+from strakes.errors import BadInputError
 from strakes.failover.model import model_of
 from strakes.failover.policy_engine import PolicyEngine
-from strakes.failover.rehearsal.rehearse import Rehearsal, rehearse
+from strakes.failover.rehearsal.rehearse import rehearse
+from strakes.failover.rehearsal.room import RoomPart
+from strakes.failover.rehearsal.story import Story
 from strakes.failover.setup import Setup, read_plan
 from strakes.failover.simulation import idle_resources
 from strakes.failover.validators import verdicts
@@ -105,34 +107,24 @@ def _running(text: str, names: frozenset[str]) -> set[str]:
 
 
 def _disagreements(setup: Setup) -> list[str]:
-    """Return the single failures of nodes whose end differs from a plain question to crm_simulate."""
-    try:
-        result = rehearse(setup, doubles=False)
-    except StrakesError:
-        # An input that starts nothing has nothing to rehearse.
-        return []
-    return [f"{setup.where}: {text}" for text in _against_engine(setup, result)]
-
-
-def _against_engine(setup: Setup, result: Rehearsal) -> list[str]:
-    found = []
-    served = {service.name: service for service in model_of(setup).services}
-    with tempfile.TemporaryDirectory() as place:
-        engine = PolicyEngine(setup, Path(place))
-        steady = engine.steady()
-        for scene in result.singles:
-            part = scene.failures[0]
-            if part.kind != "node" or scene.said:
-                continue
-            after = engine.settled(steady.file, ["--node-fail", part.name])
-            for name, node in scene.places.items():
-                nodes = [after.nodes_of(one.id) for one in served[name].members]
-                if (
-                    nodes
-                    and steady.nodes_of(served[name].members[0].id)
-                    and node not in (*frozenset.intersection(*nodes), "")
-                ):
-                    found.append(f"{part.text}: {name} on {node}, the engine says {nodes}")
+    """Return the deaths of nodes whose end in a rehearsal differs from a plain question to crm_simulate."""
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as other:
+        try:
+            story = Story(setup, Path(place))
+        except BadInputError:
+            # An input that starts no service has no rehearsal.
+            return []
+        engine = PolicyEngine(setup, Path(other))
+        found = list[str]()
+        for node in story.cluster.nodes:
+            scene = story.play((RoomPart("node", node.name),))
+            after = engine.settled(story.first.state.file, ["--node-fail", node.name])
+            for name, serving in scene.places.items() if not scene.said else ():
+                members = [one.id for one in story.services[name].members]
+                if members:
+                    common = frozenset.intersection(*map(after.nodes_of, members))
+                    if serving not in (common or {""}):
+                        found.append(f"{setup.where}: {node.name} dies: {name} on {serving}, not on {set(common)}")
     return found
 
 

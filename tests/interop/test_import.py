@@ -332,6 +332,14 @@ def test_each_fio_run_in_a_file_is_a_measurement(tmp_path: Path) -> None:
     assert [rates(test)["old-read"] for test in read_file(path).tests] == [[2], [4]]
 
 
+def test_fio_runs_that_a_script_collected_are_all_read(tmp_path: Path) -> None:
+    path = tmp_path / "collected.json"
+    text = (SAMPLES / "fio-2.2.json").read_text()
+    run = json.loads(text[text.index("{") :])
+    path.write_text(json.dumps({"data": [run, {**run, "timestamp": 1500000000}]}, indent=1))
+    assert [rates(test)["old-read"] for test in read_file(path).tests] == [[2], [2]]
+
+
 def test_what_fio_wrote_at_intervals_is_one_run() -> None:
     assert values("fio-3.33-intervals.json")["j3-write"] == [8.01]
 

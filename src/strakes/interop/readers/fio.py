@@ -39,12 +39,20 @@ def read_json(text: str) -> Iterator[Result]:
     ``-operations``. Skip intermediate results (--status-interval).
     """
     documents = list(json_documents(text))
-    runs = [document for document in documents if not isinstance(document, Unread)]
+    runs = [run for document in documents if not isinstance(document, Unread) for run in _runs(document)]
     for run, later in zip(runs, [*runs[1:], None], strict=True):
         unfinished = later is not None and (any(job.get("eta") for job in _jobs(run)) or _begun(run) == _begun(later))
         if not unfinished:
             yield _run(run)
     yield from (document for document in documents if isinstance(document, Unread))
+
+
+def _runs(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the runs in a document: scripts collect several under a key of their own."""
+    if "jobs" in document or "client_stats" in document:
+        return [document]
+    lists = (value for value in document.values() if isinstance(value, list))
+    return [run for runs in lists for run in runs if isinstance(run, dict) and "fio version" in run]
 
 
 def _begun(run: Mapping[str, Any]) -> object:

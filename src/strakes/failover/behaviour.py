@@ -1,4 +1,4 @@
-"""What Pacemaker does with a configuration, as values: what runs where after each trial, and what waited for what."""
+"""The behaviour of a configuration as values: places of resources after each trial, and the order of actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Snapshot:
     """The cluster after a trial.
 
     ``places`` gives, for each resource, the nodes on which it runs with its role there; ``fenced`` are the nodes whose
-    power was cut; ``before`` gives, for each action that was done, those that had to be over first; ``stuck`` are the
+    power was cut; ``before`` gives, for each action that was done, all that had to be over first; ``stuck`` are the
     resources whose actions wait for each other, so that none of them is ever done; ``unclean`` are nodes that could not
     be fenced, ``restarted`` the resources that were recovered, ``unmanaged`` those that are left alone; ``file`` is the
     CIB afterwards.
@@ -34,7 +34,7 @@ class Snapshot:
         return frozenset(node for node, own in self.places.get(resource, ()) if role in ("", own))
 
     def waits(self, later: Action, earlier: Action) -> bool:
-        """Tell whether an action had to wait for another one, directly or by others between."""
+        """Return whether an action had to wait for another one, directly or by others between."""
         seen, waiting = set[Action](), [later]
         while waiting:
             for action in self.before.get(waiting.pop(), frozenset()) - seen:
@@ -45,7 +45,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What the configuration does: with all nodes up, and after each trial.
+    """The behaviour of a configuration: with all nodes up, and after each trial.
 
     ``without`` has the death of each node, ``returned`` what its return then does, ``emptied`` what happens when a node
     is put into standby, ``failed`` the first failure of each service. ``idle`` are resources that run on no node,

@@ -25,7 +25,7 @@ class Check:
 
     @property
     def failed(self) -> bool:
-        """Tell whether a rule found an error or a program refused its configuration."""
+        """Return whether a rule found an error or a program refused its configuration."""
         return any(one.severity == "error" for one in self.findings) or any(
             one.state == "refuses" for one in self.verdicts
         )

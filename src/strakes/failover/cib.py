@@ -29,7 +29,7 @@ from strakes.failover.patterns import matches
 _MOST_ATTRIBUTES = 256
 # Tools refuse a CIB of a newer release than their own.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
-# Their id is that of something else.
+# Their id names another element.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
 # Agents that cut the power of whichever node asks, or is asked for, without a list of hosts.
 _FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
@@ -44,7 +44,7 @@ class Cib:
             self.root = self._parsed(text)
         except expat.ExpatError as error:
             raise BadInputError("the CIB is not valid XML", where=where, why=str(error)) from error
-        # Of a CIB that was built from another file, the lines are those of that file.
+        # A CIB that was built from another file has the lines of that file.
         self._lines = self._lines if lines is None else dict(lines)
         if why := too_much(self.root):
             raise BadInputError("this CIB cannot be checked", where=where, why=why)
@@ -135,12 +135,12 @@ class Cib:
         return found
 
     def promotable(self, clone: str) -> bool:
-        """Tell whether some copies of a clone are promoted; there may be no clone of that id."""
+        """Return whether some copies of a clone are promoted; there may be no clone of that id."""
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
     @cached_property
     def groups(self) -> dict[str, tuple[Primitive, ...]]:
-        """Return the members of each group in the order in which they start, by its id."""
+        """Return the members of each group by its id, in the order of their start."""
         names = dict.fromkeys(one.group for one in self.primitives if one.group)
         return {name: tuple(one for one in self.primitives if one.group == name) for name in names}
 
@@ -264,13 +264,13 @@ class Cib:
         return tuple(dict.fromkeys(name for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:
-        """Tell whether no list of hosts says which nodes the device is for."""
+        """Return whether no list of hosts says which nodes the device is for."""
         values = device.values
         named = any(values.get(key) for key in ("pcmk_host_list", "pcmk_host_map", *_own_host_list(device)))
         return values.get("pcmk_host_check") == "none" or not named
 
     def needs_no_hosts(self, device: Primitive) -> bool:
-        """Tell whether devices of this agent fence every node without a list of hosts."""
+        """Return whether devices of this agent fence every node without a list of hosts."""
         return device.agent in _FOR_EVERY_NODE
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
@@ -295,7 +295,7 @@ class Cib:
 
     @cached_property
     def ties(self) -> Ties:
-        """Return what is tied to what: members, what runs together, and what waits for what."""
+        """Return the ties between resources: membership, colocation and order."""
         templates = {name: element.get("template", "") for name, element in self._by_id.items()}
         tags = {
             name: [ref.get("id", "") for ref in element.iterfind("./obj_ref")]
@@ -439,7 +439,7 @@ class Cib:
         return tuple(node for node in self.nodes if node in chosen), certain
 
     def _is_permanent(self, expression: Xml.Element) -> bool:
-        """Tell whether an expression is about an attribute that the section of nodes sets, by a test without order."""
+        """Return whether an expression tests a permanent attribute of nodes, other than by order."""
         name, operation = expression.get("attribute", ""), expression.get("operation", "")
         known = any(name in attributes for attributes in self.node_attributes.values())
         return known and operation in ("eq", "ne", "defined", "not_defined")
@@ -459,7 +459,7 @@ class Cib:
 
 
 def _is_about(rule: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool:
-    """Tell whether a rule of defaults is surely true of a resource, or of one of its operations."""
+    """Return whether a rule of defaults is surely true of a resource, or of one of its operations."""
     answers = []
     for part in rule:
         if part.tag == "rule":
@@ -478,7 +478,7 @@ def _version(schema: str) -> tuple[int, ...]:
 
 
 def _is_over(rule: Xml.Element) -> bool:
-    """Tell whether a rule has ended: what was banned for some hours is no longer."""
+    """Return whether a rule has ended: a ban for some hours ends."""
     ended = []
     for part in rule:
         end = (

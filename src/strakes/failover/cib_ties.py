@@ -93,7 +93,7 @@ class Ties:
         return self._together[primitive.id]
 
     def tied(self, primitive: Primitive, clone: str) -> bool:
-        """Tell whether the primitive only ever runs where the clone is promoted, directly or by what it is tied to."""
+        """Return whether the primitive only ever runs where the clone is promoted, directly or by its ties."""
         waiting = [primitive.id, primitive.group, primitive.clone]
         for name in _each_once(waiting):
             for member in self.members(name):
@@ -120,7 +120,7 @@ class Ties:
         return orders[::-1]
 
     def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
-        """Tell whether the start of one primitive waits for that of the other, by their group or by orders."""
+        """Return whether the start of one primitive waits for that of the other, by their group or by orders."""
         if earlier.id not in self._after:
             mates = self._groups.get(earlier.group, ())
             behind = mates[self._place[earlier.id] + 1 :] if mates else ()

@@ -65,7 +65,7 @@ class Pdu:
 
     @property
     def logs_in(self) -> bool:
-        """Tell whether the outlet asks for a user and a password."""
+        """Return whether the outlet asks for a user and a password."""
         return self.snmp_version in ("", "3")
 
 
@@ -211,7 +211,7 @@ class Cluster:
 
     @property
     def two_node(self) -> bool:
-        """Tell whether the two nodes need no third, and each may go on alone."""
+        """Return whether the two nodes need no third, and each may go on alone."""
         return len(self.nodes) == 2 and not self.quorum_host
 
     def node(self, name: str) -> Node:

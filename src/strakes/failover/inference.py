@@ -16,7 +16,7 @@ _REPLICATION = "replication network"
 
 
 def inferred_cluster(model: ClusterModel) -> Cluster:
-    """Return a description of a model; ``model.assumed`` says what it takes for granted."""
+    """Return a description of a model; ``model.assumed`` lists its assumptions."""
     networks = tuple(_networks(model))
     nodes = tuple(_node(model, name, networks) for name in (node.name for node in model.nodes))
     names = tuple(node.name for node in nodes)

@@ -110,7 +110,7 @@ def options_of(*sections: str) -> Mapping[str, Option]:
 
 
 def is_known(section: str) -> bool:
-    """Tell whether there is a table of this section."""
+    """Return whether there is a table of this section."""
     return section in _tables()
 
 

@@ -64,7 +64,7 @@ def names_below(root: Path, *, planned: bool) -> list[str]:
 
 
 def holds_secrets(name: str) -> bool:
-    """Tell whether a file may hold keys and passwords of networks."""
+    """Return whether a file may hold keys and passwords of networks."""
     return bool(_WITH_SECRETS.fullmatch(name))
 
 

@@ -37,7 +37,7 @@ class Operation:
 
     @property
     def repeats(self) -> bool:
-        """Tell whether this is a monitor that looks again and again, if it is enabled."""
+        """Return whether this is a monitor that looks again and again, if it is enabled."""
         return self.name == "monitor" and self.interval_s > 0
 
 
@@ -80,22 +80,22 @@ class Primitive:
 
     @property
     def is_drbd(self) -> bool:
-        """Tell whether this is a DRBD resource."""
+        """Return whether this is a DRBD resource."""
         return self.agent == "drbd"
 
     @property
     def is_mount(self) -> bool:
-        """Tell whether this mounts a file system."""
+        """Return whether this mounts a file system."""
         return self.agent in ("Filesystem", "Lustre")
 
     @property
     def is_lustre(self) -> bool:
-        """Tell whether this mounts a Lustre target."""
+        """Return whether this mounts a Lustre target."""
         return self.agent == "Lustre" or (self.is_mount and self.values.get("fstype") == "lustre")
 
     @property
     def uses_disk(self) -> bool:
-        """Tell whether this mounts a file system, or hands a disk to clients."""
+        """Return whether this mounts a file system, or hands a disk to clients."""
         return self.is_mount or self.agent == "iSCSILogicalUnit"
 
     @property

@@ -13,7 +13,7 @@ _REMEDY = "Write it without repetitions inside repetitions, or name the nodes or
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Tell whether the pattern is found in the name.
+    """Return whether the pattern is found in the name.
 
     Raises BadInputError for a text that is no pattern, or takes too long.
 

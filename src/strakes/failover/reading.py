@@ -30,7 +30,7 @@ class ConfigurationSection:
         return value
 
     def has(self, key: str) -> bool:
-        """Tell whether the key is there."""
+        """Return whether the key is there."""
         return key in self._values
 
     def number(self, key: str, default: int | None = None, *, least: int = 0) -> int:

@@ -40,7 +40,7 @@ class Resource:
 
     @property
     def dialect9(self) -> bool:
-        """Tell whether the resource is written in the words of DRBD 9."""
+        """Return whether the resource is written in the words of DRBD 9."""
         return bool(self.block.all("connection") or self.block.all("connection-mesh")) or any(
             host.get("node-id") for host in self.block.all("on")
         )

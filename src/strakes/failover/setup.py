@@ -1,4 +1,4 @@
-"""What is checked: the files of a plan, or those of the running cluster, as far as they are there."""
+"""The files of a plan, of other people's cluster, or of the running cluster."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from strakes.failover.replication import Resource, resources_of
 from strakes.files import read_below
 from strakes.targets.command import CommandTimeout, Runner, run
 
-# What stands for the directory where the files are those of this machine.
+# Replaces the directory in messages about this machine.
 LIVE = "the running cluster"
-# Answers of a running cluster, kept beside the texts of its files.
+# Answers of a running cluster, kept with the texts of its files.
 PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
 # All files together; a thousand resources of DRBD have half a million.
 _MOST_BYTES = 4 << 20
 # Files of a cluster below which a directory is one, and how many of its files are looked at otherwise.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
 _MOST_FILES = 200
-# What no number holds that rules calculate with.
+# Rules calculate with numbers; none needs more digits.
 _MOST_DIGITS = 100
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 _STATES = {
@@ -115,7 +115,7 @@ class Setup:
 
     @cached_property
     def lnet(self) -> str:
-        """Return what modprobe is told, where LNet is in it."""
+        """Return the settings of modprobe if LNet is among them."""
         return self.modules if re.search(r"\b(lnet|lustre|ko2iblnd)\b", self.modules) else ""
 
     @property
@@ -127,7 +127,7 @@ class Setup:
 
     @cached_property
     def modules(self) -> str:
-        """Return what modprobe is told about all modules."""
+        """Return the settings of modprobe for all modules."""
         return "\n".join(text for name, text in self.texts.items() if name.startswith("etc/modprobe.d/"))
 
     @cached_property
@@ -182,7 +182,7 @@ class Setup:
 
 
 def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return what each node has that has files of its own, below nodes/NAME: those in place of the common ones."""
+    """Return a setup for each node with files below nodes/NAME, which replace the common ones."""
     own = dict[str, dict[str, str]]()
     for name, text in setup.texts.items():
         if name.startswith("nodes/"):
@@ -203,7 +203,7 @@ def views_of_nodes(setup: Setup) -> dict[str, Setup]:
 def read_plan(directory: Path) -> Setup:
     """Read the plan in a directory, also one that was changed by hand.
 
-    Raises BadInputError when there is none, or it cannot be read.
+    Raises BadInputError for a directory without files of a cluster, and for unreadable files.
     """
     with little_enough(str(directory)):
         return _read_plan(directory)
@@ -217,7 +217,7 @@ def _read_plan(directory: Path) -> Setup:
         texts = _sources(sorted(directory.iterdir())[:_MOST_FILES]) | texts
     if not any(name.startswith(_SOURCES) for name in texts):
         raise BadInputError(
-            "there is no configuration of a cluster",
+            "no configuration of a cluster",
             where=str(directory),
             why="no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources",
             remedy="Give the files of a node (etc/, pacemaker/cib.xml), or make some: strakes failover plan.",
@@ -239,7 +239,7 @@ def _sources(paths: Iterable[Path]) -> dict[str, str]:
 
 
 def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
-    """Read the cluster that this machine is a node of. Raises EnvironmentLacksError when it is none."""
+    """Read the cluster of this node. Raises EnvironmentLacksError on a machine that is not a node."""
     texts = _read_texts(root, planned=False)
     if "etc/corosync/corosync.conf" not in texts:
         raise EnvironmentLacksError(
@@ -279,7 +279,7 @@ def _answer(runner: Runner, *words: str) -> str:
 
 
 def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
-    """Make a setup of texts by their names below ``root``. Raises BadInputError for those that cannot be read."""
+    """Make a setup of texts by their names below ``root``. Raises BadInputError for unreadable texts."""
     corosync = texts.get("etc/corosync/corosync.conf")
     cib, cib_file, lines = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml"), None
     if cib is None and (built := built_cib(texts)):

@@ -30,7 +30,8 @@ T = TypeVar("T")
 def behaviour_of(setup: Setup) -> Behaviour | None:
     """Return the answers of the policy engine; None without a CIB or an engine, or for a CIB that it refuses.
 
-    None also for more resources than it answers for in a moment. Raises CommandTimeout if the first answer is late.
+    It is also None for more resources than can be asked about in a moment. Raises CommandTimeout if the first answer is
+    late.
     """
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None

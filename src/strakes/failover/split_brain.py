@@ -51,7 +51,7 @@ class SplitBrainJudgement:
 
     @property
     def good(self) -> bool:
-        """Tell whether one side served at a time, and nothing was lost or done twice."""
+        """Return whether one side served at a time, and nothing was lost or done twice."""
         return not (self.split_brain or self.lost or self.twice)
 
 

@@ -49,12 +49,12 @@ class ClientOperation:
 
     @property
     def acknowledged(self) -> bool:
-        """Tell whether it was done."""
+        """Return whether it was done."""
         return not self.error
 
     @property
     def answered(self) -> bool:
-        """Tell whether the file system answered, be it that it cannot be done."""
+        """Return whether the file system answered, be it that it cannot be done."""
         return self.acknowledged or self.error in _ANSWERS
 
 

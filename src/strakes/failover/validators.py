@@ -1,4 +1,4 @@
-"""What drbdadm, corosync and crm_verify say of their own configuration, where they are installed."""
+"""Verdicts of drbdadm, corosync, crm_verify and the agents on their configuration, if installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIMIT_S = 20.0
 _MOST_AGENTS = 60
 # Exit status of an agent on a node without its program, which need not run there.
 _NOT_INSTALLED = 5
-# What drbdadm says of kernels and machines that have nothing to do with the files.
+# Lines of drbdadm about kernels and machines, not about the files.
 _NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {
     "drbdadm": "drbd-utils",
@@ -40,7 +40,7 @@ _PACKAGES = {
 
 @dataclass(frozen=True)
 class ValidatorVerdict:
-    """What a program says of its configuration.
+    """The verdict of a program on its configuration.
 
     ``state`` is ``absent`` when the program is not installed, ``unable`` when it could not do its work here.
     """
@@ -66,7 +66,7 @@ def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
 
 
 def installed(program: str) -> bool:
-    """Tell whether a program is installed."""
+    """Return whether a program is installed."""
     return Path(program).exists() if program.startswith("/") else shutil.which(program, path=_SEARCH) is not None
 
 
@@ -106,7 +106,7 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
 
 
 def _corosync(setup: Setup) -> ValidatorVerdict:
-    """Ask corosync in a network of its own that has the first node's addresses, with a key made for the occasion."""
+    """Ask corosync in a network namespace with the addresses of the first node, with a temporary key."""
     totem, listed = setup.membership.one("totem"), setup.membership.one("nodelist").all("node")
     if totem.get("rrp_mode") or not listed:
         # Corosync 3 refuses a file without a node list because it cannot find this machine in it.

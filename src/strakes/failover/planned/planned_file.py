@@ -26,7 +26,7 @@ class PlannedFile:
 
     @property
     def executable(self) -> bool:
-        """Tell whether the file is a program."""
+        """Return whether the file is a program."""
         return bool(self.mode & 0o111)
 
 

@@ -1,4 +1,4 @@
-"""Tell by its content what a file of a cluster is, and turn every form of Pacemaker's configuration into a CIB."""
+"""Recognise a file of a cluster by its content, and turn every form of Pacemaker's configuration into a CIB."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def place_of_source(name: str, text: str) -> str:
 
 
 def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
-    """Return the CIB that another form describes, with the name of the file that has it; None without one."""
+    """Return the CIB that another form describes, with the name of the file that has it, or None."""
     for name, read in ((PCS_CONFIG, read_pcs_config), (CRM, read_crm), (PCS_COMMANDS, read_pcs_commands)):
         if name in texts:
             return name, _with_nodes(read(texts[name]), texts)
@@ -53,7 +53,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 
 
 def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
-    """Add the nodes where no statement does: those of Corosync, DRBD, fencing devices or constraints, or two."""
+    """Add nodes if no statement does: from Corosync, DRBD, fencing devices, constraints, or two new ones."""
     if not builder.node_names:
         builder.line = 0
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))

@@ -1,4 +1,4 @@
-"""Failures put to Pacemaker's policy engine: what runs where afterwards, and which nodes were fenced."""
+"""Put failures to Pacemaker's policy engine: the places of services afterwards, and the fenced nodes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class FailureEngine:
         """Return the state with all nodes up and all copies current. Raises BadInputError if nothing runs then."""
         started, present = self._engine.steady(), self._engine.present()
         if present is not None and self._idle(present) < self._idle(started):
-            # Some resources need the status of the CIB: unmanaged ones, and those that wait for transient attributes.
+            # Some resources need the status of the CIB: unmanaged ones, and others that wait for transient attributes.
             started = present
         root = self._prepared(started.file, Event(watched=watched))
         snapshot = self._engine.settled(self._engine.written(root), [])
@@ -166,7 +166,7 @@ def _remove(root: Xml.Element, identities: set[str]) -> None:
 
 
 def _meaning(snapshot: Snapshot) -> str:
-    """Return a key of a state: which nodes are up, what runs where, and what has failed."""
+    """Return a key of a state: nodes that are up, places, failures and bans."""
     root = Xml.parse(snapshot.file).getroot()
     nodes = [tuple(map(node.get, ("uname", "in_ccm", "crmd", "join"))) for node in root.iter("node_state")]
     failures = [

@@ -1,4 +1,4 @@
-"""What the configuration says about splits and about waiting, as far as the room needs to know."""
+"""Settings that decide splits and waits: quorum, fencing delays, DRBD's fencing, watchers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ON = ("1", "yes")
 
 @dataclass(frozen=True)
 class Policies:
-    """What the configuration makes the nodes do when they lose each other.
+    """The reaction of the nodes when they lose each other.
 
     ``device`` says whether a quorum device has a vote; ``first`` is the node that wins a tie, by the device or by
     ``auto_tie_breaker``.
@@ -62,7 +62,7 @@ class Policies:
         )
 
     def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
-        """Tell whether the nodes of an island, which see no others, may go on."""
+        """Return whether the nodes of an island, which see no others, may go on."""
         if self.two_node:
             return True
         votes = len(island) + (self.device and self._device_votes_for(room, islands) == island)

@@ -57,14 +57,14 @@ def require_pacemaker(setup: Setup) -> None:
     """Raise BadInputError without a Pacemaker configuration, which is what a rehearsal plays."""
     if setup.cib is None:
         raise BadInputError(
-            "there is no Pacemaker configuration",
+            "no Pacemaker configuration",
             where=setup.where,
             remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or the commands of crm or pcs that make it.",
         )
 
 
 def _same(one: RoomPart, other: RoomPart) -> bool:
-    """Tell whether both are one failure: a service that fails, and the same that also cannot be stopped."""
+    """Return whether both are one failure: a service that fails, and the same that also cannot be stopped."""
     return one.name == other.name and {one.kind, other.kind} == {"service", "stop"}
 
 

@@ -29,7 +29,7 @@ Kind = Literal[
     "one-way",
     "cold",
 ]
-# Of two failures the one that is less noticed is taken to come first: that is the worse order.
+# Two failures come in this order, the less noticed one first: the worse order for the cluster.
 _ORDER: tuple[Kind, ...] = (
     "bmc",
     "outlets",
@@ -61,7 +61,7 @@ _TEXT = {
     "shelf": "shared disks of {0} fail",
     "service": "{0} fails",
     "stop": "{0} fails and cannot be stopped",
-    "one-way": "network {0} loses what is sent in one direction",
+    "one-way": "network {0} loses all messages in one direction",
     "cold": "all power fails, and only {0} comes back",
 }
 
@@ -85,7 +85,7 @@ class RoomPart:
 
     @property
     def modelled(self) -> bool:
-        """Tell whether our model decides about the part before the policy engine is asked."""
+        """Return whether our model decides about the part before the policy engine is asked."""
         return self.kind not in ("service", "stop", "node")
 
     @property
@@ -120,7 +120,7 @@ def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
 
 
 def _in_use(cluster: Cluster, node: Node) -> list[Network]:
-    """Return the networks of a node that carry something, of which more than one node has a card."""
+    """Return the networks that a node uses: for the heartbeat, the replication or clients."""
     serving = cluster.client_networks if not node.quorum_only else ()
     return [
         network
@@ -146,27 +146,27 @@ class Room:
     configured: Wiring | None = None
 
     def without(self, part: RoomPart) -> Room:
-        """Return the room in which this part has failed as well."""
+        """Return the room with this part failed as well."""
         return Room(self.cluster, self.broken | {part}, self.configured)
 
     @property
     def wiring(self) -> Wiring:
-        """Return the wiring of the configuration, that of the description where none was read."""
+        """Return the wiring of the configuration, or of the description without one."""
         return self.configured or Wiring.described(self.cluster)
 
     def is_broken(self, kind: Kind, name: str, target: str = "") -> bool:
-        """Tell whether this part has failed."""
+        """Return whether this part has failed."""
         return RoomPart(kind, name, target) in self.broken
 
     def network_works(self, name: str) -> bool:
-        """Tell whether messages get through the network in both directions."""
+        """Return whether messages get through the network in both directions."""
         switch = self.cluster.network(name).switch
         # Corosync's links and DRBD's connections want answers: what gets through in one direction only is no link.
         cut = any(self.is_broken(kind, name) for kind in ("network", "one-way"))
         return not cut and not (switch and self.is_broken("switch", switch))
 
     def on_network(self, node: str, name: str) -> bool:
-        """Tell whether a node reaches a network, and the network works."""
+        """Return whether a node reaches a network, and the network works."""
         return self.network_works(name) and not self.is_broken("card", node, name)
 
     def islands(self, nodes: Iterable[Node]) -> list[frozenset[str]]:
@@ -191,18 +191,18 @@ class Room:
 
     @property
     def heartbeat_works(self) -> bool:
-        """Tell whether every node would see every other one."""
+        """Return whether every node would see every other one."""
         return len(self.islands(self.cluster.nodes)) == 1
 
     def replication_works(self, target: ServedTarget) -> bool:
-        """Tell whether the nodes of a target reach each other; in DRBD 9 also over the networks of the heartbeat."""
+        """Return whether the nodes of a target reach each other; in DRBD 9 also over the networks of the heartbeat."""
         paths = [self.cluster.replication, *(self.cluster.heartbeats if self.cluster.drbd == "9" else ())]
         return any(
             path is not None and all(self.on_network(node, path.name) for node in target.nodes) for path in paths
         )
 
     def reaches_quorum_host(self, node: str) -> bool:
-        """Tell whether a node reaches the quorum device; one outside all networks is reached by every node."""
+        """Return whether a node reaches the quorum device; one outside all networks is reached by every node."""
         host = self.wiring.quorum_host
         if not host:
             return False
@@ -210,12 +210,12 @@ class Room:
         return not on or any(self.on_network(node, name) for name in on)
 
     def reached_by_clients(self, node: str) -> bool:
-        """Tell whether clients reach a node."""
+        """Return whether clients reach a node."""
         on = self.cluster.client_networks
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Tell whether a node reaches an address; one on no network lies beyond that of the clients."""
+        """Return whether a node reaches an address; an address on no network lies beyond the clients' network."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
@@ -223,17 +223,17 @@ class Room:
         return [network.name for network in self.cluster.networks if network.holds(address)]
 
     def powered(self, node: Node) -> bool:
-        """Tell whether the node gets power from one of its feeds at least."""
+        """Return whether the node gets power from one of its feeds at least."""
         return not self.is_broken("supply", node.name) and any(
             not self.is_broken("feed", feed) for feed in node.power_feeds
         )
 
     def alive(self, node: Node) -> bool:
-        """Tell whether the node has power and has not failed."""
+        """Return whether the node has power and has not failed."""
         return self.powered(node) and not self.is_broken("node", node.name)
 
     def power_off(self, node: Node) -> ReportedPowerOff | None:
-        """Return what comes of it: the first level of which every device reports success; None where there is none."""
+        """Return the first level whose devices all report success with the nodes that it cuts, else None."""
         for level in self.wiring.levels.get(node.name, ()):
             if all(map(self._succeeds, level)):
                 dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}
@@ -246,7 +246,7 @@ class Room:
         return None
 
     def can_power_off(self, node: Node) -> bool:
-        """Tell whether some device can report that the node is off."""
+        """Return whether some device can report that the node is off."""
         return self.power_off(node) is not None
 
     def _succeeds(self, cut: Cut) -> bool:
@@ -261,5 +261,5 @@ class Room:
         return reached and not self.is_broken("feed", cut.feed)
 
     def disk_works(self, node: str, target: str) -> bool:
-        """Tell whether the node's disk of the target works."""
+        """Return whether the node's disk of the target works."""
         return not self.is_broken("disk", node, target)

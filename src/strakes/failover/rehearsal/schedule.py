@@ -32,7 +32,7 @@ class ScheduledEvent:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says of one event: who serves then, who is powered off, and whether a person has to act."""
+    """The prediction for one event: the serving nodes, the fenced ones, and whether a person has to act."""
 
     event: ScheduledEvent
     world: World
@@ -58,7 +58,7 @@ class ScheduleModel:
         self.first = self._number(story.first)
 
     def draw(self, seed: int, length: int) -> tuple[ScheduledEvent, ...]:
-        """Draw a schedule: only what can fail in the state before it, only what is broken is mended."""
+        """Draw a schedule: only working parts fail, and only broken ones are mended."""
         chance = random.Random(seed)
         events: list[ScheduledEvent] = []
         number = self.first
@@ -72,7 +72,7 @@ class ScheduleModel:
         return tuple(events)
 
     def possible(self, world: World) -> list[ScheduledEvent]:
-        """Return what may come next: a fault of what works, a repair of what does not."""
+        """Return the possible next events: faults of working parts, repairs of broken ones."""
         faults = [
             ScheduledEvent(part)
             for part in self.parts
@@ -161,7 +161,7 @@ def acknowledged_and_lost(first: World, predictions: Sequence[Prediction]) -> tu
 
 @dataclass(frozen=True)
 class ScheduleSummary:
-    """What came of many schedules.
+    """The outcome of many schedules.
 
     ``bad`` gives by seed what happened in those with a split brain or a lost record.
     """

@@ -101,7 +101,7 @@ class Story:
 
     @property
     def failing(self) -> tuple[str, ...]:
-        """Return the primitives of all targets, each of which may fail."""
+        """Return the primitives of all targets, which may fail one by one."""
         return tuple(one.id for own in self.services.values() for one in own.parts)
 
     def target_of(self, primitive: str) -> str:
@@ -112,7 +112,7 @@ class Story:
         """Let one part be as before, and the cluster answer it; a node is switched on where the others see it."""
         room = replace(world.room, broken=world.room.broken - {part})
         if part.kind == "node":
-            # What failed there is forgotten with its restart; its copy catches up before anything else fails.
+            # A restart clears the failures of a node; its copy catches up before anything else fails.
             off = world.off - {part.name}
             state = self.engine.after(world.state, self._event(replace(world, room=room), back=frozenset({part.name})))
             world = self._caught_up(replace(world, room=room, state=state, off=off, paused=False))
@@ -143,7 +143,7 @@ class Story:
         return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
 
     def _event(self, world: World, **changes: object) -> Event:
-        """Return what the policy engine has to know in any case, and what has just happened."""
+        """Return the event for the policy engine: the changes, and all standing conditions."""
         diskless = frozenset((part.target, part.name) for part in world.room.broken if part.kind == "path")
         known = Event(
             stale=world.stale,
@@ -154,7 +154,7 @@ class Story:
         return replace(known, **changes)  # type: ignore[arg-type]
 
     def _looked_around(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Work out the loss of a network, a card or a BMC: no node has died, and the nodes use what is left."""
+        """Work out the loss of a network, a card or a BMC: no node has died, and the nodes use the remaining paths."""
         standing = self._standing(world)
         room = world.room
         islands = room.islands(standing)
@@ -170,7 +170,7 @@ class Story:
         return world, replace(step, said=said)
 
     def _watched(self, world: World) -> tuple[World, Step]:
-        """Let the agents that watch networks say what they see, where that is news."""
+        """Let the agents that watch networks report a change."""
         if world.stuck or self.policies.watched(world.room) == self.policies.watched(self.first.room):
             return world, Step()
         before = world.places
@@ -225,7 +225,7 @@ class Story:
         )
 
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
-        """Tell whether a served copy has lost its peer, and its policy is to wait until that is known to be off."""
+        """Return whether a served copy has lost its peer, and its policy is to wait until that is known to be off."""
         return self.policies.frozen_without_peer and any(
             target.replicated and place and set(target.partners(place)) & gone
             for target in world.room.cluster.targets
@@ -236,7 +236,7 @@ class Story:
         return [f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node in nodes]
 
     def _split(self, world: World, standing: list[Node], islands: list[frozenset[str]]) -> tuple[World, Step]:
-        """Work out what follows when nodes that are alive do not see each other any more."""
+        """Work out a split: nodes that are alive no longer see each other."""
         room = world.room
         apart = [
             target
@@ -279,7 +279,7 @@ class Story:
         )
 
     def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Work out a split in which those who may go on cannot make sure that the others are off: no take-over."""
+        """Work out a split without a take-over: the quorate side cannot power off the others."""
         waits = frozen and self.policies.frozen_without_peer
         if len(world.room.cluster.nodes) == 2:
             text = "neither can power the other off"
@@ -287,13 +287,13 @@ class Story:
             text = f"{', '.join(node.name for node in losers)} cannot be powered off"
         text += ": DRBD stops all writing until a person acts" if waits else ""
         if not self.policies.two_node:
-            # Who has no quorum stops by itself.
+            # Nodes without quorum stop their services.
             off = {node.name for node in losers}
             world = replace(world, state=replace(world.state, places=_without(world.state.places, off)))
         return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
 
     def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
-        """Work out a split in which one side goes on, and powers the others off."""
+        """Work out a split after which one side goes on and powers the others off."""
         names = frozenset(node.name for node in losers)
         for loser in losers:
             done = world.room.power_off(loser)
@@ -427,7 +427,7 @@ class Story:
 
 
 def ending(first: World, last: World, steps: list[Step]) -> Ending:
-    """Return the worst of what it was for clients."""
+    """Return the worst effect on clients."""
     before, after = first.places, last.places
     endings: list[Ending] = ["nothing"]
     if last.unreachable:

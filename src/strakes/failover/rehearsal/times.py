@@ -13,9 +13,9 @@ from strakes.failover.setup import Setup
 
 _TOKEN_MS, _COEFFICIENT_MS = 3000, 650
 _STONITH_S = 60.0
-# For each node beyond the second, and 1.2 times of it until those that are left agree (corosync.conf(5)).
+# For each node beyond the second, and 1.2 times of it until the remaining nodes agree (corosync.conf(5)).
 _CONSENSUS = 1.2
-# What a power-off and the start of an agent take at least.
+# The least time of a power-off, and of a start of an agent.
 _POWER_OFF_S, _AGENT_S = 1.0, 0.1
 
 
@@ -23,7 +23,7 @@ _POWER_OFF_S, _AGENT_S = 1.0, 0.1
 class Span:
     """The least and the most of a time, in seconds.
 
-    Only what is certain lies between the two: nobody promises that a time-out is not reached.
+    Both are bounds: an operation may take as long as its time-out.
 
     >>> Span(1, 2) + Span(3, 10)
     Span(least_s=4, most_s=12)
@@ -115,7 +115,7 @@ class Times:
 
 
 def watches_network(service: Primitive) -> bool:
-    """Tell whether an agent writes down, as an attribute of its node, what that reaches."""
+    """Return whether an agent writes down, as an attribute of its node, what that reaches."""
     return bool(service.watched_attribute) and service.agent != "healthLUSTRE"
 
 

@@ -25,7 +25,7 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Cut:
-    """What one device does when a node is to be powered off.
+    """The effect of one device that is asked to power off a node.
 
     ``node`` is the one whose power it really cuts, ``feed`` the feed of an outlet. ``pretends``: it reports success and
     cuts nothing; ``lost``: nobody is at its address; ``surely``: a device of its kind cannot fail here.
@@ -124,5 +124,5 @@ def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
 
 
 def has_fencing(cib: Cib) -> bool:
-    """Tell whether Pacemaker powers off any node at all, or at least believes so."""
+    """Return whether Pacemaker powers off any node at all, or at least believes so."""
     return fencing_enabled(cib) and (bool(cib.devices) or cib.watchdog_s != 0)

@@ -1,4 +1,4 @@
-"""What the story knows at each moment, and what it tells in the end."""
+"""The state of a rehearsal at each moment, and its rows."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class World:
 
 @dataclass(frozen=True)
 class Step:
-    """What one failure did; ``wait`` is how long clients wait for it, roughly."""
+    """The effects of one failure; ``wait`` is the range of the time that clients wait."""
 
     fenced: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
@@ -88,5 +88,5 @@ class Scene:
 
     @property
     def ends_the_service(self) -> bool:
-        """Tell whether clients wait until a person acts."""
+        """Return whether clients wait until a person acts."""
         return self.ending in ("hangs", "unreachable", "outage")

@@ -13,6 +13,7 @@ import pytest
 from conftest import StrakesRunner
 from failover.clusters import need
 from strakes.errors import BadInputError
+from strakes.failover.check import check
 from strakes.failover.model import model_of
 from strakes.failover.policy_engine import PolicyEngine
 from strakes.failover.rehearsal.rehearse import rehearse
@@ -142,3 +143,9 @@ def test_a_cib_of_pacemaker_3_is_accepted_by_tools_of_pacemaker_2(tmp_path: Path
     )
     (tmp_path / "cib.xml").write_text(newer)
     assert [one.state for one in verdicts(read_plan(tmp_path)) if one.program == "crm_verify"] == ["accepts"]
+
+
+def test_an_unmanaged_resource_is_not_said_to_run_nowhere() -> None:
+    need("crm_simulate")
+    found = check(read_plan(SAMPLE / "unmanaged-stop-1.xml")).findings
+    assert not [one for one in found if "nowhere" in f"{one.rule} {one.where}" and "rsc1" in one.where]

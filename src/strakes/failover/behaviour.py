@@ -48,8 +48,8 @@ class Behaviour:
     """The behaviour of a configuration: with all nodes up, and after each trial.
 
     ``without`` has the death of each node, ``returned`` what its return then does, ``emptied`` what happens when a node
-    is put into standby, ``failed`` the first failure of each service. ``idle`` are resources that run on no node,
-    neither in ``steady`` nor with the status that the CIB has. ``unanswered`` counts the trials without an answer.
+    is put into standby, ``failed`` the first failure of each service. ``steady`` does not list resources that
+    run only with the status that the CIB has. ``unanswered`` counts the trials without an answer.
     """
 
     steady: Snapshot
@@ -57,5 +57,4 @@ class Behaviour:
     returned: dict[str, Snapshot]
     emptied: dict[str, Snapshot]
     failed: dict[str, Snapshot]
-    idle: frozenset[str] = frozenset()
     unanswered: int = 0

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 from xml.etree import ElementTree as Xml
@@ -53,15 +54,15 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
             one.id: pool.submit(engine.settled, steady.file, ["--op-inject", _failure(one, steady)], 1)
             for one in services[:_MOST_FAILURES]
         }
+    idle = idle_resources(engine, steady, [one.id for one in cib.primitives])
     fates = _answered(lost)
     questions = [one for part in (lost, emptied, failed) for one in part.values()]
     return Behaviour(
-        steady,
+        replace(steady, places={name: on for name, on in steady.places.items() if on or name in idle}),
         {node: without for node, (without, _) in fates.items()},
         {node: returned for node, (_, returned) in fates.items()},
         _answered(emptied),
         _answered(failed),
-        idle_resources(engine, steady, [one.id for one in cib.primitives]),
         sum(isinstance(one.exception(), CommandTimeout) for one in questions),
     )
 

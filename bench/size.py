@@ -28,7 +28,7 @@ _ENGINE_CEILING = 20000
 # A constant is explained if its name or its comment has a unit, a source, or the effect of a change.
 _UNIT_IN_NAME = re.compile(
     r"_(s|ms|us|ns|bytes|b|kib|mib|gib|hz|days?|hours?|minutes?|percent|share|lines?|files|items|ranks|runs|port|status"
-    r"|columns|digits|version|schema|seed|times|bits?)$|(^|_)(MIB|KIB|GIB|PORT|VERSION|SCHEMA|SEED|STATUS|MODE|FLAGS?)(_|$)",
+    r"|columns|digits|version|schema|seed|times|bits?)$|(^|_)(MIB|KIB|GIB|TIB|BYTES_PER|PORT|VERSION|SCHEMA|SEED|STATUS|MODE|FLAGS?)(_|$)",
     re.IGNORECASE,
 )
 _EXPLAINED = re.compile(

@@ -4,13 +4,13 @@ import os
 import signal
 import sys
 
-_INTERRUPTED = 130
+_INTERRUPTED_STATUS = 130
 
 
 def main() -> int:
     """Run the command line. Before anything has begun, Ctrl-C only ends it: modules are imported meanwhile."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+        signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED_STATUS))
     from strakes.cli.main import main as strakes
 
     return strakes()

@@ -87,7 +87,7 @@ def commands() -> str:
     """Return the help of every command."""
     pages = []
     for path, command in _commands("strakes", cli):
-        with click.Context(command, info_name=path, terminal_width=100) as context:
+        with click.Context(command, info_name=path, terminal_width=100, **cli.context_settings) as context:
             pages.append(f"$ {path} --help\n{command.get_help(context)}\n")
     return "\n".join(pages)
 

@@ -270,7 +270,7 @@ def test_root_is_asked_for_before_anything_is_written(tmp_path: Path) -> None:
 def test_only_so_many_closed_journals_are_kept_and_their_order_is_that_of_their_making(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strakes.knobs.journal._CLOSED_KEPT", 3)
+    monkeypatch.setattr("strakes.knobs.journal._MOST_CLOSED_FILES", 3)
     made = []
     for hour in (5, 4, 3, 2, 1):  # the clock is set back each time
         monkeypatch.setattr(time, "time", lambda hour=hour: 3600.0 * hour)

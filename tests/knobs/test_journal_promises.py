@@ -76,7 +76,7 @@ def test_other_files_among_the_journals_are_none(tmp_path: Path) -> None:
 def test_what_somebody_else_puts_away_at_the_same_moment_is_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_CLOSED_KEPT", 1)
+    monkeypatch.setattr(module, "_MOST_CLOSED_FILES", 1)
     begin(tmp_path).close("restored")
     torn = directory(tmp_path, "open") / ".new-000009-x"
     torn.touch()

@@ -43,8 +43,8 @@ _LAST_S = 1.0
 _PIPE_BYTES = 1 << 16
 _LOOK_EVERY_S = 0.5
 _TICK_S = 0.1
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_PDEATHSIG = 1  # from the manual page prctl(2)
+_PR_SET_CHILD_SUBREAPER = 36  # from the manual page prctl(2)
 
 
 def run_apart(

@@ -30,12 +30,12 @@ class MachineCheck:
 
 
 # System calls newer than 424 have one number on every architecture.
-_IO_URING_SETUP = 425
-_CACHESTAT = 451
+_IO_URING_SETUP = 425  # syscalls(2) of the manual
+_CACHESTAT = 451  # syscalls(2) of the manual
 
-_SENSIBLE_OPEN_FILES = 4096
-_SENSIBLE_PROCESSES = 1024
-_SENSIBLE_MEMORY = 2 * GIB
+_ENOUGH_OPEN_FILES = 4096
+_ENOUGH_PROCESSES = 1024
+_ENOUGH_MEMORY_BYTES = 2 * GIB
 
 _TOOLS = {
     "fio": "for comparisons: apt install fio, dnf install fio, zypper install fio",
@@ -85,12 +85,12 @@ def limits() -> list[MachineCheck]:
         _limit(
             "memory available",
             available,
-            _SENSIBLE_MEMORY,
+            _ENOUGH_MEMORY_BYTES,
             format_bytes(available),
             "Studies whose data must exceed the page cache measure less.",
         ),
-        _limit("open files", files, _SENSIBLE_OPEN_FILES, _count(files), f"ulimit -n {_SENSIBLE_OPEN_FILES}"),
-        _limit("processes", processes, _SENSIBLE_PROCESSES, _count(processes), f"ulimit -u {_SENSIBLE_PROCESSES}"),
+        _limit("open files", files, _ENOUGH_OPEN_FILES, _count(files), f"ulimit -n {_ENOUGH_OPEN_FILES}"),
+        _limit("processes", processes, _ENOUGH_PROCESSES, _count(processes), f"ulimit -u {_ENOUGH_PROCESSES}"),
     ]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from strakes.store import RunSummary
 
 # More columns than any row needs.
-_LONGEST = 100_000
+_LONGEST_LINE_COLUMNS = 100_000
 
 
 @click.command()
@@ -60,7 +60,7 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
         when = f"{local_time(datetime.fromisoformat(run.created)):%Y-%m-%d %H:%M}" if run.created else ""
         cells = (run.id, when, _what(run), run.target, run.file_system, translate(run.status))
         table.add_row(*map(for_terminal, cells))
-    if console.measure(table, options=console.options.update(width=_LONGEST)).maximum <= console.width:
+    if console.measure(table, options=console.options.update(width=_LONGEST_LINE_COLUMNS)).maximum <= console.width:
         console.print(table)
         return
     # An id is there to be copied: it is never cut or folded, and it begins with the time.

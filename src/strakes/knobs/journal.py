@@ -24,8 +24,8 @@ from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.owner import Life, Owner
 from strakes.store.files import AppendFile, store_error, whole_length
 
-_FORMAT = 1
-_CLOSED_KEPT = 200
+_FORMAT_VERSION = 1
+_MOST_CLOSED_FILES = 200
 _MOST_BYTES = 64 << 20
 
 # restored: put back. unchanged: it had the old value already. changed by others: neither ours nor the old one, so it
@@ -140,7 +140,7 @@ class KnobJournal:
                 journal._append(
                     {
                         "is": "journal",
-                        "format": _FORMAT,
+                        "format": _FORMAT_VERSION,
                         "owner": asdict(Owner.this_process()),
                         "target": target,
                         "command": list(command),
@@ -301,8 +301,8 @@ def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
     if not rows:
         raise ValueError("it has no whole line")
     head = rows[0]
-    if head["format"] != _FORMAT:
-        raise ValueError(f"it has format {head['format']}, this version of strakes knows {_FORMAT}")
+    if head["format"] != _FORMAT_VERSION:
+        raise ValueError(f"it has format {head['format']}, this version of strakes knows {_FORMAT_VERSION}")
     entries: dict[int, JournalEntry] = {}
     for row in rows[1:]:
         match row["is"]:
@@ -367,7 +367,7 @@ def _move_to_closed(root: Path, path: Path) -> None:
         target = directory(root, "closed")
         with suppress(FileNotFoundError):
             move_kept(path, target / path.name)
-        for old in _files(target)[:-_CLOSED_KEPT]:
+        for old in _files(target)[:-_MOST_CLOSED_FILES]:
             remove_kept(old)
     except OSError as error:
         raise store_error(error, path) from error

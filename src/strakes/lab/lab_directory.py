@@ -18,8 +18,8 @@ from strakes.files import write_kept
 ROOT_MARKER = ".made-by-strakes-lab"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 # The longest name of a Unix socket is 107 bytes; this is what the systems append to the directory.
-_LONGEST_SOCKET = len("/run/client.admin.4194304.asok")
-_SOCKET_LIMIT = 107
+_LONGEST_SOCKET_NAME_BYTES = len("/run/client.admin.4194304.asok")
+_SOCKET_PATH_BYTES = 107
 _PATIENCE_S = 0.5
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -84,7 +84,7 @@ def refuse_other_lab(place: LabDirectory) -> None:
 
 def refuse_long_path(directory: Path) -> None:
     """Raise BadInputError where Unix sockets in the lab's directory would have names that the kernel does not take."""
-    room = _SOCKET_LIMIT - _LONGEST_SOCKET
+    room = _SOCKET_PATH_BYTES - _LONGEST_SOCKET_NAME_BYTES
     if len(os.fsencode(directory)) > room:
         raise BadInputError(
             "the name of the lab's directory is too long",

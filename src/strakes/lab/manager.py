@@ -32,7 +32,7 @@ from strakes.lab.undo import undo
 # command or a reboot left.
 Condition = Literal["up", "degraded", "working", "stale"]
 Say = Callable[[str], None]
-_ATTEMPTS = 3
+_START_TIMES = 3
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def up(
         )
     lab_class.check(options, place.directory)
     require_packages(kind, lab_class.packages_for(options), install=install, say=say)
-    for _ in range(_ATTEMPTS):
+    for _ in range(_START_TIMES):
         with working_in(place, make=True):
             already = _already_up(place, kind, options)
             if already:

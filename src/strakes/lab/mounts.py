@@ -12,9 +12,9 @@ from pathlib import Path
 from strakes.lab.process import run
 from strakes.targets.mountinfo import Mount, read_mounts
 
-_MNT_FORCE = 1
-_MNT_DETACH = 2
-_UMOUNT_NOFOLLOW = 8
+_MNT_FORCE = 1  # manual page umount2(2)
+_MNT_DETACH = 2  # manual page umount2(2)
+_UMOUNT_NOFOLLOW = 8  # manual page umount2(2)
 _UNMOUNT_S = 10.0
 _ANSWER_S = 5.0
 

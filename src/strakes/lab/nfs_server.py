@@ -20,7 +20,7 @@ GANESHA_PACKAGES = (
 )
 _PORT = 2049
 _MODPROBE_S = 10.0
-_THREADS = 8
+_THREADS = 8  # the default of rpc.nfsd(8)
 # The file system with which the kernel's server is controlled, mounted in the lab's directory: through it the server of
 # the lab's network is stopped, and no other.
 _CONTROL = "nfsd"

@@ -17,7 +17,7 @@ from strakes.files import open_kept
 from strakes.targets.marker import boot_id
 
 JOURNAL = "lab.jsonl"
-_FORMAT = 1
+_FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class LabJournal:
         journal._append(
             {
                 "is": "lab",
-                "format": _FORMAT,
+                "format": _FORMAT_VERSION,
                 "kind": kind,
                 "name": name,
                 "id": lab_id,
@@ -120,11 +120,11 @@ def read_state(directory: Path) -> LabState | None:
     if not records:
         return None
     head = records[0]
-    if head.get("format") != _FORMAT:
+    if head.get("format") != _FORMAT_VERSION:
         raise BadInputError(
             "this lab was started by another version of strakes",
             where=str(directory),
-            why=f"its journal has format {head.get('format')}, this version knows {_FORMAT}",
+            why=f"its journal has format {head.get('format')}, this version knows {_FORMAT_VERSION}",
             remedy="Remove the lab with that version.",
         )
     steps = [record["text"] for record in records if record["is"] == "step"]

@@ -22,7 +22,7 @@ from typing import Any
 
 PORT = 7000
 _CONNECT_S = 5.0
-_OFF = 126
+_UNREACHABLE_STATUS = 126
 
 
 class Running(socketserver.StreamRequestHandler):
@@ -70,7 +70,7 @@ def call(address: str, words: Sequence[str]) -> int:
         connection = socket.create_connection((address, PORT), timeout=_CONNECT_S)
     except OSError as error:
         sys.stderr.write(f"the machine at {address} does not answer: {error}\n")
-        return _OFF
+        return _UNREACHABLE_STATUS
     connection.settimeout(None)
     # A machine whose power is cut does not say goodbye.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -88,7 +88,7 @@ def call(address: str, words: Sequence[str]) -> int:
             stream.buffer.flush()
     except OSError as error:
         sys.stderr.write(f"the machine at {address} has gone: {error}\n")
-    return _OFF
+    return _UNREACHABLE_STATUS
 
 
 if __name__ == "__main__":

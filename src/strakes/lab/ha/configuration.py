@@ -15,7 +15,7 @@ TARGET = "journal"
 PASSWORD = "lab"
 USER = "fence"
 WEBHOOK = "webhook-address"
-# For whatever an emulated machine starts: a fencing agent that reads a hundred files the first time takes longer than
+# For programs that start on a machine: a fencing agent that reads a hundred files the first time takes longer than
 # Pacemaker's usual 20 s.
 _MACHINE_TIMEOUT_S = 300
 # Namespaces notice within a second of each other that the links are cut: the one that is to win needs no 10 s ahead.

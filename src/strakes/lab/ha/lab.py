@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError
 from strakes.failover.planned.alerts import alert_files
 from strakes.failover.planned.corosync import corosync_file
 from strakes.files import write_kept
@@ -24,8 +23,6 @@ from strakes.lab.ha.namespaces import Namespaces
 from strakes.lab.ha.nodes import ADMIN, DISKS, NODES, Nodes, put_file
 from strakes.lab.ha.pair import lacking
 from strakes.lab.ha.receiver import PORT as RECEIVER_PORT
-from strakes.lab.ha.user_mode import PACKAGES as USER_MODE_PACKAGES
-from strakes.lab.ha.user_mode import UserMode
 from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, flag, seconds
 from strakes.lab.packages import Package
@@ -44,18 +41,15 @@ class HaOptions(LabOptions):
 
     token: float = seconds(
         1.0,
-        "Time without messages after which a node counts as dead; at least 5s for emulated machines.",
+        "Time without messages after which a node counts as dead; at least 5s with --uml.",
         least=0.5,
         most=30.0,
     )
-    vm: bool = flag(
-        "Use emulated machines with real DRBD on their own disks instead of namespaces; takes minutes to start."
-    )
-    uml: bool = flag("Use User-mode Linux instead of emulated machines; it needs a tenth of the processor time.")
+    uml: bool = flag("Use machines of User-mode Linux with real DRBD on their own disks instead of namespaces.")
 
 
 class HaLab(Lab[HaOptions]):
-    """What is served is a journal: on a memory file system, or with ``vm`` on a file system on DRBD."""
+    """What is served is a journal: on a memory file system, or with ``uml`` on a file system on DRBD."""
 
     options_type = HaOptions
     packages = (
@@ -73,27 +67,23 @@ class HaLab(Lab[HaOptions]):
     @classmethod
     def packages_for(cls, options: HaOptions) -> tuple[Package, ...]:
         """Return the packages of the pair, with those of the machines that the options choose."""
-        return (*cls.packages, *(MACHINE_PACKAGES if options.vm else USER_MODE_PACKAGES if options.uml else ()))
+        return (*cls.packages, *(MACHINE_PACKAGES if options.uml else ()))
 
     @classmethod
     def check(cls, options: HaOptions, directory: Path) -> None:
-        """Raise BadInputError for two kinds of machines at once, EnvironmentLacksError where they cannot run."""
-        if options.vm and options.uml:
-            raise BadInputError(
-                "machines are emulated or User-mode Linux", where="--vm --uml", remedy="Give one of them."
-            )
-        if options.vm or options.uml:
+        """Raise BadInputError and EnvironmentLacksError where the machines cannot run."""
+        if options.uml:
             Machines.check(directory)
 
     @property
     def ready_limit_s(self) -> float:
         """Longest time in seconds until the pair is ready; machines take longer than namespaces."""
-        return READY_LIMIT_S if self.options.vm or self.options.uml else super().ready_limit_s
+        return READY_LIMIT_S if self.options.uml else super().ready_limit_s
 
     def up(self) -> None:
         """Start the networks, the BMCs and both nodes with Pacemaker."""
         site = self.site
-        kind = Machines if self.options.vm else UserMode if self.options.uml else Namespaces
+        kind = Machines if self.options.uml else Namespaces
         self._nodes: Nodes = kind(site)
         self._script = put_file(site, self._nodes.program, "ha.sh")
         for name in ("common.sh", "journal.py", "receiver.py", "agent.py"):

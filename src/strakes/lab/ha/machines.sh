@@ -9,8 +9,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
-# Of QEMU or of User-mode Linux: power_on, and by which word a machine that runs is known.
-. "$here/machine.sh"
+. "$here/user_mode.sh"
 command=$1 name=${2:-}
 alive() { # a zombie has no command line any more
     read -r outer <"$here/$1.pid" && grep -q "$running" "/proc/$outer/cmdline"

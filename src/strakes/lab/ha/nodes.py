@@ -1,4 +1,4 @@
-"""What the pair of the lab is made of: namespaces of this machine, or emulated machines with disks of their own."""
+"""Nodes of the pair: namespaces of this machine, or machines of User-mode Linux with disks of their own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Nodes(ABC):
     """The two nodes while they are being started; ``program`` is the script that everything calls."""
 
     program: str
-    # How often the cluster is asked how it is: on an emulated machine every question takes long.
+    # How often the cluster is asked how it is: machines answer more slowly than namespaces.
     look_every_s: float
 
     def __init__(self, site: LabSite) -> None:

@@ -19,7 +19,7 @@ from strakes.units import counted
 LOGIN = "login"
 # Nothing else is in this network, and no way leads out of it.
 _NETWORK = ipaddress.ip_network("10.77.0.0/24")
-_FIRST = 10
+_FIRST_HOST_NUMBER = 10
 _BURST_BYTES = 1 << 18
 
 
@@ -56,7 +56,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
     @property
     def addresses(self) -> Mapping[str, str]:
         """Of every host, the one to log in to first."""
-        return {name: str(_NETWORK[_FIRST + number]) for number, name in enumerate((LOGIN, *self.names))}
+        return {name: str(_NETWORK[_FIRST_HOST_NUMBER + number]) for number, name in enumerate((LOGIN, *self.names))}
 
     def up(self) -> None:
         """Start everything."""

@@ -38,7 +38,7 @@ def _told(plan: Path, cib: Path) -> set[str]:
     return {finding.rule for finding in findings(setup)[0] if finding.rule in _RULES}
 
 
-_RULES = ("node-not-available", "service-not-running", "fencing-device-does-not-answer", "failures-not-cleaned-up")
+_RULES = ("cluster-degraded", "service-not-running", "fencing-device-does-not-answer", "failures-not-cleaned-up")
 _ATTRIBUTE = '><instance_attributes id="x"><nvpair id="x-1" name="standby" value="on"/></instance_attributes></node>'
 
 
@@ -46,8 +46,8 @@ _ATTRIBUTE = '><instance_attributes id="x"><nvpair id="x-1" name="standby" value
     ("old", "new", "rules"),
     [
         ("", "", set()),
-        (r'(<node id="2" uname="nfs2") ?/>', rf"\1{_ATTRIBUTE}", {"node-not-available"}),
-        (r'(<node_state [^>]*uname="nfs2"[^>]*in_ccm=)"[^"]*"', r'\1"false"', {"node-not-available"}),
+        (r'(<node id="2" uname="nfs2") ?/>', rf"\1{_ATTRIBUTE}", {"cluster-degraded"}),
+        (r'(<node_state [^>]*uname="nfs2"[^>]*in_ccm=)"[^"]*"', r'\1"false"', {"cluster-degraded"}),
         (
             r'(<group id="serve-home">)',
             r'\1<meta_attributes id="x"><nvpair id="x-1" name="is-managed" value="false"/></meta_attributes>',

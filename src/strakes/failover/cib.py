@@ -258,6 +258,9 @@ class Cib:
             return self.nodes
         keys = ("pcmk_host_list", *_own_host_list(device))
         listed = re.split(r"[\s,;]+", next((device.values[key] for key in keys if device.values.get(key)), "").strip())
+        if device.agent.startswith("external/"):
+            # external/libvirt writes HOST:DOMAIN.
+            listed = [name.partition(":")[0] for name in listed]
         mapped = [
             pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
         ]

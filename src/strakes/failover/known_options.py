@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
+from xml.etree import ElementTree as Xml
 
-_TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "lvm", "by_hand")
+from strakes.errors import EnvironmentLacksError
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.targets.command import CommandTimeout, run
+
+_TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f")
 _TIME = re.compile(r"\+?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)
 # What values of a kind look like, and what is asked for where one does not.
@@ -30,8 +35,9 @@ _KINDS = {
     "uri": (re.compile(r"/.*|[\w+.-]+://.*"), "a path that begins with /, or a URL"),
 }
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-# So similar is a name that was meant to be the other one.
+# Names at least this similar (difflib) are taken for misspellings.
 _SIMILAR = 0.75
+_ASK_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -141,16 +147,19 @@ def fencing_agents() -> tuple[str, ...]:
 
 
 @cache
-def modules_known() -> tuple[str, ...]:
-    """Return the modules of the kernel whose options are known."""
-    return tuple(name.removeprefix("module ") for name in _tables() if name.startswith("module "))
+def _installed(agent: str) -> frozenset[str]:
+    """Return the parameters in the metadata of an installed agent, none where it cannot be asked."""
+    try:
+        answer = run(["crm_resource", "--show-metadata", agent], _ASK_S)
+        named = Xml.fromstring(answer.stdout) if answer.status == 0 else Xml.Element("none")
+    except (EnvironmentLacksError, CommandTimeout, Xml.ParseError):
+        return frozenset()
+    return frozenset(one.get("name", "") for one in named.iter("parameter"))
 
 
-@cache
-def sections_known(file: str) -> tuple[str, ...]:
-    """Return the sections of a file that are known."""
-    listed = tuple(_tables().get("sections of " + file, "").split())
-    return listed or tuple(name.removeprefix(f"{file} ") for name in _tables() if name.startswith(f"{file} "))
+def installed_options(one: Primitive) -> frozenset[str]:
+    """Return the parameters that the agent of a resource itself knows, where it is installed on this machine."""
+    return _installed(":".join(filter(None, (one.standard, one.provider, one.agent))))
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -74,7 +74,7 @@ def pretends_because(device: Primitive) -> str:
 
 
 def fencing_enabled(cib: Cib) -> bool:
-    """Tell whether the cluster is to power nodes off at all."""
+    """Tell whether the cluster may power nodes off."""
     return cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
 
 

@@ -1,52 +1,52 @@
-"""What belongs to the cluster, and is nobody else's: disks, directories, addresses, pools, groups of volumes, units."""
+"""What belongs to the cluster: disks, directories, pools, addresses, units; so that nothing else may use them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from strakes.failover.rules.layers import volume_groups, volume_named
-from strakes.failover.rules.lustre import made_targets
-from strakes.failover.rules.mounts import ADDRESSES
-from strakes.failover.rules.node_files import UNITS_OF
+from strakes.failover.known_options import options_of
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 
-_ARRAYS = ("mdraid", "Raid1", "mdadm")
-_EXPORTING = ("exportfs", "nfsserver")
+_UNITS = ("systemd", "service")
+# Commands that take something from the cluster, each with the kind of thing that it has to name.
+_COMMANDS = (
+    (r"drbd(adm|setup) .*\b(primary|secondary|up|down|adjust|detach|disconnect|attach|outdate|invalidate)\b.*", "drbd"),
+    (r"zpool (import|export|create|add|remove|detach|offline|destroy|labelclear|reguid)\b.*", "pool"),
+    (r"(vg|lv)change\b.*(-a|--activate|--systemid|--addtag|--lock).*", "group"),
+    (
+        r"(u?mount|fuser|mkfs\S*|e2fsck|fsck\S*|xfs_repair|tune2fs|tunefs\S*|wipefs|dd|shred|sgdisk|pvcreate)\b.*",
+        "disk",
+    ),
+    (r"(mkswap|swapon|cryptsetup|mdadm|blkdiscard|parted|sfdisk|exportfs)\b.*", "disk"),
+    (r"(systemctl|service) .*\b(start|stop|restart|enable|disable|mask)\b.*", "unit"),
+    (r"ip (-\S+ )*a(ddr(ess)?)? (add|del|replace)\b.*|(ifconfig|arping)\b.*", "address"),
+    (r"(crm_standby|pcs|crm|pcs|stonith_admin|corosync-cfgtool|crm_resource)\b.*", "cluster"),
+    (r"(exportfs|nfsdcltrack|rpc\.mountd)\b.*", "export"),
+    (r"(crm_attribute|cibadmin|crm configure|pcs property|pcs stonith|drbdsetup)\b.*", "any"),
+    (r"(killall|pkill|kill)\b.*\b(pacemaker|corosync|sbd)\S*", "any"),
+    (r"(systemctl|service) .*\b(stop|restart|disable|mask|kill)\b.*\b(pacemaker|corosync|sbd)\S*.*", "any"),
+    (r"(reboot|poweroff|shutdown|halt|init [06])\b.*|systemctl .*(reboot|poweroff|halt)\b.*", "any"),
+)
+_CHANGES = re.compile(
+    r".*\b(standby|unstandby|stop|disable|ban|move|migrate|clear|cleanup|maintenance\S*|fence|-[rBsCU])\b.*"
+)
 
 
-@dataclass(frozen=True)
-class Possessions:
-    """Names of what the cluster has.
+def volume_named(device: str) -> tuple[str, str]:
+    """Return the volume group and the volume of a device; empty where it is no volume.
 
-    ``disks`` are the devices that it mounts, hands out or makes pools of; ``copies`` the disks below DRBD, which each
-    node has of its own. ``exports`` tells whether Pacemaker exports over NFS.
+    A hyphen within a name is doubled in /dev/mapper.
+
+    >>> volume_named("/dev/mapper/vg-my--home"), volume_named("/dev/sdb")
+    (('vg', 'my-home'), ('', ''))
     """
-
-    disks: frozenset[str]
-    copies: frozenset[str]
-    places: frozenset[str]
-    addresses: frozenset[str]
-    pools: frozenset[str]
-    groups: frozenset[str]
-    units: frozenset[str]
-    resources: frozenset[str]
-    arrays: frozenset[str]
-    exports: bool
-
-    def has_disk(self, device: str) -> bool:
-        """Tell whether a disk is one that the cluster mounts, hands out, makes a pool of or replicates."""
-        return one_name(device) in self.disks | self.copies
-
-    def place_around(self, directory: str) -> str:
-        """Return the directory of the cluster that this one is, or lies in; empty where it is in none."""
-        path = f"{directory.rstrip('/')}/"
-        return next((place for place in sorted(self.places) if path.startswith(f"{place}/")), "")
-
-    def place_below(self, directory: str) -> str:
-        """Return the directory of the cluster that lies below this one, empty where there is none."""
-        path = f"{directory.rstrip('/')}/"
-        return next((place for place in sorted(self.places) if path != "/" and place.startswith(path)), "")
+    mapped = re.fullmatch(r"/dev/mapper/((?:[^-/]|--)+)-((?:[^-/]|--)+)", device)
+    plain = re.fullmatch(r"/dev/(?!disk/|mapper/|drbd|md/|zvol/)([^/]+)/([^/]+)", device)
+    found = mapped or plain
+    return (found[1].replace("--", "-"), found[2].replace("--", "-")) if found else ("", "")
 
 
 def one_name(device: str) -> str:
@@ -59,42 +59,77 @@ def one_name(device: str) -> str:
     return f"/dev/{group}/{volume}" if group else device
 
 
+def units_of(one: Primitive) -> tuple[str, ...]:
+    """Return the units of systemd that do the work of a resource."""
+    if one.standard in _UNITS:
+        return (f"{one.agent.removesuffix('.service')}.service",)
+    units = options_of(f"units of {one.agent}")
+    return tuple(unit.replace("NAME", one.values.get("drbd_resource", "")) for unit in units)
+
+
+@dataclass(frozen=True)
+class Possessions:
+    """Names of what the cluster has: disks with those below DRBD, mount points, pools, volume groups, and others."""
+
+    disks: frozenset[str]
+    places: frozenset[str]
+    addresses: frozenset[str]
+    pools: frozenset[str]
+    groups: frozenset[str]
+    units: frozenset[str]
+    replicates: bool
+    exports: bool
+
+    def takes(self, source: str, place: str) -> bool:
+        """Tell whether a mount of this source on this directory takes what the cluster has."""
+        if source and (one_name(source) in self.disks or source.split("/", maxsplit=1)[0] in self.pools):
+            return True
+        below = [f"{path.rstrip('/')}/" for path in (place, source) if path.startswith("/") and path != "/"]
+        return source.startswith("/dev/drbd") or any(
+            path.startswith(f"{own}/") or f"{own}/".startswith(path) for path in below for own in self.places
+        )
+
+    def is_touched_by(self, words: Sequence[str]) -> bool:
+        """Tell whether a command takes or changes something of the cluster."""
+        text = " ".join(words)
+        kinds = [kind for pattern, kind in _COMMANDS if re.fullmatch(pattern, text)]
+        return any(self._is_named(kind, words[1:], text) for kind in kinds)
+
+    def _is_named(self, kind: str, words: Sequence[str], text: str) -> bool:
+        named = {part for word in words for part in (word, word.partition("=")[2], word.partition("/")[0]) if part}
+        units = {word if "." in word else f"{word}.service" for word in words}
+        groups = {re.sub(r"^/dev/", "", word).partition("/")[0] for word in words}
+        all_of_them = not [word for word in words[1:] if not word.startswith("-")] or "-a" in words
+        return {
+            "drbd": self.replicates,
+            "pool": bool(self.pools & named) or (bool(self.pools) and all_of_them),
+            "group": bool(self.groups & groups) or (bool(self.groups) and all_of_them),
+            "disk": any(self.takes(word, word) for word in named if word.startswith("/")),
+            "export": self.exports,
+            "unit": bool(self.units & units),
+            "address": bool(self.addresses & named),
+            "cluster": bool(_CHANGES.fullmatch(text)),
+        }.get(kind, True)
+
+
 def possessions_of(setup: Setup) -> Possessions:
     """Collect what belongs to the cluster from all files that name it."""
     services = setup.services
     disks = {one.device for one in services if one.uses_disk}
-    disks |= {
-        volume[0].partition(" ")[0] for one in setup.drbd for host in one.hosts for volume in host.volumes.values()
-    }
-    copies = {volume[1] for one in setup.drbd for host in one.hosts for volume in host.volumes.values()}
-    places = {one.mount_point for one in services if one.is_mount}
-    pools = {one.values.get("pool", "") for one in services if one.agent == "ZFS"}
+    disks |= {part for one in setup.drbd for host in one.hosts for row in host.volumes.values() for part in row[:2]}
+    pools = {one.values.get("pool", "") for one in services if one.agent in ("ZFS", "zpool")}
     for target in setup.cluster.targets if setup.cluster else ():
-        disks |= {target.device, *(target.devices.values() if target.shared else target.vdevs)}
-        disks |= {word for word in target.vdevs if word.startswith("/dev/")}
+        disks |= {target.device, *(word for word in target.vdevs if word.startswith("/dev/"))}
         pools.add(target.pool)
-    for words in made_targets(setup):
-        disks.add(words[-1])
-    for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
-        if line.strip().startswith("zpool create"):
-            disks |= {word for word in line.split() if word.startswith("/dev/")}
-    units, arrays = set[str](), set[str]()
-    for one in services:
-        if one.standard in ("systemd", "service"):
-            units.add(f"{one.agent.removesuffix('.service')}.service")
-        if one.agent in _ARRAYS:
-            arrays |= {value for value in one.values.values() if value.startswith("/dev/")}
-        resource = one.values.get("drbd_resource", "")
-        units |= {unit.replace("{drbd_resource}", resource) for unit in UNITS_OF.get(one.agent, ())}
+    lvm = [one.values for one in services if one.agent in ("LVM", "LVM-activate")]
+    mounts = {one.mount_point for one in services if one.is_mount}
     return Possessions(
-        disks=frozenset(one_name(disk) for disk in disks if disk),
-        copies=frozenset(one_name(disk) for disk in copies if disk),
-        places=frozenset(place for place in places if place),
-        addresses=frozenset(one.values.get("ip", "") for one in services if one.agent in ADDRESSES) - {""},
-        pools=frozenset(pools) - {""},
-        groups=frozenset(group for _, group, _ in (volume_groups(setup.cib) if setup.cib else ())) - {""},
-        units=frozenset(units),
-        resources=frozenset(one.name for one in setup.drbd),
-        arrays=frozenset(arrays),
-        exports=any(one.agent in _EXPORTING for one in services),
+        frozenset(one_name(disk) for disk in disks if disk.startswith("/")),
+        frozenset(place for place in mounts if place),
+        frozenset(one.values.get("ip", "") for one in services) - {""},
+        frozenset(pools) - {""},
+        frozenset(values.get("vgname") or values.get("volgrpname", "") for values in lvm) - {""},
+        frozenset(unit for one in services for unit in units_of(one)),
+        bool(setup.drbd),
+        any(one.agent in ("exportfs", "nfsserver") for one in services),
     )

@@ -1,84 +1,46 @@
-"""A rule, what it finds, and the list of all rules."""
+"""The rules: read from the TOML files of this package, applied to a setup, and what they find.
+
+A rule of a TOML file has ``when`` (conditions on the things of a subject) or ``limits`` (relations between times).
+With neither, it is the function of the same name in the module beside its file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib import import_module
-from typing import Literal
+from importlib.resources import files
+from typing import Any, Literal
 
+from strakes.failover.rules.condition import holds
+from strakes.failover.rules.facts import Thing
+from strakes.failover.rules.subjects import SUBJECTS
+from strakes.failover.rules.time_limits import broken, read_limit
 from strakes.failover.setup import Setup, views_of_nodes
 
-# A note is good practice that is not followed; a configuration without it is not wrong.
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-# In place of a source: no public page was found that tells of it.
-OWN = "strakes' own reasoning"
-# Pages that several rules are about.
-PACEMAKER = "https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained"
-COROSYNC_CONF = "https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html"
-VOTEQUORUM = "https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html"
-QDEVICE = "https://manpages.debian.org/bookworm/corosync-qdevice/corosync-qdevice.8.en.html"
-DRBD_CONF = "https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html"
-SBD = "https://manpages.debian.org/bookworm/sbd/sbd.8.en.html"
-AGENTS = "https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat"
-PING = "https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in"
-DRBD_PACEMAKER = "https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc"
-MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
-MOUNT_LUSTRE = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8"
-LUSTRE_MANUAL = "https://doc.lustre.org/lustre_manual.xhtml"
-MULTIPATH = "https://manpages.debian.org/bookworm/multipath-tools/multipath.conf.5.en.html"
-BOOTH = "https://github.com/ClusterLabs/booth/blob/main/docs/boothd.8.txt"
-# One module for each thing that rules are about; findings are told in this order.
-_MODULES = (
-    "heartbeat",
-    "quorum",
+# One file for each kind of thing that rules are about; findings are listed in this order.
+_FILES = (
+    "membership",
+    "cluster",
     "fencing",
-    "fencing_levels",
-    "watchdog",
-    "timing",
-    "time_rows",
+    "times",
     "replication",
     "services",
+    "constraints",
+    "storage",
     "lustre",
-    "references",
-    "watchers",
-    "mounts",
-    "layers",
-    "sequence",
-    "owners",
-    "site",
-    "described",
-    "lnet",
-    "described_words",
-    "beside",
-    "described_both",
-    "node_options",
-    "values",
+    "nodes",
     "options",
-    "dangers",
-    "contradictions",
-    "disagreements",
-    "node_files",
-    "mentions",
-    "node_disks",
-    "lnet_ways",
-    "node_starts",
-    "commands_against",
-    "claims",
-    "cards",
-    "firewall",
-    "running",
-    "identities",
     "behaviour",
-    "inventory",
-    "promotable",
-    "tickets",
-    "agreements",
-    "answers",
     "state",
 )
-
+# Facts that say which thing this is, and facts with a space in their name, which are deduced: no file has them.
+_DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
 
 Find = Callable[[Setup], Iterable[str]]
 
@@ -87,8 +49,9 @@ Find = Callable[[Setup], Iterable[str]]
 class Rule:
     """One kind of mistake.
 
-    ``find`` yields one text for each place where the mistake is made; ``needs`` are the parts of a setup that it looks
-    at. ``source`` is a public page that says what ``reason`` says, or where somebody met the mistake.
+    ``find`` yields one text for each place where the mistake is made; ``needs`` are the parts of a setup that it reads.
+    ``source`` is a public page that says what ``reason`` says, or a report of the mistake. ``bad`` and ``good`` are
+    examples, each a change to a good pair (``tests/failover/rule_example.py``).
     """
 
     name: str
@@ -98,6 +61,9 @@ class Rule:
     remedy: str
     source: str
     find: Find
+    bad: tuple[str, ...]
+    good: tuple[str, ...]
+    is_data: bool
 
 
 @dataclass(frozen=True)
@@ -112,69 +78,76 @@ class RuleFinding:
     source: str
 
 
-_rules: dict[str, Rule] = {}
-
-
-def enter(new: Rule) -> None:
-    """Put a rule into the list."""
-    assert new.name not in _rules, new.name
-    _rules[new.name] = new
-
-
-@dataclass(frozen=True)
-class _Kinds:
-    """The kinds of rules that look at these parts of a setup; each makes a rule of a function, and of its name."""
-
-    needs: frozenset[str]
-
-    def error(self, *, reason: str, remedy: str, source: str) -> Callable[[Find], Find]:
-        """Enter a function that finds what is wrong."""
-        return self._of("error", reason, remedy, source)
-
-    def warning(self, *, reason: str, remedy: str, source: str) -> Callable[[Find], Find]:
-        """Enter a function that finds what is doubtful."""
-        return self._of("warning", reason, remedy, source)
-
-    def note(self, *, reason: str, remedy: str, source: str) -> Callable[[Find], Find]:
-        """Enter a function that finds what is good practice and not followed."""
-        return self._of("note", reason, remedy, source)
-
-    def _of(self, severity: Severity, reason: str, remedy: str, source: str) -> Callable[[Find], Find]:
-        def of(find: Find) -> Find:
-            enter(Rule(find.__name__.replace("_", "-"), severity, self.needs, reason, remedy, source, find))
-            return find
-
-        return of
-
-
-def rule(*needs: str) -> _Kinds:
-    """Return what makes a rule of a function: ``@rule("drbd").error(reason=..., remedy=..., source=...)``.
-
-    The rule is passed over where one of the parts is not there. Its name is that of the function, with hyphens.
-    """
-    return _Kinds(frozenset(needs))
-
-
+@cache
 def all_rules() -> tuple[Rule, ...]:
-    """Return all rules, in the order of their modules."""
-    for module in _MODULES:
-        import_module(f"strakes.failover.rules.{module}")
-    return tuple(_rules.values())
+    """Return all rules, in the order of their files."""
+    found: list[Rule] = []
+    for stem in _FILES:
+        read = tomllib.loads((files(__package__) / f"{stem}.toml").read_text(encoding="utf-8"))
+        found += [_rule(stem, row, read["sources"]) for row in read["rule"]]
+    return tuple(found)
+
+
+def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule:
+    name, needs = row["name"], set(row.get("needs", ()))
+    find: Find
+    if "when" in row:
+        choices = row["when"] if isinstance(row["when"], list) else [row["when"]]
+        cases = [(each.get("about", row["about"]), {k: v for k, v in each.items() if k != "about"}) for each in choices]
+        find = partial(_cases_met, cases, row.get("say", ""))
+        needs |= SUBJECTS[row["about"]].needs
+    elif "limits" in row:
+        find = partial(broken, tuple(map(read_limit, row["limits"])))
+    else:
+        find = getattr(import_module(f"{__package__}.{stem}"), name.replace("-", "_"))
+    bad, good = ((row[key],) if isinstance(row[key], str) else tuple(row[key]) for key in ("bad", "good"))
+    return Rule(
+        name,
+        row["severity"],
+        frozenset(needs),
+        row["why"],
+        row["remedy"],
+        row["source"].format(**sources),
+        find,
+        bad,
+        good,
+        "when" in row or "limits" in row,
+    )
+
+
+def _cases_met(cases: Sequence[tuple[str, Mapping[str, str]]], say: str, setup: Setup) -> Iterator[str]:
+    """Find the things for which all conditions of one of the cases hold."""
+    for about in dict.fromkeys(about for about, _ in cases):
+        own = [conditions for subject, conditions in cases if subject == about]
+        for thing in SUBJECTS[about].things(setup) if SUBJECTS[about].needs <= setup.parts else ():
+            met = next((each for each in own if holds(each, thing.fact)), None)
+            if met is not None:
+                yield f"{thing.where} {_filled(say, thing) if say else _described(met, thing)}"
+
+
+def _filled(say: str, thing: Thing) -> str:
+    return re.sub(r"\{([^{}]+)\}", lambda name: ", ".join(thing.fact(name[1])), say)
+
+
+def _described(conditions: Mapping[str, str], thing: Thing) -> str:
+    """Say which settings met the conditions: ``has lanplus=0``, or ``has no lanplus``."""
+    names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
+    texts = [f"{name}={', '.join(thing.fact(name))}" if thing.fact(name) else f"no {name}" for name in names]
+    return f"has {' and '.join(texts)}"
 
 
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
-    """Return what is wrong, errors first, and the names of the rules that found no file to look at."""
+    """Return the findings, errors first, and the names of the rules whose files are missing."""
     passed = [one.name for one in all_rules() if not one.needs <= setup.parts]
     found = list(_findings(setup))
     known = {(one.rule, one.where) for one in found}
-    # What several nodes have in files of their own is told once.
+    # A finding that several nodes have in files of their own is listed once.
     own = dict[RuleFinding, list[str]]()
     for node, view in views_of_nodes(setup).items():
         for finding in dict.fromkeys(_findings(view)):
             if (finding.rule, finding.where) not in known:
                 own.setdefault(finding, []).append(node)
     found += [replace(finding, where=f"{', '.join(nodes)}: {finding.where}") for finding, nodes in own.items()]
-    # A resource may have one mistake twice, such as in the monitors of both its roles: that is told once.
     found = list(dict.fromkeys(found))
     return tuple(sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))), tuple(passed)
 

@@ -1,0 +1,120 @@
+"""Facts of the cluster, its nodes, Corosync, sbd, and the files and settings of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.blocks import Block
+from strakes.failover.rules.condition import Facts
+from strakes.failover.rules.facts import Table, Thing, facts, yes
+from strakes.failover.rules.fencing_devices import devices_for, tie_breakers, watchdog_fences
+from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules.node_settings import settings_of_nodes
+from strakes.failover.setup import Setup
+
+_SHARED_DISK = ("external/sbd", "fence_sbd")
+
+
+def cluster(setup: Setup) -> Iterator[Thing]:
+    """Yield the cluster."""
+    cib = setup.pacemaker
+    deduced = {
+        "number of nodes": str(len(setup.node_names)),
+        "alerts events": yes(cib.alerts or any(one.agent in ("ClusterMon", "MailTo") for one in cib.primitives)),
+        "has priorities": yes(any(one.meta.get("priority", "0") != "0" for one in cib.services)),
+        "is reset by watchdogs": yes(watchdog_fences(setup)),
+        "is reset by a shared disk": yes(any(one.agent in _SHARED_DISK for one in cib.devices)),
+        "has a tie breaker": yes(any(tie_breakers(setup))),
+        "uses watchdogs": yes(cib.watchdog_s != 0),
+        "default on-fail": cib.operation_defaults.get("on-fail", ""),
+        "default timeout": cib.operation_defaults.get("timeout", ""),
+    }
+    yield Thing("cib: the cluster", facts(cib.properties, deduced))
+
+
+def nodes(setup: Setup) -> Iterator[Thing]:
+    """Yield the nodes."""
+    cib = setup.pacemaker
+    votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
+    leveled = all("target" in level or "target-pattern" in level for level in cib.levels)
+    for name in setup.node_names:
+        deduced = {
+            "is fenced": yes(devices_for(cib, name) or watchdog_fences(setup)),
+            "only votes": yes(name in votes_only),
+            "lacks levels": yes(cib.levels and leveled and not cib.levels_of(name)),
+        }
+        yield Thing(f"cib: node {name}", facts(cib.node_attributes.get(name, {}), deduced))
+
+
+def membership(setup: Setup) -> Iterator[Thing]:
+    """Yield Corosync's configuration."""
+    nodes, quorum = nodes_of(setup), setup.membership.one("quorum")
+    known = len(nodes) or len(setup.node_names)
+    device = quorum.one("device")
+    expected = (
+        [known + int(device.get("votes") or 1)] if device.settings and device.get("votes", "1").isdecimal() else []
+    )
+    links = {tuple(links_of(node)) for node in nodes}
+    totem = setup.membership.one("totem")
+    deduced: Table = {
+        "number of nodes": str(known) if known else "",
+        "possible votes": [str(number) for number in (known, *expected)] if known else (),
+        "has a device": yes(quorum.all("device")),
+        "is Corosync 2": yes(totem.get("rrp_mode") or totem.all("interface")),
+        "number of links": [str(len(each)) for each in links],
+        "has equal links": yes(len(links) < 2),
+        "nodes with one link": [name_of(node) or "a node" for node in nodes if len(links_of(node)) == 1],
+        "addresses": [address for node in nodes for address in links_of(node).values()],
+        "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],
+    }
+    own, written = facts(deduced), _sections(setup.membership)
+    yield Thing("corosync.conf", lambda name: own(name) or written(name))
+
+
+def _sections(block: Block) -> Facts:
+    """Return facts of a file in braces: ``quorum.device.model`` is a setting of the section device in quorum."""
+
+    def fact(name: str) -> tuple[str, ...]:
+        *path, key = name.split(".")
+        inner = block
+        for part in path:
+            inner = inner.one(part)
+        return tuple(value for name, value in inner.settings[-1::-1] if name == key)[:1]
+
+    return fact
+
+
+def sbd(setup: Setup) -> Iterator[Thing]:
+    """Yield the settings of sbd."""
+    disks = [disk for disk in re.split(r"[;\s]+", setup.sbd.get("SBD_DEVICE", "")) if disk]
+    data = {disk for one in setup.drbd for disk in one.disks} | {one.device for one in setup.services}
+    devices = [one for one in setup.devices if one.agent in _SHARED_DISK]
+    lists = [one.values.get("devices") or one.values.get("sbd_device", "") for one in devices]
+    named = [[disk for disk in re.split(r"[,;\s]+", text) if disk] for text in lists]
+    deduced: Table = {
+        "has a device in Pacemaker": yes(any(one.agent in _SHARED_DISK for one in setup.devices)),
+        "disks": disks,
+        "disks given twice": [disk for disk in disks if disks.count(disk) > 1],
+        "disks with data": [disk for disk in disks if disk in data],
+        "other disks in Pacemaker": [
+            disk for given in named if given and disks for disk in sorted(set(given) ^ set(disks))
+        ],
+        "watchdog of Corosync": setup.corosync.one("resources").get("watchdog_device") if setup.corosync else "",
+    }
+    yield Thing("sbd", facts(setup.sbd, deduced))
+
+
+def settings(setup: Setup) -> Iterator[Thing]:
+    """Yield the settings in files of nodes."""
+    for given in settings_of_nodes(setup):
+        yield Thing(f"{given.file}:", facts({"table": given.table, "setting": given.name, "value": given.value}))
+
+
+def files(setup: Setup) -> Iterator[Thing]:
+    """Yield the files, each with the permissions of others than its owner."""
+    for name, mode in setup.modes.items():
+        keys = name in ("etc/corosync/authkey", "etc/ha.d/authkeys")
+        secret = keys or (name.startswith("etc/drbd") and "shared-secret" in setup.texts.get(name, ""))
+        deduced = {"has a secret": yes(secret), "permissions of others": f"{mode & 0o077:o}", "mode": f"{mode:04o}"}
+        yield Thing(name, facts(deduced))

@@ -1,0 +1,75 @@
+"""Conditions of rules: tests of named facts, as the TOML files write them.
+
+A fact has no value, one, or several; a test holds if any value passes it. The tests:
+
+- ``absent``, ``present``: the fact has no value, or at least one
+- ``on``, ``off``: a boolean as Pacemaker reads it; ``not on`` and ``not off`` also hold for an absent fact
+- ``< 20s``, ``>= 3``, ``< 1.2 x token``, ``!= host``: a comparison with a number, a time or another fact
+- ``/REGEX/``: the whole value matches, whatever its case; ``not /REGEX/``: a value is present and does not match
+- ``a|b``: the value is one of these words; ``not a|b``: a value is present and is none of them
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+
+from strakes.failover.cib_values import is_true, score, seconds
+
+Facts = Callable[[str], tuple[str, ...]]
+_FALSE = ("false", "no", "off", "0", "n")
+_COMPARISON = re.compile(r"(<=|>=|<|>)\s*(?:([\d.]+) x )?(.+)")
+_RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def number(text: str) -> float | None:
+    """Return a number, a score or a time in seconds, None for any other text.
+
+    >>> number("-5"), number("2min"), number("INFINITY"), number("fast")
+    (-5.0, 120.0, inf, None)
+    """
+    if re.fullmatch(r"[+-]?(\d{1,15}(\.\d+)?|INFINITY|inf)", text):
+        return score(text) if "I" in text else float(text)
+    return seconds(text) if re.match(r"(\d|PT\d)", text) else None
+
+
+def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
+    """Tell whether all conditions hold for these facts."""
+    return all(passes(test, facts(name), facts) for name, test in conditions.items())
+
+
+def passes(test: str, values: tuple[str, ...], facts: Facts) -> bool:
+    """Tell whether a test holds for the values of one fact."""
+    if test in ("absent", "present"):
+        return bool(values) == (test == "present")
+    if test in ("not on", "not off"):
+        return not any(is_true(value) if test == "not on" else value.lower() in _FALSE for value in values)
+    return any(_one(test, value, facts) for value in values)
+
+
+def _one(test: str, value: str, facts: Facts) -> bool:
+    if test in ("on", "off"):
+        return is_true(value) if test == "on" else value.lower() in _FALSE
+    if test.startswith("!= "):
+        return any(value != other for other in facts(test[3:]))
+    if comparison := _COMPARISON.fullmatch(test):
+        return _compares(comparison, value, facts)
+    wanted, words = not test.startswith("not "), test.removeprefix("not ")
+    if words.startswith("/"):
+        return bool(re.fullmatch(words[1:-1], value, re.I)) == wanted
+    return (value.lower() in words.lower().split("|")) == wanted
+
+
+def _compares(comparison: re.Match[str], value: str, facts: Facts) -> bool:
+    relation, factor, right = comparison.groups()
+    limits = [number(right)] if number(right) is not None else [number(text) for text in facts(right)]
+    given = number(value)
+    return given is not None and any(
+        limit is not None and _RELATIONS[relation](given, float(factor or 1) * limit) for limit in limits
+    )

@@ -1,0 +1,47 @@
+"""Things that rules are about, and their facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from strakes.failover.rules.condition import Facts
+from strakes.failover.setup import Setup
+
+Table = Mapping[str, str | Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One thing that a rule may be about; ``where`` begins the text of a finding."""
+
+    where: str
+    fact: Facts
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kind of things, and the parts of a setup that have them."""
+
+    things: Callable[[Setup], Iterator[Thing]]
+    needs: frozenset[str]
+
+
+def subject(things: Callable[[Setup], Iterator[Thing]], *needs: str) -> Subject:
+    """Return the subject of these things."""
+    return Subject(things, frozenset(needs))
+
+
+def yes(condition: object) -> str:
+    """Return the value of a fact that is true or has no value."""
+    return "yes" if condition else ""
+
+
+def facts(*tables: Table) -> Facts:
+    """Return the facts of several tables, of which the last one counts; an empty text is no value."""
+    found: dict[str, tuple[str, ...]] = {}
+    for table in tables:
+        for name, value in table.items():
+            values = (value,) if isinstance(value, str) else tuple(value)
+            found[name] = tuple(one for one in values if one)
+    return lambda name: found.get(name, ())

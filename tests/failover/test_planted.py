@@ -1,0 +1,40 @@
+"""Planted mistakes that cost data or the service are found, each by the rule that the list names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import one_in
+from failover.clusters import need
+from failover.planted import PLANTED, REFUSED
+from strakes.failover.rules.rule import all_rules, findings
+from strakes.failover.setup import read_plan
+from strakes.failover.simulation import behaviour_of
+from strakes.failover.validators import verdicts
+
+
+def test_most_mistakes_that_cost_data_or_the_service_are_found() -> None:
+    costly = [mistake for mistake in PLANTED.values() if mistake.costs]
+    found = [mistake for mistake in costly if mistake.rule]
+    assert len(costly) >= 1500 and len(found) >= 0.85 * len(costly)
+
+
+_SIMULATED = {rule.name for rule in all_rules() if "behaviour" in rule.needs}
+_FOUND = [name for name, mistake in PLANTED.items() if mistake.rule]
+
+
+@pytest.mark.parametrize("name", one_in(12, _FOUND))
+def test_a_planted_mistake_is_found(name: str, tmp_path: Path) -> None:
+    mistake = PLANTED[name]
+    setup = read_plan(mistake.plant(tmp_path))
+    if mistake.rule == REFUSED:
+        need("/lib/drbd/drbdadm-84", "corosync", "crm_verify", "drbdadm")
+        assert [verdict for verdict in verdicts(setup) if verdict.state == "refuses"]
+        return
+    if mistake.rule in _SIMULATED:
+        need("crm_simulate")
+        setup = replace(setup, behaviour=behaviour_of(setup))
+    assert mistake.rule in {finding.rule for finding in findings(setup)[0]}

@@ -52,7 +52,7 @@ def test_rules_stay_few_and_most_of_them_are_data() -> None:
     assert sum(rule.is_data for rule in rules) >= 2 / 3 * len(rules)
     tables = [*_RULES.glob("*.toml"), *(_RULES.parent / "options").glob("*.toml")]
     assert sum(len(table.read_text().splitlines()) for table in tables) <= 3000
-    assert sum(len(module.read_text().splitlines()) for module in _RULES.glob("*.py")) <= 3320
+    assert sum(len(module.read_text().splitlines()) for module in _RULES.glob("*.py")) <= 3400
 
 
 def test_functions_of_rules_are_short() -> None:

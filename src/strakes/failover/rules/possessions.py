@@ -25,7 +25,7 @@ _COMMANDS = (
     (r"ip (-\S+ )*a(ddr(ess)?)? (add|del|replace)\b.*|(ifconfig|arping)\b.*", "address"),
     (r"(crm_standby|pcs|crm|pcs|stonith_admin|corosync-cfgtool|crm_resource)\b.*", "cluster"),
     (r"(exportfs|nfsdcltrack|rpc\.mountd)\b.*", "export"),
-    (r"(crm_attribute|cibadmin|crm configure|pcs property|pcs stonith|drbdsetup)\b.*", "any"),
+    (r"(crm_attribute|cibadmin|crm configure|pcs property|pcs stonith)\b.*", "any"),
     (r"(killall|pkill|kill)\b.*\b(pacemaker|corosync|sbd)\S*", "any"),
     (r"(systemctl|service) .*\b(stop|restart|disable|mask|kill)\b.*\b(pacemaker|corosync|sbd)\S*.*", "any"),
     (r"(reboot|poweroff|shutdown|halt|init [06])\b.*|systemctl .*(reboot|poweroff|halt)\b.*", "any"),

@@ -256,23 +256,3 @@ def test_sets_of_runs_are_named_with_commas(make_run: MakeRun) -> None:
     assert json.loads(told.output)["overall"]["verdict"] == "SLOWER"
     twice = CliRunner().invoke(command, [f"{a},{pairs[0][0].id}", b])
     assert isinstance(twice.exception, BadInputError) and "given twice" in twice.exception.what
-
-
-def test_trials_tell_how_often_like_runs_were_called_different_and_what_finds_slower_ones(make_run: MakeRun) -> None:
-    from bench.trials.tell import Rounds, tables
-
-    rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0, 1000.0]
-    delayed = Plan(
-        2, tuple(replace(phase, delay_ns=100) for phase in plan_of().phases if isinstance(phase, MetadataPhase))
-    )
-    kinds = {"a": (plan_of(), 1.0), "again": (plan_of(), 1.0), "slowed": (delayed, 0.9)}
-    rounds = [
-        {kind: make_run([cell_of(plan)], factor * rate) for kind, (plan, factor) in kinds.items()} for rate in rates
-    ]
-    told = tables(Rounds.of(rounds, 0.1), 100, "Here,")
-    assert "6 rounds of three independent runs" in told
-    assert "The slowed runs reached 0.900 of the others" in told
-    assert "the two of each round, as `strakes compare A B` says | 6 | 0.0% " in told
-    assert "found the slowed plan from 5 runs of each on" in told
-    alone = tables(Rounds.of([{kind: one[kind] for kind in ("a", "again")} for one in rounds], 0.1), 100, "Here,")
-    assert "is computed" in alone and "As it went" not in alone

@@ -240,11 +240,6 @@ def _middle(ordered: Sequence[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def estimate_in_order(ordered: Sequence[float], rank: int, confidence: float) -> Estimate:
-    """Return the estimate of sorted values whose interval goes from the rank-th smallest to the rank-th largest."""
-    return Estimate(_middle(ordered), between_ranks(ordered, rank, confidence), len(ordered))
-
-
 def _check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ValueError(f"a confidence lies between 0 and 1, not {confidence!r}")

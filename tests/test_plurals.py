@@ -13,8 +13,7 @@ from strakes.api import Table
 from strakes.errors import BadInputError
 from strakes.failover.rehearsal.schedule import ScheduleSummary
 from strakes.interop.commands.mdtest import translate
-from strakes.predict.namespace import NamespacePlan, Share, Tally, Walk
-from strakes.predict.namespace_text import render_namespace
+from strakes.predict.namespace import NamespacePlan, Share, Walk, render_namespace
 from strakes.report.notices import Notice
 from strakes.targets.quota import Quota
 
@@ -31,7 +30,7 @@ def sharing(number: int) -> str:
     paths = tuple(Path(f"/home/{name}") for name in "ab"[:number])
     shares = (Share(0, paths, 0.5),) * number
     plan = NamespacePlan(Path("/home"), number, number, shares, (Path("/home/a"), 0.5))
-    walk = Walk(Tally(Path("/home")), True, number, number, (), (), float(number))
+    walk = Walk(0, 0.0, 0.0, read=number, told=number)
     return "\n".join(render_namespace(plan, walk, ()))
 
 

@@ -7,9 +7,8 @@ import math
 from pathlib import Path
 
 from strakes.predict.asked import Asked, Stated
-from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.forecasts import forecast_figures
-from strakes.predict.scale import MeasuredLevel, Scale
+from strakes.predict.levels import FigureLevels, MeasuredLevel, Scale
 from strakes.predict.sealed import Score
 
 _KEPT = Path(__file__).with_suffix(".json")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from strakes.predict.levels import MeasuredLevel, Scale
 from strakes.predict.population import kind_of
-from strakes.predict.scale import MeasuredLevel, Scale
 
 _CUBEFS = Path(__file__).with_name("cubefs.csv")
 _PHASES = (

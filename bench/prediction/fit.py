@@ -9,8 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bench.prediction.data import Measured
-from strakes.predict.kriging import Array
-from strakes.predict.model import Model
+from strakes.predict.model import Array, Model
 from strakes.predict.population import Population
 
 KINDS = ("data", "create", "stat", "remove")

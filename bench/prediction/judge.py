@@ -16,10 +16,9 @@ import numpy as np
 from bench.prediction.data import Measured, Task, tasks_of
 from bench.prediction.fit import NORMAL, fit, population_of
 from strakes.predict import model
-from strakes.predict.kriging import Array
-from strakes.predict.model import Forecast, Model
+from strakes.predict.levels import Scale
+from strakes.predict.model import Array, Forecast, Model
 from strakes.predict.population import Population
-from strakes.predict.scale import Scale
 
 Ends = tuple[tuple[float, float], ...]
 _SIZES = 3

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from strakes.predict.levels import MeasuredLevel, Scale
 from strakes.predict.model import Model
-from strakes.predict.scale import MeasuredLevel, Scale
 
 _SIZES, _ASKED = (1, 2, 4, 8, 16), (32, 64)
 SYSTEMS = 60

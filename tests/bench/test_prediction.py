@@ -12,8 +12,8 @@ from bench.prediction.data import Measured, cubefs, io500, series, tasks_of
 from bench.prediction.fit import fit, population_of
 from bench.prediction.judge import ends_of, forecast, summarise
 
+from strakes.predict.levels import Scale
 from strakes.predict.population import fitted
-from strakes.predict.scale import Scale
 
 DATA = Path(__file__).parent.parent.parent.parent / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="needs the data of others in ../shared/data")

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from strakes.predict.asked import why_unknown
 from strakes.predict.capacity import evidence_of
-from strakes.predict.kriging import krige
-from strakes.predict.model import Model, after_transient, integrated_ou
+from strakes.predict.levels import MeasuredLevel, Part, Scale
+from strakes.predict.model import Model, after_transient, integrated_ou, krige
 from strakes.predict.population import fitted
-from strakes.predict.scale import MeasuredLevel, Part, Scale
 
 
 def at(clients: int, mdts: int = 1) -> Scale:

@@ -58,12 +58,12 @@ def test_a_walk_follows_no_link_and_counts_what_changed(tmp_path: Path) -> None:
     old = tmp_path / "b" / "deep" / "deeper" / "0"
     os.utime(old, (0, 0))
     (tmp_path / "link").symlink_to("/")
-    seen = walk(tmp_path, since_s=86400.0, limit_s=60)
-    assert seen.whole and seen.tally.entries == 3 + 2 * (1 + 1 + 5)
-    assert {part.path.name: part.entries for part in seen.tally.parts} == {"a": 7, "b": 7}
-    assert (seen.read, seen.told, seen.unread, seen.mounts) == (7, 0, (), ())
-    late = walk(tmp_path, since_s=86400.0, limit_s=-1)
-    assert not late.whole and late.tally.entries == 0
+    tally, seen = walk(tmp_path, since_s=86400.0, limit_s=60)
+    assert seen.whole and tally.entries == 3 + 2 * (1 + 1 + 5)
+    assert {part.path.name: part.entries for part in tally.parts} == {"a": 7, "b": 7}
+    assert (seen.read, seen.told, seen.unread, seen.mounts) == (7, 0, [], [])
+    none, late = walk(tmp_path, since_s=86400.0, limit_s=-1)
+    assert not late.whole and none.entries == 0
     with pytest.raises(BadInputError, match="cannot be read"):
         walk(old, since_s=1, limit_s=1)
     with pytest.raises(BadInputError, match="cannot be read"):
@@ -97,12 +97,12 @@ def test_what_could_not_be_read_and_other_mounts_are_told(tmp_path: Path, monkey
     monkeypatch.setattr("strakes.predict.namespace.os.scandir", refuse)
     text = said(tmp_path, "--mdts", "2")
     assert f"Could not be read, and so count as empty: {tmp_path}/closed" in text
-    assert "3 directories read in" in text
+    assert "3 directories read" in text
 
 
 @pytest.mark.skipif(not os.path.ismount("/dev/pts"), reason="needs a mount below a small tree")
 def test_a_mount_below_is_left_out_and_told() -> None:
-    assert Path("/dev/pts") in walk(Path("/dev"), since_s=1.0, limit_s=20).mounts
+    assert Path("/dev/pts") in walk(Path("/dev"), since_s=1.0, limit_s=20)[1].mounts
     assert "Left out, because other file systems are mounted there: " in said(Path("/dev"), "--mdts", "2")
 
 
@@ -111,11 +111,11 @@ def test_counters_of_cephfs_are_named_where_they_were_used(tmp_path: Path, monke
         (tmp_path / name).mkdir(parents=True)
     told = {"ceph.dir.rentries": b"1000", "ceph.dir.rctime": b"1.09"}
     monkeypatch.setattr("strakes.predict.namespace.os.getxattr", lambda _path, name: told[name])
-    seen = walk(tmp_path, since_s=1.0, limit_s=20)
-    assert (seen.told, seen.tally.entries) == (2, 1 + 2 + 2000)
+    tally, seen = walk(tmp_path, since_s=1.0, limit_s=20)
+    assert (seen.told, tally.entries) == (2, 1 + 2 + 2000)
     text = said(tmp_path, "--mdts", "2")
     assert "Counted by CephFS (ceph.dir.rentries, ceph.dir.rctime) for 2 trees" in text
-    assert "2 directories read in" in text
+    assert "2 directories read" in text
 
 
 def test_one_huge_directory_is_named_with_what_helps(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from strakes.analysis.held_back import held_back
 from strakes.findings.record import from_record
 from strakes.findings.results import Measured, Results
 from strakes.predict.asked import Asked, Stated
-from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.forecasts import forecast_figures
+from strakes.predict.levels import FigureLevels, Scale
 from strakes.predict.model import COVERAGE
-from strakes.predict.scale import Scale
 from strakes.report.numbers import percent, show
 from strakes.statistics.grades import Choice, grade
 from strakes.studies.compose import log_values

@@ -64,9 +64,8 @@ def command(ctx: click.Context) -> None:
 def forecast(runs: tuple[str, ...], at: tuple[str, ...], system: Path | None, seal: bool, json: Output | None) -> None:
     """Forecast every figure of the runs for a larger system."""
     from strakes.predict.asked import Stated, parse_asked, read_stated
-    from strakes.predict.forecast_document import forecast_document
     from strakes.predict.forecast_text import render
-    from strakes.predict.forecasts import forecast_figures
+    from strakes.predict.forecasts import forecast_document, forecast_figures
     from strakes.predict.gather import figures_of
     from strakes.predict.inputs import inputs_of
     from strakes.predict.sealed import digest
@@ -76,13 +75,11 @@ def forecast(runs: tuple[str, ...], at: tuple[str, ...], system: Path | None, se
     asked = parse_asked(",".join(at))
     stated = read_stated(system) if system is not None else Stated()
     store = Store()
-    inputs = inputs_of([store.open(name) for name in runs])
-    forecasts = forecast_figures(figures_of(inputs.runs), asked, stated)
-    document = forecast_document(inputs.runs, asked, stated, forecasts)
-    for caution in inputs.cautions:
+    inputs, cautions = inputs_of([store.open(name) for name in runs])
+    forecasts = forecast_figures(figures_of(inputs), asked, stated)
+    document = forecast_document(inputs, asked, stated, forecasts)
+    for caution in cautions:
         say(caution, err=True)
-    for key in stated.without_figure({each.figure.unit for each in forecasts}):
-        say(f"{key} changes nothing: these runs have no figure of that kind.", err=True)
     if write_json(json, document):
         say_lines(translate_lines(render(forecasts)) + "\n")
     if seal:
@@ -136,15 +133,14 @@ def namespace(directory: Path, mdts: int, changed_within: float, limit: float, j
     """Share DIR among metadata targets. Counts entries and recent changes below DIR; changes nothing."""
     from dataclasses import asdict
 
-    from strakes.predict.namespace import commands, place, walk
-    from strakes.predict.namespace_text import render_namespace
+    from strakes.predict.namespace import commands, place, render_namespace, walk
     from strakes.targets.registry import detect
 
     # Commands are to work from everywhere.
     directory = directory.absolute()
     file_system = detect(directory).facts().file_system
-    counted = walk(directory, since_s=changed_within, limit_s=limit)
-    plan = place(counted.tally, mdts)
+    tally, counted = walk(directory, since_s=changed_within, limit_s=limit)
+    plan = place(tally, mdts)
     document = {
         "directory": str(plan.root),
         "entries": plan.entries,
@@ -154,7 +150,6 @@ def namespace(directory: Path, mdts: int, changed_within: float, limit: float, j
         "told_directories": counted.told,
         "unread": [str(path) for path in counted.unread],
         "mounts": [str(path) for path in counted.mounts],
-        "took_s": counted.took_s,
         "largest": {"directory": str(plan.largest[0]), "load": plan.largest[1]},
         "targets": [
             {**asdict(share), "directories": [str(path) for path in share.directories]} for share in plan.shares

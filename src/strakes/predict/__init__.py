@@ -1,1 +1,4 @@
-"""Forecasts of what cannot be measured here: from small to large, with what saturates first and how sure that is."""
+"""Forecasts of large systems from runs on small ones, sealed until the large system is measured.
+
+Stored runs enter (``gather.py``), forecasts with intervals leave (``forecasts.py``). First file to read: ``model.py``.
+"""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.predict.capacity import evidence_of
-from strakes.predict.scale import MeasuredLevel, Part, Scale
+from strakes.predict.levels import MeasuredLevel, Part, Scale
 from strakes.toml_file import read_toml
 from strakes.units import parse_count, parse_rate
 
@@ -60,18 +60,6 @@ class Stated:
         """Return what limits figures of that unit."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
 
-    def without_figure(self, units: Collection[str]) -> list[str]:
-        """Return the keys of limits that concern no figure of these units.
-
-        >>> Stated({("links", "B/s"): 1e9, ("mdts", "op/s"): 4e4}).without_figure({"op/s"})
-        ['[limits.link] bytes_per_s']
-        """
-        return [
-            f"[limits.{table}] {key}"
-            for (table, key), (part, unit) in _STATED.items()
-            if (part, unit) in self.capacities and unit not in units
-        ]
-
 
 def parse_asked(text: str) -> Asked:
     """Parse ``clients=2000,mdts=5``. Raises BadInputError.
@@ -96,15 +84,14 @@ def parse_asked(text: str) -> Asked:
 
 
 def _count(name: str, value: str, text: str) -> int:
-    what = f"{name} is not a whole number from 1 to 10^12: {value!r}"
-    error = BadInputError(what, where=f"--at {text}", remedy="Write, for example, 2000, 2_000, 2k, 1e9 or 10^9.")
     try:
         count = parse_count(value)
-    except BadInputError as bad:
-        raise error from bad
-    if not 1 <= count <= _MOST or count != int(count):
-        raise error
-    return int(count)
+    except BadInputError:
+        count = 0
+    if 1 <= count <= _MOST and count == int(count):
+        return int(count)
+    what = f"{name} is not a whole number from 1 to 10^12: {value!r}"
+    raise BadInputError(what, where=f"--at {text}", remedy="Write, for example, 2000, 2_000, 2k, 1e9 or 10^9.")
 
 
 def read_stated(path: Path) -> Stated:
@@ -121,9 +108,7 @@ def read_stated(path: Path) -> Stated:
     if not isinstance(tables, dict) or not tables:
         raise BadInputError("the file of limits states no limit", where=str(path), remedy=f"{_EXAMPLE} {_KNOWN}")
     for table, values in tables.items():
-        if not isinstance(values, dict):
-            raise file.error(("limits", table), f"limits.{table} is not a table", remedy=f"{_EXAMPLE} {_KNOWN}")
-        if not values:
+        if not isinstance(values, dict) or not values:
             raise file.error(("limits", table), f"[limits.{table}] states no limit", remedy=f"{_EXAMPLE} {_KNOWN}")
         for key, value in values.items():
             if (table, key) not in _STATED:

@@ -7,11 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-import numpy as np
-
-from strakes.predict.kriging import krige, walk
-from strakes.predict.population import Population
-from strakes.predict.scale import PARTS, MeasuredLevel, Part, Scale
+from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 
 # Standard error of a busy share, by CephFS metadata servers with limited processors (bench/prediction/cephfs.json).
 _BUSY_ERROR = 0.045
@@ -21,15 +17,6 @@ _LEAST_BUSY = 0.2
 _STATED = (-0.2, 0.3)
 # Standard errors beyond which two measurements contradict each other: of many pairs one in a hundred does by chance.
 _CONTRADICTION = 3.0
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Logarithm of the most that a part can carry at a scale, with its standard error."""
-
-    part: Part
-    log_value: float
-    log_error: float
 
 
 @dataclass(frozen=True)
@@ -46,23 +33,16 @@ class Evidence:
         """Return the parts that a counter or a stated limit describes."""
         return frozenset({part for level in self.levels for part in level.busy} | set(self.stated))
 
-    def bounds(self, scale: Scale, population: Population) -> list[Bound]:
-        """Return the bounds of all parts at a scale."""
-        bounds = []
-        for part in PARTS:
-            carried = [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
-            if carried:
-                scales, values, errors = zip(*carried, strict=True)
-                units = np.log([each.units(part) for each in (*scales, scale)])
-                noise = np.append(np.array(errors) ** 2 + population.scatter[0] ** 2, 0.0)
-                covariance = population.targets[1] ** 2 * walk(units) + np.diag(noise)
-                mean, deviation, _ = krige(np.array(values) - units[:-1], covariance)
-                bounds.append(Bound(part, mean + units[-1], deviation))
-            elif part in self.stated:
-                most = max(level.log_value - math.log(level.scale.units(part)) for level in self.levels)
-                stated = math.log(self.stated[part]) + _STATED[0]
-                bounds.append(Bound(part, max(stated, most) + math.log(scale.units(part)), _STATED[1]))
-        return bounds
+    def carried(self, part: Part) -> list[tuple[Scale, float, float]]:
+        """Return what a part would carry if busy all the time, by its counter: a logarithm and its standard error."""
+        return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
+
+    def promised(self, part: Part) -> tuple[float, float] | None:
+        """Return what one unit of a part carries by its data sheet, or more if measured, in the same way."""
+        if part not in self.stated:
+            return None
+        most = max(level.log_value - math.log(level.scale.units(part)) for level in self.levels)
+        return max(math.log(self.stated[part]) + _STATED[0], most), _STATED[1]
 
 
 def evidence_of(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> Evidence:

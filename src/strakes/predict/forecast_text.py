@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.forecasts import FigureForecast
+from strakes.predict.levels import PART_NAMES, FigureLevels, MeasuredLevel
 from strakes.predict.model import Forecast
-from strakes.predict.scale import PART_NAMES, MeasuredLevel
 from strakes.predict.sealed import Score
 from strakes.report.numbers import percent, show, show_range
 from strakes.units import counted
-
-_MOST_NAMED = 6
 
 
 def render(forecasts: Sequence[FigureForecast]) -> str:
@@ -30,9 +27,7 @@ def render(forecasts: Sequence[FigureForecast]) -> str:
         lines.append("UNKNOWN")
     for why, names in by_reason.items():
         lines.append(f"  {why}:")
-        lines += [f"    {name}" for name in names[:_MOST_NAMED]]
-        if len(names) > _MOST_NAMED:
-            lines.append(f"    and {len(names) - _MOST_NAMED} more; --json names all")
+        lines += [f"    {name}" for name in names]
     if not forecasts:
         lines.append("These runs have no figure whose number of ranks is known: nothing can be forecast.")
     return "\n".join(lines).rstrip()
@@ -84,7 +79,4 @@ def _say_saturates(forecast: Forecast) -> str:
 
 def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:
     what = f"{show(math.exp(level.log_value), figure.unit)} with {level.scale.text}"
-    requests, usual = level.requests, figure.outermost.requests
-    if not level.from_cache and requests is not None and usual is not None and f"{requests:.2g}" != f"{usual:.2g}":
-        return f"left out: {what}: servers got {requests:.2g} requests for each operation there, {usual:.2g} here."
     return f"left out: {what}: caches of clients answered there, or here; servers answer more slowly."

@@ -1,16 +1,20 @@
-"""Forecasts of all figures of some runs at one scale."""
+"""Forecasts of all figures of some runs at one scale, and the document that ``--json`` writes and ``--seal`` stores."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
 
 from strakes.predict.asked import Asked, Stated, why_unknown
-from strakes.predict.figure_levels import FigureLevels
-from strakes.predict.model import Forecast, Model
+from strakes.predict.inputs import file_system_of
+from strakes.predict.levels import PART_NAMES, FigureLevels, Scale
+from strakes.predict.model import COVERAGE, Forecast, Model
 from strakes.predict.population import kind_of
-from strakes.predict.scale import PART_NAMES, Scale
+from strakes.store import Run
+from strakes.version import __version__
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,10 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated) -> FigureForec
     forecast = model.forecast(scale)
     if not (forecast.low > 0 and forecast.high < math.inf):
         return replace(unknown, why="the forecast is too large or too small for a number")
-    return replace(unknown, forecast=forecast, notes=tuple(_notes(figure, model, scale)))
+    return replace(unknown, forecast=forecast, notes=tuple(_notes(figure, model)))
 
 
-def _notes(figure: FigureLevels, model: Model, scale: Scale) -> list[str]:
+def _notes(figure: FigureLevels, model: Model) -> list[str]:
     evidence = model.evidence
     notes = [
         f"Left out: how busy {PART_NAMES[part]} were. More was measured than that allows." for part in evidence.counters
@@ -66,6 +70,41 @@ def _notes(figure: FigureLevels, model: Model, scale: Scale) -> list[str]:
         )
     if len({level.scale for level in figure.comparable}) - len(model.transient) == 1:
         notes.append("One size tells nothing of the growth of this system: the growth is that of other file systems.")
-    if figure.room_for_files and scale.files > figure.room_for_files:
-        notes.append(f"The measured file system has room for {figure.room_for_files:,} files only.")
     return notes
+
+
+def forecast_document(
+    runs: Sequence[Run], asked: Asked, stated: Stated, forecasts: Sequence[FigureForecast], now: datetime | None = None
+) -> dict[str, Any]:
+    """Return forecasts, inputs and date."""
+    return {
+        "schema": 1,
+        "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
+        "strakes": __version__,
+        "interval": COVERAGE,
+        "asked": dict(asked.counts),
+        "stated": [
+            {"part": part, "unit": unit, "capacity": capacity} for (part, unit), capacity in stated.capacities.items()
+        ],
+        "runs": [
+            {"id": run.id, "status": run.manifest["status"], "file_system": asdict(file_system_of(run))} for run in runs
+        ],
+        "figures": [_figure(each) for each in forecasts],
+    }
+
+
+def _figure(each: FigureForecast) -> dict[str, Any]:
+    forecast = each.forecast
+    ends = None if forecast is None else {name: getattr(forecast, name) for name in ("median", "low", "high")}
+    likely = None if forecast is None else forecast.likely
+    return {
+        "figure": each.figure.name,
+        "study": each.figure.study,
+        "unit": each.figure.unit,
+        "measured": [{**asdict(level), "left_out": level in each.figure.left_out} for level in each.figure.levels],
+        "scale": asdict(each.scale),
+        "forecast": ends,
+        "unknown_because": each.why,
+        "notes": list(each.notes),
+        "saturates": None if likely is None else {"part": likely[0], "probability": likely[1]},
+    }

@@ -15,8 +15,7 @@ from strakes.findings.cell import Cell
 from strakes.findings.portrait import Setting
 from strakes.findings.results import Measured
 from strakes.findings.sample import Sample, sample_named
-from strakes.predict.figure_levels import FigureLevels
-from strakes.predict.scale import MeasuredLevel, Part, Scale
+from strakes.predict.levels import FigureLevels, MeasuredLevel, Part, Scale
 from strakes.store import Run
 from strakes.store.records import Visit
 from strakes.store.run import told_as_damage
@@ -36,7 +35,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
     levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[MeasuredLevel]]] = defaultdict(
         dict
     )
-    of_clients, reached, rooms = set(), set(), defaultdict(list)
+    of_clients, reached = set(), set()
     for run in runs:
         if run.manifest.get("kind") == "tune":
             remedy = "Give runs of strakes study, strakes survey or strakes run."
@@ -62,8 +61,6 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
                     of_clients.add(figure)
                 if run.facts.get("remote", True) or level.scale.clients > 1:
                     reached.add(figure)
-                if room := _number(run.facts.get("total_inodes")):
-                    rooms[figure].append(room)
     return tuple(
         FigureLevels(
             *figure[:3],
@@ -71,7 +68,6 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
             tuple(_together(same) for same in by_scale.values()),
             rank_is_client=figure in of_clients,
             local=figure not in reached,
-            room_for_files=min(rooms[figure], default=0),
         )
         for figure, by_scale in levels.items()
     )
@@ -139,22 +135,17 @@ def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]
     own = [visit for visit in visits if visit.purpose != "pilot"]
     samples = [sample for visit in own if (sample := sample_named(visit.samples, phase)) is not None]
     busy = _device_busy(samples, device)
-    if servers := _servers_busy([visit.servers_busy.get(phase, {}) for visit in own]):
-        # The busiest server limits the rate.
-        busy["mdts"] = max(servers.values())
+    shares: dict[str, list[float]] = defaultdict(list)
+    for visit in own:
+        for server, share in visit.servers_busy.get(phase, {}).items():
+            shares[server].append(share)
+    # The busiest server limits the rate; one visit alone may have caught it at other work.
+    if means := [fmean(values) for values in shares.values() if len(values) > 1]:
+        busy["mdts"] = max(means)
     ranks = max(1, cell.plan.ranks)
     nodes = max((len({node.host for node in each.nodes if node.first_rank < ranks}) for each in samples), default=0)
     scale = replace(scale_of(cell, measured.settings, nodes), undivided=_is_undivided(cell, samples))
     return level_of(measured, scale, busy)
-
-
-def _servers_busy(told: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean busy share of each server; none of one that fewer than two visits counted."""
-    shares: dict[str, list[float]] = defaultdict(list)
-    for visit in told:
-        for server, share in visit.items():
-            shares[server].append(share)
-    return {server: fmean(values) for server, values in shares.items() if len(values) > 1}
 
 
 def _requests(visits: Sequence[Visit]) -> float | None:

@@ -33,9 +33,7 @@ class MeasuredFileSystem:
     @property
     def text(self) -> str:
         """Return it in words."""
-        if not self.kind:
-            return "a file system that the run does not describe"
-        return f"{self.kind} ({self.source}) at {self.mount_point}"
+        return f"{self.kind or 'unknown'} ({self.source}) at {self.mount_point}"
 
 
 def file_system_of(run: Run) -> MeasuredFileSystem:
@@ -44,16 +42,11 @@ def file_system_of(run: Run) -> MeasuredFileSystem:
     return MeasuredFileSystem(*(str(facts.get(key) or "") for key in ("file_system", "device", "mount_point")))
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """``runs``: each once. ``cautions``: a sentence for each that is not complete."""
+def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
+    """Return each run once, and a sentence for each that is not complete.
 
-    runs: tuple[Run, ...]
-    cautions: tuple[str, ...]
-
-
-def inputs_of(runs: Sequence[Run]) -> Inputs:
-    """Return the runs without repetitions. Raises BadInputError for runs of several file systems."""
+    Raises BadInputError for runs of several file systems.
+    """
     once = tuple({run.id: run for run in runs}.values())
     described = [run for run in once if file_system_of(run).kind]
     for other in described[1:]:
@@ -64,12 +57,5 @@ def inputs_of(runs: Sequence[Run]) -> Inputs:
                 where=f"{described[0].id}: {first.text}; {other.id}: {second.text}",
                 remedy="Give runs of one file system; make a forecast of its own for each.",
             )
-    return Inputs(once, tuple(caution for run in once if (caution := _caution(run))))
-
-
-def _caution(run: Run) -> str:
-    if run.manifest["status"] == "complete":
-        return ""
-    if run.is_being_written():
-        return f"The run {run.id} is still running: what it measured so far counts."
-    return f"The run {run.id} did not end as planned: what it measured counts."
+    unfinished = [run.id for run in once if run.manifest["status"] != "complete"]
+    return once, [f"The run {name} is not complete: what it measured so far counts." for name in unfinished]

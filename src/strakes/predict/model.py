@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strakes.predict.capacity import evidence_of
-from strakes.predict.kriging import Array, krige, walk
+from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 from strakes.predict.population import Population, fitted
-from strakes.predict.scale import MeasuredLevel, Part, Scale
 
+Array = NDArray[np.float64]
 COVERAGE = 0.8
 # Standard deviations from the median to the end of an 80 % interval of a normal distribution.
 _NORMAL_END = 1.2816
@@ -82,15 +83,30 @@ class Model:
         """Return the forecast at a scale."""
         generator = np.random.default_rng(1)
         free, scatter = self._draw(scale, generator)
-        bounds = [] if self._work else self.evidence.bounds(scale, self._population)
-        caps = [bound.log_value + bound.log_error * generator.standard_normal(_DRAWS) for bound in bounds]
+        bounds = [] if self._work else self._bounds(scale)
+        caps = [value + error * generator.standard_normal(_DRAWS) for _, value, error in bounds]
         carried = np.array([free, *caps])
         first = carried.argmin(axis=0) - 1
-        saturates = {bound.part: float((first == place).mean()) for place, bound in enumerate(bounds)}
+        saturates = {part: float((first == place).mean()) for place, (part, _, _) in enumerate(bounds)}
         rates = np.minimum(carried.min(axis=0), self._concave(scale, scatter, generator))
         draws = self._as_rate(scale, rates + scatter * generator.standard_normal(_DRAWS))
         low, median, high = np.exp(np.quantile(draws, [(1 - COVERAGE) / 2, 0.5, (1 + COVERAGE) / 2])).tolist()
         return Forecast(median, low, high, saturates)
+
+    def _bounds(self, scale: Scale) -> list[tuple[Part, float, float]]:
+        """Return the logarithm of the most that each part can carry at a scale, with its standard error."""
+        bounds: list[tuple[Part, float, float]] = []
+        for part in PARTS:
+            if carried := self.evidence.carried(part):
+                scales, values, errors = zip(*carried, strict=True)
+                units = np.log([each.units(part) for each in (*scales, scale)])
+                noise = np.append(np.array(errors) ** 2 + self._population.scatter[0] ** 2, 0.0)
+                covariance = self._population.targets[1] ** 2 * walk(units) + np.diag(noise)
+                mean, deviation, _ = krige(np.array(values) - units[:-1], covariance)
+                bounds.append((part, mean + float(units[-1]), deviation))
+            elif promised := self.evidence.promised(part):
+                bounds.append((part, promised[0] + math.log(scale.units(part)), promised[1]))
+        return bounds
 
     def _concave(self, scale: Scale, scatter: Array, generator: np.random.Generator) -> Array:
         """Return draws of a rate that grows no more steeply than in the last step measured, nor than linear."""
@@ -148,12 +164,33 @@ def integrated_ou(size: Array, length: float) -> Array:
     return np.asarray(length**2 * (both - np.outer(late, late)))
 
 
+def krige(values: Array, covariance: Array) -> tuple[float, float, float]:
+    """Return mean and standard deviation of the last value after the others, and the logarithm of their evidence.
+
+    All have an unknown common term with a flat prior (universal kriging; Rasmussen and Williams 2006, section 2.7).
+    """
+    inverse = np.linalg.inv(covariance[:-1, :-1])
+    cross, ones = covariance[:-1, -1], np.ones(len(values))
+    precision = ones @ inverse @ ones
+    common = ones @ inverse @ values / precision
+    rest = values - common
+    mean = common + cross @ inverse @ rest
+    variance = covariance[-1, -1] - cross @ inverse @ cross + (1 - ones @ inverse @ cross) ** 2 / precision
+    log_evidence = -(rest @ inverse @ rest - np.linalg.slogdet(inverse)[1] + math.log(precision)) / 2
+    return float(mean), math.sqrt(max(0.0, float(variance))), float(log_evidence)
+
+
+def walk(size: Array) -> Array:
+    """Return the covariance (n, n) of a random exponent and of a random walk, both of unit variance, over log sizes."""
+    return np.asarray(np.outer(size, size) + np.minimum.outer(size, size))
+
+
 def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) -> list[int]:
     """Return the places of the levels after the last growth steeper than linear.
 
     Such growth is a transient: caches, a warm-up, or a first size below one node.
     """
-    order = sorted(range(len(scales)), key=lambda place: _size(scales[place]))
+    order = sorted(range(len(scales)), key=lambda place: _dimensions(scales[place]))
     kept = [order[-1]]
     for place in reversed(order[:-1]):
         steepest = linear_growth(scales[place], scales[kept[0]])
@@ -182,7 +219,3 @@ def linear_growth(small: Scale, large: Scale) -> float:
 def _dimensions(scale: Scale) -> tuple[float, float, float, float, float]:
     each = scale.ranks / scale.clients
     return scale.ranks, each, scale.units("mdts"), scale.units("osts"), max(1, scale.files)
-
-
-def _size(scale: Scale) -> tuple[int, int, int, int]:
-    return (scale.ranks, scale.mdts, scale.osts, scale.files)

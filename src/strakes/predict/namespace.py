@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from strakes.errors import BadInputError
+from strakes.foreign_text import shell_line
+from strakes.report.numbers import percent
+from strakes.units import counted
 
 
 @dataclass
@@ -22,21 +25,74 @@ class Tally:
     parts: list[Tally] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Walk:
-    """``read``: directories that were listed. ``told``: directories whose counters CephFS gave.
+    """Counts entries below directories. ``read``: directories that were listed. ``told``: trees that CephFS counted.
 
-    ``whole``: False if the time limit ended it. ``unread``: directories that could not be read. ``mounts``: other file
-    systems, left out.
+    ``device``: other file systems are left out, in ``mounts``. ``after``: entries with a later time stamp count as
+    changed. ``until``: monotonic time at which counting ends; then it is not ``whole``. ``unread``: directories that
+    could not be read.
     """
 
-    tally: Tally
-    whole: bool
-    read: int
-    told: int
-    unread: tuple[Path, ...]
-    mounts: tuple[Path, ...]
-    took_s: float
+    device: int
+    after: float
+    until: float
+    whole: bool = True
+    read: int = 0
+    told: int = 0
+    unread: list[Path] = field(default_factory=list)
+    mounts: list[Path] = field(default_factory=list)
+
+    def count(self, path: Path, apart: int) -> Tally:
+        """Count one directory; ``apart``: how many levels below it have a tally of their own."""
+        tally = Tally(path)
+        pending = [path]
+        while pending:
+            here = pending.pop()
+            self.read += 1
+            for entry in self._entries(here):
+                if time.monotonic() > self.until:
+                    self.whole = False
+                    return tally
+                tally.entries += 1
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # gone meanwhile
+                tally.changed += max(status.st_mtime, status.st_ctime) >= self.after
+                if not stat.S_ISDIR(status.st_mode):
+                    continue
+                if status.st_dev != self.device:
+                    self.mounts.append(Path(entry.path))
+                elif apart > 0:
+                    part = self._told(Path(entry.path)) if apart == 1 else None
+                    part = part or self.count(Path(entry.path), apart - 1)
+                    tally.parts.append(part)
+                    tally.entries += part.entries
+                    tally.changed += part.changed
+                else:
+                    pending.append(Path(entry.path))
+        return tally
+
+    def _told(self, path: Path) -> Tally | None:
+        """Return what CephFS itself knows of a directory and all below; None elsewhere."""
+        try:
+            entries = int(os.getxattr(path, "ceph.dir.rentries"))
+            changed = float(os.getxattr(path, "ceph.dir.rctime")) >= self.after
+        except (OSError, ValueError):
+            return None
+        self.told += 1
+        # rctime is the time of the latest change in the whole tree.
+        return Tally(path, entries, entries if changed else 0)
+
+    def _entries(self, path: Path) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(path) as listing:
+                yield from listing
+        except (FileNotFoundError, NotADirectoryError):
+            return  # gone meanwhile
+        except OSError:
+            self.unread.append(path)
 
 
 @dataclass(frozen=True)
@@ -59,7 +115,7 @@ class NamespacePlan:
     largest: tuple[Path, float]
 
 
-def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> Walk:
+def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> tuple[Tally, Walk]:
     """Count below ``root``, its directories to ``depth`` apart from one another, for at most ``limit_s``.
 
     Follows no symbolic link and enters no other file system. Where CephFS counts entries itself, the numbers are its
@@ -71,71 +127,8 @@ def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> Walk:
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise BadInputError("the directory cannot be read", where=str(root), why=why) from error
-    began = time.monotonic()
-    walker = _Walker(status.st_dev, time.time() - since_s, began + limit_s)
-    tally = walker.count(root, depth)
-    took_s = time.monotonic() - began
-    return Walk(tally, not walker.late, walker.read, walker.told, tuple(walker.unread), tuple(walker.mounts), took_s)
-
-
-class _Walker:
-    def __init__(self, device: int, changed_after_s: float, until_s: float) -> None:
-        self._device, self._after, self._until = device, changed_after_s, until_s
-        self.late = False
-        self.read = self.told = 0
-        self.unread: list[Path] = []
-        self.mounts: list[Path] = []
-
-    def count(self, path: Path, apart: int) -> Tally:
-        """Count one directory; ``apart``: how many levels below it have a tally of their own."""
-        tally = Tally(path)
-        pending = [path]
-        while pending:
-            here = pending.pop()
-            self.read += 1
-            for entry in self._entries(here):
-                if time.monotonic() > self._until:
-                    self.late = True
-                    return tally
-                tally.entries += 1
-                try:
-                    status = entry.stat(follow_symlinks=False)
-                except OSError:
-                    continue  # gone meanwhile
-                tally.changed += max(status.st_mtime, status.st_ctime) >= self._after
-                if not stat.S_ISDIR(status.st_mode):
-                    continue
-                if status.st_dev != self._device:
-                    self.mounts.append(Path(entry.path))
-                elif apart > 0:
-                    part = self._told(Path(entry.path)) if apart == 1 else None
-                    part = part or self.count(Path(entry.path), apart - 1)
-                    tally.parts.append(part)
-                    tally.entries += part.entries
-                    tally.changed += part.changed
-                else:
-                    pending.append(Path(entry.path))
-        return tally
-
-    def _told(self, path: Path) -> Tally | None:
-        """Return what CephFS itself knows of a directory and all below; None elsewhere."""
-        try:
-            entries = int(os.getxattr(path, "ceph.dir.rentries"))
-            changed = float(os.getxattr(path, "ceph.dir.rctime")) >= self._after
-        except (OSError, ValueError):
-            return None
-        self.told += 1
-        # rctime is the time of the latest change in the whole tree.
-        return Tally(path, entries, entries if changed else 0)
-
-    def _entries(self, path: Path) -> Iterator[os.DirEntry[str]]:
-        try:
-            with os.scandir(path) as listing:
-                yield from listing
-        except (FileNotFoundError, NotADirectoryError):
-            return  # gone meanwhile
-        except OSError:
-            self.unread.append(path)
+    walker = Walk(status.st_dev, time.time() - since_s, time.monotonic() + limit_s)
+    return walker.count(root, depth), walker
 
 
 def place(tally: Tally, targets: int) -> NamespacePlan:
@@ -181,3 +174,54 @@ def commands(plan: NamespacePlan, file_system: str) -> list[tuple[str, ...]]:
     if "ceph" in file_system:
         return [("setfattr", "-n", "ceph.dir.pin", "-v", target, path) for target, path in placed]
     return [("lfs", "migrate", "-m", *each) for each in placed] if file_system == "lustre" else []
+
+
+def render_namespace(plan: NamespacePlan, walk: Walk, commands: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the lines of the report."""
+    weighed = "recent changes" if plan.changed else "all entries, as none changed lately"
+    yield (
+        f"{counted(plan.entries, 'entry', 'entries')} below {shell_line([str(plan.root)])}, {plan.changed:,} changed "
+        f"lately. Weighed: {weighed}."
+    )
+    yield from _walk_lines(walk)
+    fair = 1 / len(plan.shares)
+    for share in plan.shares:
+        below = counted(len(share.directories), "directory", "directories")
+        yield f"target {share.target}: {_share(share.load)} of the load (a fair share is {_share(fair)}), {below}"
+        yield from (f"  {shell_line([str(path)])}" for path in share.directories)
+    path, load = plan.largest
+    if load > fair:
+        yield (
+            f"{shell_line([str(path)])} alone has {_share(load)} of the load. Spread that directory over several "
+            "targets (lfs mkdir -c, ceph.dir.pin.distributed), or give it as DIR to share its parts."
+        )
+    if commands:
+        yield "Commands that place them, for bash (moving takes time; run them when the tree is quiet):"
+        yield from (f"  {shell_line(command)}" for command in commands)
+    else:
+        yield "This file system has no command that puts a directory on a metadata target."
+
+
+def _walk_lines(walk: Walk) -> Iterator[str]:
+    read = f"{counted(walk.read, 'directory', 'directories')} read"
+    if walk.told:
+        yield (
+            f"Counted by CephFS (ceph.dir.rentries, ceph.dir.rctime) for {counted(walk.told, 'tree')}, {read}. If "
+            "anything in such a tree changed, all of it counts as changed."
+        )
+    else:
+        yield f"{read}."
+    if not walk.whole:
+        yield "Counting ended by --limit; the rest is missing. Give a larger --limit."
+    if walk.unread:
+        yield f"Could not be read, and so count as empty: {_named(walk.unread)}"
+    if walk.mounts:
+        yield f"Left out, because other file systems are mounted there: {_named(walk.mounts)}"
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return shell_line([str(path) for path in paths])
+
+
+def _share(share: float) -> str:
+    return percent(round(share, 2 if share >= 0.01 else 4))

@@ -35,13 +35,7 @@ class Population:
 @lru_cache(maxsize=1)
 def fitted() -> Population:
     """Return the population that `python -m bench.prediction DATA --fit` wrote into population.toml."""
-    values = tomllib.loads(files(__package__).joinpath("population.toml").read_text(encoding="utf-8"))
-    return population_from(values)
-
-
-def population_from(values: Mapping[str, object]) -> Population:
-    """Return the population of such a table; keys that only document it are left out."""
-    return Population(**{name: values[name] for name in Population.__dataclass_fields__})  # type: ignore[arg-type]
+    return Population(**tomllib.loads(files(__package__).joinpath("population.toml").read_text(encoding="utf-8")))
 
 
 # Words in the name of an operation, and the kind of figure that they stand for.

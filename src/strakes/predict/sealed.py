@@ -11,11 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.errors import BadInputError
 from strakes.files import make_directory, read_at_most
-from strakes.predict.figure_levels import FigureLevels
 from strakes.predict.inputs import MeasuredFileSystem, file_system_of
-from strakes.predict.scale import Scale
+from strakes.predict.levels import FigureLevels, Scale
 from strakes.store import Run
 from strakes.store.files import store_error, write_json
 
@@ -75,9 +74,6 @@ def seal(document: Mapping[str, Any], store: Path) -> str:
         write_json(path, {**document, "seal": value})
     except OSError as error:
         raise store_error(error, path) from error
-    except EnvironmentLacksError as error:
-        remedy = "Free some space there, or set STRAKES_STORE to a directory elsewhere."
-        raise EnvironmentLacksError(error.what, where=error.where, why=error.why, remedy=remedy) from error
     return path.stem
 
 

@@ -20,23 +20,16 @@ def forecast_again() -> list[Score]:
     """Return the score of each figure for 4 and 8 clients, forecast from 1 and 2 clients on 1 and 2 servers."""
     scores = []
     for entry in json.loads(_KEPT.read_text(encoding="utf-8"))["figures"]:
-        operation = entry["figure"].partition(",")[0]
-        levels = tuple(_level(level) for level in entry["levels"])
-        figure = FigureLevels("namespace-scaling", operation, "op/s", {}, levels, rank_is_client=True)
+        levels = tuple(MeasuredLevel(**{**level, "scale": Scale(**level["scale"])}) for level in entry["levels"])
+        figure = FigureLevels("namespace-scaling", entry["figure"], "op/s", {}, levels, rank_is_client=True)
         for clients, measured in entry["measured"].items():
             (said,) = forecast_figures([figure], Asked({"clients": int(clients), "mdts": _SERVERS}), Stated())
             assert said.forecast is not None
             ends = said.forecast.median, said.forecast.low, said.forecast.high
-            scores.append(Score(f"{operation}, {clients} clients", "op/s", *ends, float(measured)))
+            scores.append(Score(f"{entry['figure']}, {clients} clients", "op/s", *ends, float(measured)))
     return scores
 
 
 def is_close(score: Score) -> bool:
     """Tell whether a forecast is within 20 % of the measurement."""
     return abs(math.log(score.factor)) <= math.log(1 + CLOSE)
-
-
-def _level(kept: dict[str, object]) -> MeasuredLevel:
-    names = MeasuredLevel.__dataclass_fields__
-    scale = {name: value for name, value in dict(kept["scale"]).items() if name != "link"}  # type: ignore[call-overload]
-    return MeasuredLevel(**{**{name: kept[name] for name in names}, "scale": Scale(**scale)})  # type: ignore[arg-type]

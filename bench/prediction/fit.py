@@ -73,20 +73,16 @@ def render(population: Population) -> str:
     """Return the population as the text of population.toml."""
     kinds = ", ".join(f"{kind} = {value:.3f}" for kind, value in population.kinds.items())
     ends = ", ".join(f"[{low:.2f}, {high:.2f}]" for low, high in population.ends)
-    return "\n".join(
-        [
-            "# Written by `python -m bench.prediction DATA --fit`; population.py explains the parameters.",
-            "# Fitted to systems with several sizes on the IO500 lists (IO500/submission-data, IO500/webpage)",
-            "# and to the tables in the documentation of CubeFS (bench/prediction/cubefs.csv).",
-            f"exponent = {population.exponent:.3f}",
-            f"deviation = {population.deviation:.3f}",
-            f"length = {population.length:.3f}",
-            f"each = {population.each:.3f}",
-            f"kinds = {{ {kinds} }}",
-            f"scatter = [{population.scatter[0]:.3f}, {population.scatter[1]:.3f}]",
-            f"ends = [{ends}]",
-            f"targets = [{population.targets[0]}, {population.targets[1]}]",
-            f"files = [{population.files[0]}, {population.files[1]}]",
-            "",
-        ]
-    )
+    return f"""# Written by `python -m bench.prediction DATA --fit`; population.py explains the parameters.
+# Fitted to systems with several sizes on the IO500 lists (IO500/submission-data, IO500/webpage)
+# and to the tables in the documentation of CubeFS (bench/prediction/cubefs.csv).
+exponent = {population.exponent:.3f}
+deviation = {population.deviation:.3f}
+length = {population.length:.3f}
+each = {population.each:.3f}
+kinds = {{ {kinds} }}
+scatter = [{population.scatter[0]:.3f}, {population.scatter[1]:.3f}]
+ends = [{ends}]
+targets = [{population.targets[0]}, {population.targets[1]}]
+files = [{population.files[0]}, {population.files[1]}]
+"""

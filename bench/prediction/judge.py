@@ -101,7 +101,9 @@ VARIANTS: Mapping[str, Variant] = {
 
 def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -> list[Result]:
     """Return forecasts of each owner's figures by a population fitted to those of all others."""
-    with _without(variant):
+    with ExitStack() as stack:
+        for name, function in variant.replaced.items():
+            stack.enter_context(patch.object(model, name, function))
         whole = fit(figures, fixed=variant.fixed)
         results = []
         for owner in sorted({figure.owner for figure in figures}):
@@ -112,13 +114,6 @@ def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -
                 if figure.owner == owner:
                     results += [forecast(task, population, exponents) for task in tasks_of(figure)]
         return results
-
-
-def _without(variant: Variant) -> ExitStack:
-    stack = ExitStack()
-    for name, function in variant.replaced.items():
-        stack.enter_context(patch.object(model, name, function))
-    return stack
 
 
 def forecast(task: Task, population: Population, exponents: Mapping[str, float] | None = None) -> Result:
@@ -138,7 +133,6 @@ def _rules(task: Task, exponents: Mapping[str, float]) -> Iterator[tuple[str, fl
     yield "linear in ranks", abs(truth - amount)
     if figure.source != "series":
         nodes = math.log(large.clients / small.clients) if large.clients != small.clients else amount
-        yield "linear in nodes", abs(truth - nodes)
         yield "power law of others", abs(truth - exponents.get(figure.kind, 0.0) * nodes)
     if len(task.known) > 1:
         sizes = [_amount(figure.scales[place]) for place in (*task.known, task.asked)]
@@ -184,14 +178,13 @@ class Summary:
     rules: Mapping[str, float]
 
 
-def summarise(results: Sequence[Result], ends: Ends | None = None) -> Summary:
-    """Summarise; without given ends those by the other owners' residuals count."""
-    given = {owner: ends or ends_of(results, owner) for owner in {each.task.figure.owner for each in results}}
-    rules = {name: math.exp(median(each.rules[name] for each in results)) for name in results[0].rules}
+def summarise(results: Sequence[Result], every: Sequence[Result]) -> Summary:
+    """Summarise results; the ends of an interval are by the residuals of all other owners among ``every``."""
+    ends = {owner: ends_of(every, owner) for owner in {each.task.figure.owner for each in results}}
     return Summary(
         len(results),
         math.exp(median(each.error for each in results)),
         fmean(each.error for each in results),
-        fmean(each.is_inside(given[each.task.figure.owner]) for each in results),
-        rules,
+        fmean(each.is_inside(ends[each.task.figure.owner]) for each in results),
+        {name: math.exp(median(each.rules[name] for each in results)) for name in results[0].rules},
     )

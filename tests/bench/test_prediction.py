@@ -10,7 +10,7 @@ import pytest
 from bench.prediction import cephfs
 from bench.prediction.data import Measured, cubefs, io500, series, tasks_of
 from bench.prediction.fit import fit, population_of
-from bench.prediction.judge import ends_of, forecast, summarise
+from bench.prediction.judge import forecast, summarise
 
 from strakes.predict.levels import Scale
 from strakes.predict.population import fitted
@@ -83,7 +83,7 @@ def test_the_tables_of_cubefs_are_read_by_rows_and_by_columns() -> None:
 @needs_data
 def test_published_series_are_forecast_no_worse_than_by_a_constant() -> None:
     results = [forecast(task, fitted()) for figure in series(DATA / "series.csv") for task in tasks_of(figure)]
-    told = summarise([each for each in results if len(each.task.known) > 1], ends_of([]))
+    told = summarise([each for each in results if len(each.task.known) > 1], [])
     assert told.factor < 1.3 and told.factor < told.rules["constant"]
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import median
 
 from strakes.predict.levels import MeasuredLevel, Scale
-from strakes.predict.population import kind_of
 
 _CUBEFS = Path(__file__).with_name("cubefs.csv")
 _PHASES = (
@@ -84,16 +83,8 @@ def io500(data: Path) -> list[Measured]:
                 if len(values) > 1:
                     scales = tuple(sorted(values, key=lambda scale: (scale.clients, scale.ranks)))
                     logs = tuple(median(values[scale]) for scale in scales)
-                    figures.append(
-                        Measured(owner, f"{system} {version}", phase, _kind_of(phase), scales, logs, "IO500")
-                    )
+                    figures.append(Measured(owner, f"{system} {version}", phase, phase, scales, logs, "IO500"))
     return figures
-
-
-def _kind_of(phase: str) -> str:
-    if phase.startswith("ior"):
-        return "data"
-    return kind_of({"write": "create", "read": "stat"}.get(phase.rsplit("_", 1)[-1], phase), "op/s")
 
 
 def _submissions(path: Path) -> Iterator[_Submission]:
@@ -193,8 +184,7 @@ def series(path: Path) -> list[Measured]:
         sign = -1 if along == "mds" else 1
         scales = tuple(_along(along, round(x)) for x, _ in sorted(values))
         logs = tuple(sign * math.log(value) for _, value in sorted(values))
-        kind = kind_of(name, "B/s" if unit == "MB/s" else "op/s")
-        figures.append(Measured(name, name, name, kind, scales, logs, "series", is_time=unit == "s"))
+        figures.append(Measured(name, name, name, name, scales, logs, "series", is_time=unit == "s"))
     return figures
 
 

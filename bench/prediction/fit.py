@@ -12,12 +12,8 @@ from bench.prediction.data import Measured
 from strakes.predict.model import Array, Model
 from strakes.predict.population import Population
 
-KINDS = ("data", "create", "stat", "remove")
-# Exponents of kinds of figures differ by little: standard deviation of their prior.
-_KINDS_DEVIATION = 0.1
-_START = np.array([0.45, math.log(0.4), math.log(2.3), math.log(0.12), math.log(0.03), 0, 0, 0, 0, math.log(0.3)])
-_LEAST = np.array([-0.5, -4, -1, -4, -4, -0.5, -0.5, -0.5, -0.5, -6])
-_MOST = np.array([1.0, 1, 2.3, 0, 0, 0.5, 0.5, 0.5, 0.5, 1])
+_START = np.array([0.3, math.log(0.35), math.log(5.0), math.log(0.2)])
+_LEAST, _MOST = np.array([-0.5, -4, -1, -4]), np.array([1.0, 1, 2.3, 0])
 # No data here change the number of targets or of files on several systems: the exponents of CephFS, Lustre and S2's
 # tables (docs/replication.md) with room for twice their differences.
 TARGETS, FILES = (0.4, 0.35), (-0.03, 0.15)
@@ -44,23 +40,18 @@ def fit(figures: Sequence[Measured], start: Array | None = None, fixed: Mapping[
 
 def population_of(values: Array, ends: tuple[tuple[float, float], ...] = ((NORMAL, NORMAL),)) -> Population:
     """Return the population with these parameters."""
-    days, campaign = math.exp(values[3]), math.exp(values[4])
-    scatter = (math.sqrt(days * campaign), math.log(days / campaign) / 2)
-    kinds = dict(zip(KINDS, (float(value) for value in values[5:9]), strict=True))
-    deviation, length = np.exp(values[1:3]).tolist()
-    each = math.exp(values[9])
-    return Population(float(values[0]), deviation, length, each, kinds, scatter, ends, TARGETS, FILES)
+    deviation, length, scatter = np.exp(values[1:]).tolist()
+    return Population(float(values[0]), deviation, length, scatter, ends, TARGETS, FILES)
 
 
 def _cost(values: Array, figures: Sequence[Measured]) -> float:
-    """Return minus the logarithm of the posterior density; submissions of other days scatter more than one campaign."""
+    """Return minus the logarithm of the likelihood."""
     population = population_of(values)
-    models = {kind: Model([], kind, population=population) for kind in KINDS}
-    total = float(np.sum(values[5:9] ** 2)) / (2 * _KINDS_DEVIATION**2)
+    model = Model([], population=population)
+    total = 0.0
     for figure in figures:
-        mean, covariance = models[figure.kind].prior(figure.scales)
-        scatter = math.exp(values[4] if figure.source == "CubeFS" else values[3])
-        covariance = covariance + scatter**2 * np.eye(len(mean))
+        mean, covariance = model.prior(figure.scales)
+        covariance = covariance + population.scatter**2 * np.eye(len(mean))
         rest = np.array(figure.log_values) - mean
         # Differences from the smallest size do not contain the common factor.
         rest = rest[1:] - rest[0]
@@ -71,7 +62,6 @@ def _cost(values: Array, figures: Sequence[Measured]) -> float:
 
 def render(population: Population) -> str:
     """Return the population as the text of population.toml."""
-    kinds = ", ".join(f"{kind} = {value:.3f}" for kind, value in population.kinds.items())
     ends = ", ".join(f"[{low:.2f}, {high:.2f}]" for low, high in population.ends)
     return f"""# Written by `python -m bench.prediction DATA --fit`; population.py explains the parameters.
 # Fitted to systems with several sizes on the IO500 lists (IO500/submission-data, IO500/webpage)
@@ -79,9 +69,7 @@ def render(population: Population) -> str:
 exponent = {population.exponent:.3f}
 deviation = {population.deviation:.3f}
 length = {population.length:.3f}
-each = {population.each:.3f}
-kinds = {{ {kinds} }}
-scatter = [{population.scatter[0]:.3f}, {population.scatter[1]:.3f}]
+scatter = {population.scatter:.3f}
 ends = [{ends}]
 targets = [{population.targets[0]}, {population.targets[1]}]
 files = [{population.files[0]}, {population.files[1]}]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strakes.predict.asked import why_unknown
 from strakes.predict.capacity import evidence_of
 from strakes.predict.levels import MeasuredLevel, Part, Scale
-from strakes.predict.model import Model, after_transient, integrated_ou, krige
+from strakes.predict.model import Model, after_transient, exponents, krige
 from strakes.predict.population import fitted
 
 
@@ -40,7 +40,7 @@ def test_a_rate_that_doubles_with_the_clients_goes_on_and_one_that_has_stopped_d
 
 def test_growth_steeper_than_linear_is_not_extrapolated() -> None:
     measured = [MeasuredLevel(Scale(16, n), math.log(rate), 0.0) for n, rate in {16: 37e3, 32: 83e3, 64: 181e3}.items()]
-    model = Model(measured, "create")
+    model = Model(measured)
     forecast = model.forecast(Scale(16, 128))
     assert [level.scale.ranks for level in model.transient] == [16, 32]
     assert forecast.low < 170e3 and forecast.median < 300e3 and forecast.high < 2.4 * 181e3
@@ -67,7 +67,7 @@ def test_an_interval_is_wider_the_further_out_it_is() -> None:
 
 def test_a_time_is_ranks_by_a_rate_so_that_it_depends_on_the_ranks() -> None:
     measured = levels({1: 0.0076, 4: 0.0125, 16: 0.0412})
-    forecasts = [Model(measured, "stat", is_time=True).forecast(at(ranks)) for ranks in (16, 64, 256)]
+    forecasts = [Model(measured, is_time=True).forecast(at(ranks)) for ranks in (16, 64, 256)]
     assert forecasts[0].low < 0.0412 < forecasts[0].high
     assert 0.0412 < forecasts[1].median < forecasts[2].median
     # Recovery of clients: 10 s for 50, 23 s for 100, ... in step with their number (S2, table 2).
@@ -127,25 +127,13 @@ def test_more_targets_or_files_and_times_of_more_ranks_need_several_of_them() ->
     assert "1,000 times as many clients" in why_unknown(two, at(5000), {}, is_time=False)
 
 
-def test_kriging_goes_through_exact_values_and_returns_to_the_mean_far_away() -> None:
+def test_kriging_goes_through_exact_values() -> None:
     size = np.log([1.0, 4.0, 4.0001])
-    mean, deviation, _ = krige(np.array([0.0, 1.0]), integrated_ou(size, 2.0) + np.diag([1e-9] * 3))
+    mean, deviation = krige(np.array([0.0, 1.0]), exponents(size, 1.0) + np.diag([1e-9] * 3))
     assert mean == pytest.approx(1.0, abs=1e-3) and deviation < 1e-2
-
-
-def test_the_covariance_of_the_growth_is_that_of_simulated_exponents() -> None:
-    generator, step, length = np.random.default_rng(1), 0.01, 2.0
-    exponent, grown, seen = np.zeros(4000), np.zeros(4000), []
-    for number in range(1, 301):
-        exponent = exponent * (1 - step / length)
-        exponent = exponent + math.sqrt(2 * step / length) * generator.standard_normal(4000)
-        grown = grown + exponent * step
-        if number in (100, 300):
-            seen.append(grown)
-    assert np.cov(seen) == pytest.approx(integrated_ou(np.array([1.0, 3.0]), length), rel=0.15)
 
 
 def test_the_fitted_population_is_plausible() -> None:
     population = fitted()
-    assert 0 < population.exponent < 1 and 0 < population.scatter[0] < 0.2
+    assert 0 < population.exponent < 1 and 0 < population.scatter < 0.3
     assert len(population.ends) == 3 and all(1 < end < 3 for ends in population.ends for end in ends)

@@ -12,7 +12,6 @@ from strakes.predict.asked import Asked, Stated, why_unknown
 from strakes.predict.inputs import file_system_of
 from strakes.predict.levels import PART_NAMES, FigureLevels, Scale
 from strakes.predict.model import COVERAGE, Forecast, Model
-from strakes.predict.population import kind_of
 from strakes.store import Run
 from strakes.version import __version__
 
@@ -49,7 +48,7 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated) -> FigureForec
         return replace(unknown, why="figures of this kind are not forecast")
     if why := why_unknown(levels, scale, limits, is_time=figure.is_time):
         return replace(unknown, why=why)
-    model = Model(levels, kind_of(figure.operation, figure.unit), limits, is_time=figure.is_time)
+    model = Model(levels, limits, is_time=figure.is_time)
     forecast = model.forecast(scale)
     if not (forecast.low > 0 and forecast.high < math.inf):
         return replace(unknown, why="the forecast is too large or too small for a number")

@@ -1,8 +1,7 @@
-"""Forecast of one figure: Gaussian-process regression on the logarithms of rate and scale.
+"""Forecast of one figure: a power law whose exponent is drawn from a population of file systems (empirical Bayes).
 
-The exponent with which a rate grows is an Ornstein-Uhlenbeck process over the logarithm of the ranks (Taylor,
-Cumberland and Sy 1994, "A stochastic model for analysis of longitudinal AIDS data"): it starts at 1 and reverts to the
-typical exponent of a kind of figure. Its parameters are those of a population of file systems (empirical Bayes).
+The logarithm of a rate is a Gaussian process over the logarithms of the scale. Its mean grows in step with the first
+ranks and ever more slowly with further ones; the sizes measured tell how much the exponent of one file system differs.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ COVERAGE = 0.8
 # Standard deviations from the median to the end of an 80 % interval of a normal distribution.
 _NORMAL_END = 1.2816
 _DRAWS = 2000
-# Scatters of one measurement that are weighed by how probable they make the levels; twice as many change nothing.
-_SCATTERS = np.geomspace(0.02, 0.2, 5)
 # Results are printed with two or three digits.
 _ROUNDING = 0.01
 # A part is named as the first to saturate from this probability on.
@@ -61,7 +58,6 @@ class Model:
     def __init__(
         self,
         levels: Sequence[MeasuredLevel],
-        kind: str = "",
         stated: Mapping[Part, float] | None = None,
         *,
         is_time: bool = False,
@@ -69,7 +65,6 @@ class Model:
     ) -> None:
         self.evidence = evidence_of(levels, {} if is_time else stated or {})
         self._population = population or fitted()
-        self._exponent = self._population.exponent + self._population.kinds.get(kind, 0.0)
         self._work = None if not is_time else "files" if len({level.scale.files for level in levels}) > 1 else "ranks"
         rates = [self._as_rate(level.scale, level.log_value) for level in levels]
         kept = after_transient([level.scale for level in levels], rates) if levels else []
@@ -82,14 +77,14 @@ class Model:
     def forecast(self, scale: Scale) -> Forecast:
         """Return the forecast at a scale."""
         generator = np.random.default_rng(1)
-        free, scatter = self._draw(scale, generator)
+        free = self._draw(scale, generator)
         bounds = [] if self._work else self._bounds(scale)
         caps = [value + error * generator.standard_normal(_DRAWS) for _, value, error in bounds]
         carried = np.array([free, *caps])
         first = carried.argmin(axis=0) - 1
         saturates = {part: float((first == place).mean()) for place, (part, _, _) in enumerate(bounds)}
-        rates = np.minimum(carried.min(axis=0), self._concave(scale, scatter, generator))
-        draws = self._as_rate(scale, rates + scatter * generator.standard_normal(_DRAWS))
+        rates = np.minimum(carried.min(axis=0), self._concave(scale, generator))
+        draws = self._as_rate(scale, rates + self._population.scatter * generator.standard_normal(_DRAWS))
         low, median, high = np.exp(np.quantile(draws, [(1 - COVERAGE) / 2, 0.5, (1 + COVERAGE) / 2])).tolist()
         return Forecast(median, low, high, saturates)
 
@@ -100,19 +95,21 @@ class Model:
             if carried := self.evidence.carried(part):
                 scales, values, errors = zip(*carried, strict=True)
                 units = np.log([each.units(part) for each in (*scales, scale)])
-                noise = np.append(np.array(errors) ** 2 + self._population.scatter[0] ** 2, 0.0)
+                noise = np.append(np.array(errors) ** 2, 0.0)
                 covariance = self._population.targets[1] ** 2 * walk(units) + np.diag(noise)
-                mean, deviation, _ = krige(np.array(values) - units[:-1], covariance)
+                mean, deviation = krige(np.array(values) - units[:-1], covariance)
                 bounds.append((part, mean + float(units[-1]), deviation))
             elif promised := self.evidence.promised(part):
                 bounds.append((part, promised[0] + math.log(scale.units(part)), promised[1]))
         return bounds
 
-    def _concave(self, scale: Scale, scatter: Array, generator: np.random.Generator) -> Array:
+    def _concave(self, scale: Scale, generator: np.random.Generator) -> Array:
         """Return draws of a rate that grows no more steeply than in the last step measured, nor than linear."""
         last = self._scales[-1]
         steepest, per_scatter = steepest_of(self._scales, self._rates)
-        exponent = np.minimum(1.0, steepest + per_scatter * scatter * generator.standard_normal(_DRAWS))
+        exponent = np.minimum(
+            1.0, steepest + per_scatter * self._population.scatter * generator.standard_normal(_DRAWS)
+        )
         distance = math.log(max(1.0, scale.ranks / last.ranks))
         return np.asarray(self._rates[-1] + linear_growth(last, scale) + (exponent - 1) * distance)
 
@@ -120,32 +117,23 @@ class Model:
         """Return the logarithm of the work by a time, or the reverse; of a rate itself."""
         return log_value if self._work is None else math.log(max(1, getattr(scale, self._work))) - log_value
 
-    def _draw(self, scale: Scale, generator: np.random.Generator) -> tuple[Array, Array]:
-        """Return draws of the logarithm of the rate at a scale, and of the scatter of a measurement."""
+    def _draw(self, scale: Scale, generator: np.random.Generator) -> Array:
+        """Return draws of the logarithm of the rate at a scale by the growth alone."""
         mean, covariance = self.prior([*self._scales, scale])
-        sizes = len(set(self._scales))
-        low, high = self._population.ends[min(sizes, len(self._population.ends)) - 1]
-        middle, spread = math.log(self._population.scatter[0]), self._population.scatter[1]
-        posteriors, evidence = [], []
-        for scatter in _SCATTERS:
-            noise = np.append(self._errors**2 + scatter**2, 0.0)
-            *posterior, log_evidence = krige(self._rates - mean[:-1], covariance + np.diag(noise))
-            posteriors.append(posterior)
-            evidence.append(log_evidence - ((math.log(scatter) - middle) / spread) ** 2 / 2)
-        weights = np.exp(np.array(evidence) - max(evidence))
-        places = generator.choice(len(_SCATTERS), _DRAWS, p=weights / weights.sum())
-        picked = np.array(posteriors)[places]
+        noise = np.append(self._errors**2 + self._population.scatter**2, 0.0)
+        middle, deviation = krige(self._rates - mean[:-1], covariance + np.diag(noise))
+        sizes = min(len(set(self._scales)), len(self._population.ends))
+        low, high = self._population.ends[sizes - 1]
         normal = generator.standard_normal(_DRAWS)
-        normal = normal * np.where(normal < 0, low, high) / _NORMAL_END
-        return mean[-1] + picked[:, 0] + picked[:, 1] * normal, _SCATTERS[places]
+        return np.asarray(mean[-1] + middle + deviation * normal * np.where(normal < 0, low, high) / _NORMAL_END)
 
     def prior(self, scales: Sequence[Scale]) -> tuple[Array, Array]:
         """Return mean and covariance of the logarithms of rates (n), (n, n), up to a common factor."""
         population = self._population
-        ranks, each, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
-        length = population.length
-        mean = self._exponent * ranks - (1 - self._exponent) * length * np.expm1(-ranks / length)
-        covariance = population.deviation**2 * integrated_ou(ranks, length) + population.each**2 * np.outer(each, each)
+        ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
+        exponent, length = population.exponent, population.length
+        mean = exponent * ranks - (1 - exponent) * length * np.expm1(-ranks / length)
+        covariance = exponents(ranks, population.deviation)
         for size, (exponent, deviation) in (
             (mdts, population.targets),
             (osts, population.targets),
@@ -156,16 +144,13 @@ class Model:
         return mean, covariance
 
 
-def integrated_ou(size: Array, length: float) -> Array:
-    """Return the covariance (n, n) of an integrated Ornstein-Uhlenbeck process of unit variance that starts at 0."""
-    late = -np.expm1(-size / length)
-    both = 2 * np.minimum.outer(size, size) / length
-    both = both + 1 - np.add.outer(late, late) - np.exp(-np.abs(np.subtract.outer(size, size)) / length)
-    return np.asarray(length**2 * (both - np.outer(late, late)))
+def exponents(size: Array, deviation: float) -> Array:
+    """Return the covariance (n, n) of a power law with a random exponent."""
+    return np.asarray(deviation**2 * np.outer(size, size))
 
 
-def krige(values: Array, covariance: Array) -> tuple[float, float, float]:
-    """Return mean and standard deviation of the last value after the others, and the logarithm of their evidence.
+def krige(values: Array, covariance: Array) -> tuple[float, float]:
+    """Return mean and standard deviation of the last value after the others.
 
     All have an unknown common term with a flat prior (universal kriging; Rasmussen and Williams 2006, section 2.7).
     """
@@ -176,8 +161,7 @@ def krige(values: Array, covariance: Array) -> tuple[float, float, float]:
     rest = values - common
     mean = common + cross @ inverse @ rest
     variance = covariance[-1, -1] - cross @ inverse @ cross + (1 - ones @ inverse @ cross) ** 2 / precision
-    log_evidence = -(rest @ inverse @ rest - np.linalg.slogdet(inverse)[1] + math.log(precision)) / 2
-    return float(mean), math.sqrt(max(0.0, float(variance))), float(log_evidence)
+    return float(mean), math.sqrt(max(0.0, float(variance)))
 
 
 def walk(size: Array) -> Array:
@@ -211,11 +195,10 @@ def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
 
 
 def linear_growth(small: Scale, large: Scale) -> float:
-    """Return the logarithm of growth in step with ranks and targets from one scale to another."""
-    names = np.log([_dimensions(small), _dimensions(large)])[:, [0, 2, 3]]
+    """Return the logarithm of growth in step with ranks, targets and files from one scale to another."""
+    names = np.log([_dimensions(small), _dimensions(large)])
     return float(np.maximum(0.0, names[1] - names[0]).sum())
 
 
-def _dimensions(scale: Scale) -> tuple[float, float, float, float, float]:
-    each = scale.ranks / scale.clients
-    return scale.ranks, each, scale.units("mdts"), scale.units("osts"), max(1, scale.files)
+def _dimensions(scale: Scale) -> tuple[float, float, float, float]:
+    return scale.ranks, scale.units("mdts"), scale.units("osts"), max(1, scale.files)

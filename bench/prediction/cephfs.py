@@ -31,5 +31,5 @@ def forecast_again() -> list[Score]:
 
 
 def is_close(score: Score) -> bool:
-    """Tell whether a forecast is within 20 % of the measurement."""
+    """Check whether a forecast is within 20 % of the measurement."""
     return abs(math.log(score.factor)) <= math.log(1 + CLOSE)

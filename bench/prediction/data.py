@@ -68,7 +68,7 @@ class _Submission:
 
 
 def io500(data: Path) -> list[Measured]:
-    """Return the systems of the IO500 lists with several sizes of one version, median of those of one size."""
+    """Return the systems of the IO500 lists with several sizes of one version, and the median for each size."""
     systems: dict[tuple[str, str, str], list[_Submission]] = defaultdict(list)
     for each in (*_submissions(data / "io500" / "submissions.json"), *_releases(data / "io500")):
         systems[each.owner, each.system, each.version].append(each)
@@ -99,7 +99,7 @@ def _submissions(path: Path) -> Iterator[_Submission]:
 
 
 def _version_of(system: str, year: int, tasks: int, submission: str) -> str | None:
-    """Tell apart what the list calls one system, but whose rates at one size differ several times; None: leave out."""
+    """Return a version for systems with one name whose rates at one size differ several times, or None to skip."""
     if submission == "submission-62":
         return None  # BeeGFS, under the name of a Lustre
     if "sharedscratch" in system:
@@ -197,9 +197,9 @@ def _along(name: str, number: int) -> Scale:
 
 
 def tasks_of(figure: Measured) -> list[Task]:
-    """Return what is forecast of a figure: the largest size from one, two and three smaller ones."""
+    """Return tasks that forecast the largest size from one, two and three smaller ones."""
     nodes = [scale.clients if figure.source == "IO500" else scale.ranks for scale in figure.scales]
-    # Of sizes with as many nodes the one with the fewest ranks counts.
+    # If sizes have the same number of nodes, use the one with the fewest ranks.
     places = [place for place, number in enumerate(nodes) if number not in nodes[:place]]
     if figure.source == "series":
         return [Task(figure, tuple(range(len(figure.scales) - 1)), len(figure.scales) - 1)]

@@ -21,7 +21,7 @@ NORMAL = 1.2816
 
 
 def fit(figures: Sequence[Measured], start: Array | None = None, fixed: Mapping[int, float] | None = None) -> Array:
-    """Return the parameters; ``fixed``: those that keep a value, by place."""
+    """Return the parameters; ``fixed``: values of fixed parameters, by place."""
     first = np.clip(_START if start is None else start, _LEAST, _MOST)
     for place, value in (fixed or {}).items():
         first[place] = value

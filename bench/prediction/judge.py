@@ -1,4 +1,4 @@
-"""Forecasts of systems that were left out of the fit, beside simple rules, and with parts of the model removed."""
+"""Forecasts of systems left out of the fit, compared with simple rules and with parts of the model removed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIZES = 3
 
 @dataclass(frozen=True)
 class Result:
-    """One forecast beside the published value; ``rules``: logarithms of the factors by which simple rules are off."""
+    """One forecast and the published value; ``rules``: logarithms of the factors by which simple rules are off."""
 
     task: Task
     forecast: Forecast
@@ -52,11 +52,11 @@ class Result:
 
     @property
     def covers(self) -> bool:
-        """Tell whether the interval as it was made holds the truth."""
+        """Check whether the interval as it was made holds the truth."""
         return self.forecast.low <= math.exp(self.log_truth) <= self.forecast.high
 
     def is_inside(self, ends: Ends) -> bool:
-        """Tell whether the interval with these ends holds the truth; the forecast was made with normal ends."""
+        """Check whether the interval with these ends holds the truth; the forecast was made with normal ends."""
         low, high = ends[self.sizes - 1]
         return -low <= self.residual <= high
 
@@ -90,7 +90,7 @@ VARIANTS: Mapping[str, Variant] = {
 
 
 def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -> list[Result]:
-    """Return forecasts of each owner's figures by a population fitted to those of all others."""
+    """Return forecasts of each owner's figures by a population fitted to all other owners."""
     with ExitStack() as stack:
         for name, function in variant.replaced.items():
             stack.enter_context(patch.object(model, name, function))
@@ -107,7 +107,7 @@ def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -
 
 
 def forecast(task: Task, population: Population, exponents: Mapping[str, float] | None = None) -> Result:
-    """Return the forecast of a task beside the simple rules."""
+    """Return the forecast of a task and of the simple rules."""
     figure = task.figure
     learned = Model(figure.levels(task.known), is_time=figure.is_time, population=population)
     said = learned.forecast(figure.scales[task.asked])
@@ -135,7 +135,7 @@ def _amount(scale: Scale) -> float:
 
 
 def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
-    """Return the median exponent in nodes by phase of IO500, of pairs of smallest and largest; "" is that of all."""
+    """Return the median exponent in nodes by phase of IO500, of smallest and largest sizes; "": of all phases."""
     seen = defaultdict(list)
     for figure in figures:
         for task in tasks_of(figure)[:1] if figure.source == "IO500" else ():
@@ -152,7 +152,7 @@ def ends_of(results: Sequence[Result], without: str = "") -> Ends:
     for sizes in range(1, _SIZES + 1):
         residuals = [each.residual for each in results if each.sizes == sizes and each.task.figure.owner != without]
         low, high = np.quantile(residuals, [0.1, 0.9]) if residuals else (-NORMAL, NORMAL)
-        # Never narrower than those of a normal distribution.
+        # Never narrower than a normal distribution.
         ends.append((max(NORMAL, float(-low)), max(NORMAL, float(high))))
     return tuple(ends)
 

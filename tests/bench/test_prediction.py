@@ -1,4 +1,4 @@
-"""The yardstick of forecasts tells versions of systems apart, and its rules are exact on systems that follow them."""
+"""The yardstick of forecasts separates versions of systems, and its rules are exact on systems that follow them."""
 
 from __future__ import annotations
 

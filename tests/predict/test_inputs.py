@@ -81,4 +81,4 @@ def test_a_run_counts_once_and_one_that_is_not_complete_is_said(store_run: Calla
     whole, part = store_run("20260101-000000-whole"), store_run("20260101-000001-part", status="interrupted")
     inputs, (caution,) = inputs_of([whole, part, Run(whole.path)])
     assert inputs == (whole, part)
-    assert caution == "The run 20260101-000001-part is not complete: what it measured so far counts."
+    assert caution == "The run 20260101-000001-part is not complete; its measurements so far are used."

@@ -124,7 +124,7 @@ def test_more_targets_or_files_and_times_of_more_ranks_need_several_of_them() ->
     assert not why_unknown(two, at(64), {}, is_time=True)
     assert "metadata targets" in why_unknown(two, at(64, mdts=4), {}, is_time=False)
     assert not why_unknown(two, at(64, mdts=4), {"mdts": 1000.0}, is_time=False)
-    assert "1,000 times as many clients" in why_unknown(two, at(5000), {}, is_time=False)
+    assert "1,000 times the measured number of clients" in why_unknown(two, at(5000), {}, is_time=False)
 
 
 def test_kriging_goes_through_exact_values() -> None:

@@ -193,7 +193,7 @@ def test_a_sealed_forecast_is_scored_by_a_later_run_of_that_size(small_files: Ru
 def test_a_forecast_is_not_scored_by_its_own_input_by_an_earlier_run_or_by_one_of_another_file_system(
     small_files: Run, sealed: Path
 ) -> None:
-    assert "one of those that the forecast was made from" in refused("score", sealed.stem, small_files.id)
+    assert "this run is an input of the forecast" in refused("score", sealed.stem, small_files.id)
     before = later_run(small_files, created="2020-01-01T00:00:00+00:00")
     assert "began before the forecast was sealed" in refused("score", sealed.stem, before.id)
     for other in ({"file_system": "lustre"}, {"device": "srv:/other"}):
@@ -231,7 +231,7 @@ def test_no_name_is_no_forecast(small_files: Run, sealed: Path) -> None:
 def test_what_is_unknown_throughout_is_told_and_not_sealed(small_files: Run, tmp_path: Path) -> None:
     done = CliRunner().invoke(command, [small_files.id, "--at", "ranks=64,mdts=4", "--seal"])
     assert "UNKNOWN" in done.output and isinstance(done.exception, BadInputError)
-    assert "nothing to seal" in str(done.exception) and not (tmp_path / "forecasts").exists()
+    assert "cannot be sealed" in str(done.exception) and not (tmp_path / "forecasts").exists()
 
 
 def test_a_forecast_that_was_changed_is_not_scored(small_files: Run, tmp_path: Path) -> None:

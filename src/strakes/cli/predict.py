@@ -37,7 +37,7 @@ def command(ctx: click.Context) -> None:
 
     Measure a small system first: strakes study client-scaling DIR, and with several metadata targets strakes study
     namespace-scaling DIR. The forecast gives each figure a median and an interval that holds the truth in 8 of 10
-    cases, names what saturates first, and says UNKNOWN where the runs tell nothing.
+    cases, names what saturates first, and says UNKNOWN if the runs do not suffice.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

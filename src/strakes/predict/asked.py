@@ -19,7 +19,7 @@ _MOST = 10**12
 # Sizes further out were never checked: the furthest pair of the population is 150 times apart.
 _FURTHEST = 1000
 _MOST_CAPACITY = 1e18
-# What one unit of a part can state, and the unit of the figures that it limits.
+# Keys of [limits]: the part, and the unit of the figures that it limits.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("client", "operations_per_s"): ("clients", "op/s"),
     ("client", "bytes_per_s"): ("clients", "B/s"),
@@ -42,7 +42,7 @@ class Asked:
     counts: Mapping[str, int]
 
     def scale(self, measured: Scale, *, rank_is_client: bool = False) -> Scale:
-        """Return the scale asked for, with as many ranks of each client as measured unless ranks are given."""
+        """Return the scale asked for, with the measured number of ranks of each client unless ranks are given."""
         counts: dict[str, Any] = dict(self.counts)
         if "clients" in counts and "ranks" not in counts:
             counts["ranks"] = counts["clients"] * (1 if rank_is_client else max(1, measured.ranks // measured.clients))
@@ -57,7 +57,7 @@ class Stated:
     capacities: Mapping[tuple[Part, str], float] = field(default_factory=dict)
 
     def of(self, unit: str) -> dict[Part, float]:
-        """Return what limits figures of that unit."""
+        """Return the limits of figures with that unit."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
 
 
@@ -95,7 +95,7 @@ def _count(name: str, value: str, text: str) -> int:
 
 
 def read_stated(path: Path) -> Stated:
-    """Read the tables in ``[limits]``: what one client, link, metadata target, data target and what all share can do.
+    """Read the tables in ``[limits]``: capacities of one unit of each part.
 
     Raises BadInputError.
     """
@@ -121,7 +121,7 @@ def read_stated(path: Path) -> Stated:
 
 
 def _capacity(key: str, value: Any) -> float:
-    """Return a capacity above zero; bytes need a unit, as they come in so many. Raises BadInputError."""
+    """Return a capacity above zero; a rate in bytes needs a unit. Raises BadInputError."""
     if key == "bytes_per_s":
         if not isinstance(value, str):
             remedy = 'Write, for example, "12GB/s" or "11GiB/s" in bytes, "100Gb/s" in bits.'
@@ -134,9 +134,9 @@ def _capacity(key: str, value: Any) -> float:
     else:
         capacity = value if abs(value) > _MOST_CAPACITY else float(value)
     if capacity > _MOST_CAPACITY:
-        raise BadInputError(f"{value!r} is too large", remedy="Give what one unit can do.")
+        raise BadInputError(f"{value!r} is too large", remedy="Give the capacity of one unit.")
     if capacity <= 0:
-        raise BadInputError(f"not above zero: {value!r}", remedy="Leave out what has no limit.")
+        raise BadInputError(f"not above zero: {value!r}", remedy="Leave out parts without a limit.")
     return capacity
 
 
@@ -149,15 +149,13 @@ def why_unknown(levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[P
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)
         if most and getattr(scale, name) > _FURTHEST * most:
-            return f"asked for more than {_FURTHEST:,} times as many {words} as were measured"
+            return f"asked for more than {_FURTHEST:,} times the measured number of {words}"
     known = evidence_of(levels, stated).parts
     needed = ("ranks", "mdts", "osts", "files") if is_time else ("mdts", "osts", "files")
     for name in needed:
         numbers = {getattr(level.scale, name) for level in levels}
         if getattr(scale, name) not in numbers and len(numbers) == 1 and name not in known:
-            return (
-                f"measured with one number of {_WORDS[name]} only, and neither a counter nor a stated limit tells more"
-            )
+            return f"measured with one number of {_WORDS[name]} only, without a counter or a stated limit for them"
     return ""
 
 

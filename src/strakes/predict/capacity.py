@@ -1,4 +1,4 @@
-"""What parts of the system can carry at most, by counters of how busy they were and by data sheets."""
+"""Capacities of the parts of a system, by counters of their busy time and by data sheets."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Evidence:
         return frozenset({part for level in self.levels for part in level.busy} | set(self.stated))
 
     def carried(self, part: Part) -> list[tuple[Scale, float, float]]:
-        """Return what a part would carry if busy all the time, by its counter: a logarithm and its standard error."""
+        """Return the capacity of a part by its counters: logarithms with their standard errors."""
         return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
 
     def promised(self, part: Part) -> tuple[float, float] | None:
-        """Return what one unit of a part carries by its data sheet, or more if measured, in the same way."""
+        """Return the capacity of one unit of a part by its data sheet, or its measured rate if higher."""
         if part not in self.stated:
             return None
         most = max(level.log_value - math.log(level.scale.units(part)) for level in self.levels)
@@ -57,7 +57,7 @@ def evidence_of(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -
 
 
 def _carried(level: MeasuredLevel, part: Part) -> tuple[float, float] | None:
-    """Return what a part carries when busy all the time: a logarithm and its standard error."""
+    """Return the rate of a part that is busy all the time: a logarithm and its standard error."""
     share = level.busy.get(part, 0.0)
     if share <= _LEAST_BUSY:
         return None

@@ -14,7 +14,7 @@ from strakes.units import counted
 
 
 def render(forecasts: Sequence[FigureForecast]) -> str:
-    """Return all forecasts as text, those that are UNKNOWN last by their reason."""
+    """Return all forecasts as text, UNKNOWN ones last and grouped by reason."""
     lines = []
     for each in forecasts:
         if each.forecast is not None:
@@ -34,7 +34,7 @@ def render(forecasts: Sequence[FigureForecast]) -> str:
 
 
 def say_score(score: Score) -> str:
-    """Return one figure of a sealed forecast beside the measurement."""
+    """Return one figure of a sealed forecast with its measurement."""
     middle = show(score.forecast, score.unit)
     ends = show_range(score.low, score.high, score.unit, beside=middle)
     inside = "inside" if score.covered else "OUTSIDE"
@@ -64,7 +64,7 @@ def _figure_lines(each: FigureForecast, forecast: Forecast) -> list[str]:
         *(f"  {note}" for note in each.notes),
     ]
     if each.figure.local:
-        lines.append("  No other node can reach this file system: ranks of this one stand for clients.")
+        lines.append("  No other node can reach this file system, so its ranks count as clients.")
     if not each.figure.is_time:
         lines.append(f"  {_say_saturates(forecast)}")
     return lines
@@ -72,9 +72,9 @@ def _figure_lines(each: FigureForecast, forecast: Forecast) -> list[str]:
 
 def _say_saturates(forecast: Forecast) -> str:
     if forecast.likely is None:
-        return "What saturates first is not known. State limits of parts without a counter with --system."
+        return "The part that saturates first is not known. State limits of parts without a counter with --system."
     part, probability = forecast.likely
-    return f"What saturates first: {PART_NAMES[part]} ({percent(round(min(probability, 0.99), 2))} sure)."
+    return f"Saturates first: {PART_NAMES[part]} ({percent(round(min(probability, 0.99), 2))} sure)."
 
 
 def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:

@@ -18,7 +18,7 @@ from strakes.version import __version__
 
 @dataclass(frozen=True)
 class FigureForecast:
-    """One figure: ``forecast`` is None where it is UNKNOWN, and ``why`` is the reason.
+    """One figure: ``forecast`` is None if UNKNOWN, and ``why`` says the reason.
 
     ``measured``: the outermost level, as scale and value. ``notes``: counters and limits that were left out, and other
     cautions, as sentences.
@@ -68,7 +68,7 @@ def _notes(figure: FigureLevels, model: Model) -> list[str]:
             "Left out: sizes before growth steeper than linear, which comes from caches or a warm-up and ends."
         )
     if len({level.scale for level in figure.comparable}) - len(model.transient) == 1:
-        notes.append("One size tells nothing of the growth of this system: the growth is that of other file systems.")
+        notes.append("One size does not show the growth of this system, so it grows as other file systems do.")
     return notes
 
 

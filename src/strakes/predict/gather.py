@@ -23,7 +23,7 @@ from strakes.studies.compose import from_memory
 
 # Settings that are part of the scale; all others identify a figure.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# Standard error of a median by that of a mean, of normally distributed values.
+# Ratio of the standard errors of median and mean of normally distributed values.
 _NORMAL_MEDIAN = 1.2533
 
 
@@ -74,7 +74,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
 
 
 def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Scale:
-    """Return the scale of a cell; ``nodes``: those that its samples name.
+    """Return the scale of a cell; ``nodes``: their number by its samples.
 
     Clients are nodes, or sessions of libcephfs. The number of data targets is known from a layout only.
     """
@@ -111,7 +111,7 @@ def _imported(measured: Measured) -> tuple[MeasuredLevel | None, dict[str, Setti
 
 
 def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
-    """Tell whether each rank has a directory pinned to one metadata target and a fixed amount of work."""
+    """Check whether each rank has a directory pinned to one metadata target and a fixed amount of work."""
     placed = cell.place.entries.values()
     by_hand = [place for place in placed if place.kind == "manual" and len(place.metadata_targets) == 1]
     ended = sum(sample.stopped_by == "amount" for sample in samples)
@@ -119,19 +119,19 @@ def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
 
 
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
-    """Return the level of one figure at a scale; None without a run other than pilots."""
+    """Return the level of one figure at a scale, or None if only pilots ran."""
     seen = [each.value for each in measured.observations if each.purpose != "pilot"]
     logs = [math.log(value) for value in seen if 0 < value < math.inf]
     if not logs:
         return None
     middle, runs = median(logs), len(logs)
-    # Of few runs the median deviation is too small (Croux, Rousseeuw 1992); one run has none.
+    # The median deviation of few runs is too small (Croux, Rousseeuw 1992).
     scatter = 1.4826 * runs / (runs - 0.8) * median(abs(value - middle) for value in logs)
     return MeasuredLevel(scale, middle, _NORMAL_MEDIAN * scatter / math.sqrt(runs), busy or {}, runs=runs)
 
 
 def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
-    """Return the level of one figure in a cell, with its counters; None without a run other than pilots."""
+    """Return the level of one figure in a cell with its counters, or None if only pilots ran."""
     own = [visit for visit in visits if visit.purpose != "pilot"]
     samples = [sample for visit in own if (sample := sample_named(visit.samples, phase)) is not None]
     busy = _device_busy(samples, device)
@@ -149,7 +149,7 @@ def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]
 
 
 def _requests(visits: Sequence[Visit]) -> float | None:
-    """Return the requests to metadata servers for each operation; None without counters.
+    """Return the requests to metadata servers for each operation, or None if not counted.
 
     Counters cover all phases of a visit, so only visits with metadata phases alone are used.
     """

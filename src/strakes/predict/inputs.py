@@ -11,7 +11,7 @@ from strakes.store import Run
 
 @dataclass(frozen=True)
 class MeasuredFileSystem:
-    """``kind``: its type as mounts name it; ``source``: what is mounted; empty if unknown."""
+    """``kind``: its type as mounts name it; ``source``: the mounted device or export; empty if unknown."""
 
     kind: str = ""
     source: str = ""
@@ -55,7 +55,7 @@ def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
             raise BadInputError(
                 "the runs are of different file systems",
                 where=f"{described[0].id}: {first.text}; {other.id}: {second.text}",
-                remedy="Give runs of one file system; make a forecast of its own for each.",
+                remedy="Give runs of one file system; make one forecast for each.",
             )
     unfinished = [run.id for run in once if run.manifest["status"] != "complete"]
-    return once, [f"The run {name} is not complete: what it measured so far counts." for name in unfinished]
+    return once, [f"The run {name} is not complete; its measurements so far are used." for name in unfinished]

@@ -37,8 +37,8 @@ _TOO_FAST = 20.0
 class Scale:
     """``clients``: nodes that use the file system. ``ranks``: their processes together. ``osts``: 0 where not known.
 
-    ``files``: how many there are already. ``undivided``: each rank has a directory on one metadata target, as much to
-    do as the others, and the last one ends the phase.
+    ``files``: their number before the measurement. ``undivided``: each rank has a directory on one metadata target
+    and the same amount of work, and the last rank ends the phase.
     """
 
     clients: int = 1
@@ -51,7 +51,7 @@ class Scale:
     def units(self, part: Part) -> float:
         """Return how many of that part there are.
 
-        Of metadata targets with undivided directories: how many would share evenly the load of the busiest one.
+        Undivided directories load targets unevenly; the number is then the total load by that on the busiest target.
 
         >>> Scale(clients=4, ranks=16, mdts=2).units("mdts"), Scale(ranks=4, mdts=3, undivided=True).units("mdts")
         (2, 2.0)
@@ -76,7 +76,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """What was measured with one scale.
+    """Measurements of one figure at one scale.
 
     ``log_value``: natural logarithm of the median of ``runs``. ``log_error``: its standard error by their scatter, 0
     for a single run. ``busy``: the share of the time for which a unit of a part was busy, by its counters.
@@ -94,10 +94,10 @@ class MeasuredLevel:
 
 @dataclass(frozen=True)
 class FigureLevels:
-    """One figure of some runs. ``settings``: those that identify it.
+    """One figure of some runs. ``settings``: the identifying ones.
 
     ``rank_is_client``: its study takes each rank for a client. ``local``: no other node can reach the file system, so
-    ranks stand for clients.
+    its ranks count as clients.
     """
 
     study: str
@@ -110,7 +110,7 @@ class FigureLevels:
 
     @property
     def comparable(self) -> tuple[MeasuredLevel, ...]:
-        """Return the levels whose operations reached servers as those of the outermost level did."""
+        """Return the levels whose operations reached servers like operations of the outermost level."""
         most = self.outermost.log_value + (math.inf if self.is_time else math.log(_TOO_FAST))
         return tuple(level for level in self.levels if level.log_value <= most and _is_same_work(level, self.outermost))
 
@@ -131,7 +131,7 @@ class FigureLevels:
 
     @property
     def name(self) -> str:
-        """Return the study, the operation and the settings that tell it apart, numbers with what they are of."""
+        """Return the operation, the identifying settings and the study."""
         settings = [
             value if isinstance(value, str) else f"{label_of(key)} {level_of(key, value)}"
             for key, value in self.settings.items()

@@ -1,7 +1,7 @@
 """Forecast of one figure: a power law whose exponent is drawn from a population of file systems (empirical Bayes).
 
 The logarithm of a rate is a Gaussian process over the logarithms of the scale. Its mean grows in step with the first
-ranks and ever more slowly with further ones; the sizes measured tell how much the exponent of one file system differs.
+ranks and ever more slowly with further ones; the sizes measured show how much the exponent of one file system differs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Forecast:
 
     @property
     def likely(self) -> tuple[Part, float] | None:
-        """Return the part that saturates first with its probability; None where that is not known."""
+        """Return the part that saturates first with its probability, or None if not known."""
         part = max(self.saturates, key=lambda name: self.saturates[name], default=None)
         return (part, self.saturates[part]) if part is not None and self.saturates[part] >= SURE else None
 
@@ -51,8 +51,8 @@ class Forecast:
 class Model:
     """Posterior of one figure after the levels that were measured.
 
-    A time is forecast as the amount of work by the time (Little's law): a rate. That amount is the number of files
-    where it changes, else that of ranks.
+    A time is forecast as the amount of work by the time (Little's law): a rate. The work is the number of files
+    if it changes, else the number of ranks.
     """
 
     def __init__(

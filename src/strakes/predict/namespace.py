@@ -44,7 +44,7 @@ class Walk:
     mounts: list[Path] = field(default_factory=list)
 
     def count(self, path: Path, apart: int) -> Tally:
-        """Count one directory; ``apart``: how many levels below it have a tally of their own."""
+        """Count one directory; ``apart``: levels below it with separate tallies."""
         tally = Tally(path)
         pending = [path]
         while pending:
@@ -75,7 +75,7 @@ class Walk:
         return tally
 
     def _told(self, path: Path) -> Tally | None:
-        """Return what CephFS itself knows of a directory and all below; None elsewhere."""
+        """Return the tally that CephFS keeps of a whole tree, or None."""
         try:
             entries = int(os.getxattr(path, "ceph.dir.rentries"))
             changed = float(os.getxattr(path, "ceph.dir.rctime")) >= self.after

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class Population:
-    """Distribution of growth over file systems, in natural logarithms of the rate by those of the scale.
+    """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
     The exponent in ranks falls from 1 towards ``exponent`` over ``length``. File systems differ from it with a standard
     deviation of ``deviation``. ``scatter``: of one measurement, with what the law misses. ``ends``: standard

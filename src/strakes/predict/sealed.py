@@ -26,7 +26,7 @@ _COPY = "Use the file as it was sealed, under its own name."
 
 @dataclass(frozen=True)
 class Score:
-    """One figure of a sealed forecast beside the later measurement of ``runs``, in the figure's unit."""
+    """One figure of a sealed forecast with its later measurement of ``runs``, in the figure's unit."""
 
     figure: str
     unit: str
@@ -43,7 +43,7 @@ class Score:
 
     @property
     def covered(self) -> bool:
-        """Tell whether the interval holds the measurement."""
+        """Check whether the interval holds the measurement."""
         return self.low <= self.measured <= self.high
 
 
@@ -64,7 +64,7 @@ def seal(document: Mapping[str, Any], store: Path) -> str:
     """
     if all(figure["forecast"] is None for figure in document["figures"]):
         raise BadInputError(
-            "there is nothing to seal: every figure is UNKNOWN",
+            "a forecast cannot be sealed if every figure is UNKNOWN",
             remedy="Measure what the forecast says is missing, or ask for a smaller size.",
         )
     value = digest(document)
@@ -107,7 +107,7 @@ def require_later(document: Mapping[str, Any], run: Run) -> None:
     """
     if run.id in {entry["id"] for entry in document["runs"]}:
         raise BadInputError(
-            "this run is one of those that the forecast was made from",
+            "this run is an input of the forecast",
             where=run.id,
             remedy="Measure the large system, and score that run.",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 
@@ -10,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.predict.asked import why_unknown
+from strakes.predict.asked import Asked, Stated, why_unknown
 from strakes.predict.capacity import evidence_of
-from strakes.predict.levels import MeasuredLevel, Part, Scale
+from strakes.predict.forecasts import forecast_document, forecast_figures
+from strakes.predict.levels import FigureLevels, MeasuredLevel, Part, Scale
 from strakes.predict.model import Model, after_transient, exponents, krige
 from strakes.predict.population import fitted
 
@@ -115,6 +117,14 @@ def test_the_busiest_server_of_undivided_directories_ends_the_phase() -> None:
     four = model.forecast(Scale(4, 4, 3, undivided=True))
     assert four.median == pytest.approx(200, rel=0.15) and four.likely is not None
     assert model.forecast(Scale(4, 4, 4, undivided=True)).median > 1.4 * four.median
+
+
+def test_a_forecast_beyond_the_largest_number_is_unknown_and_null_in_the_document() -> None:
+    figure = FigureLevels("imported", "create", "op/s", {}, (MeasuredLevel(at(8), 707.0, 0.0),))
+    (said,) = forecasts = forecast_figures([figure], Asked({"clients": 8000}), Stated())
+    assert said.forecast is None and "too large" in said.why
+    (entry,) = json.loads(json.dumps(forecast_document([], Asked({}), Stated(), forecasts), allow_nan=False))["figures"]
+    assert entry["forecast"] is None and entry["unknown_because"] == said.why
 
 
 def test_more_targets_or_files_and_times_of_more_ranks_need_several_of_them() -> None:

@@ -85,7 +85,8 @@ class Model:
         saturates = {part: float((first == place).mean()) for place, (part, _, _) in enumerate(bounds)}
         rates = np.minimum(carried.min(axis=0), self._concave(scale, generator))
         draws = self._as_rate(scale, rates + self._population.scatter * generator.standard_normal(_DRAWS))
-        low, median, high = np.exp(np.quantile(draws, [(1 - COVERAGE) / 2, 0.5, (1 + COVERAGE) / 2])).tolist()
+        with np.errstate(over="ignore"):
+            low, median, high = np.exp(np.quantile(draws, [(1 - COVERAGE) / 2, 0.5, (1 + COVERAGE) / 2])).tolist()
         return Forecast(median, low, high, saturates)
 
     def _bounds(self, scale: Scale) -> list[tuple[Part, float, float]]:

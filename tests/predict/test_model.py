@@ -127,14 +127,14 @@ def test_a_forecast_beyond_the_largest_number_is_unknown_and_null_in_the_documen
     assert entry["forecast"] is None and entry["unknown_because"] == said.why
 
 
-def test_more_targets_or_files_and_times_of_more_ranks_need_several_of_them() -> None:
+def test_more_targets_or_files_need_several_of_them_and_so_may_more_ranks() -> None:
     one, two = levels({4: 100.0}), levels({2: 50.0, 4: 100.0})
-    assert not why_unknown(one, at(64), {}, is_time=False)
-    assert "number of ranks" in why_unknown(one, at(64), {}, is_time=True)
-    assert not why_unknown(two, at(64), {}, is_time=True)
-    assert "metadata targets" in why_unknown(two, at(64, mdts=4), {}, is_time=False)
-    assert not why_unknown(two, at(64, mdts=4), {"mdts": 1000.0}, is_time=False)
-    assert "1,000 times the measured number of clients" in why_unknown(two, at(5000), {}, is_time=False)
+    assert not why_unknown(one, at(64), {}, ranks_needed=False)
+    assert "number of ranks" in why_unknown(one, at(64), {}, ranks_needed=True)
+    assert not why_unknown(two, at(64), {}, ranks_needed=True)
+    assert "metadata targets" in why_unknown(two, at(64, mdts=4), {}, ranks_needed=False)
+    assert not why_unknown(two, at(64, mdts=4), {"mdts": 1000.0}, ranks_needed=False)
+    assert "1,000 times the measured number of clients" in why_unknown(two, at(5000), {}, ranks_needed=False)
 
 
 def test_kriging_goes_through_exact_values() -> None:

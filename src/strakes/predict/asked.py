@@ -140,18 +140,20 @@ def _capacity(key: str, value: Any) -> float:
     return capacity
 
 
-def why_unknown(levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float], *, is_time: bool) -> str:
-    """Return why no forecast at a scale is possible; empty where one is.
+def why_unknown(
+    levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float], *, ranks_needed: bool
+) -> str:
+    """Return why no forecast at a scale is possible; empty if one is.
 
-    More targets or files need a measurement with several numbers of them, or a counter or a stated limit. So do more
-    ranks for a time; how rates grow with ranks is known of other file systems.
+    More targets or files need a measurement with several numbers of them, or a counter or a stated limit. With
+    ``ranks_needed`` so do more ranks: the population has rates of network file systems only.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)
         if most and getattr(scale, name) > _FURTHEST * most:
             return f"asked for more than {_FURTHEST:,} times the measured number of {words}"
     known = evidence_of(levels, stated).parts
-    needed = ("ranks", "mdts", "osts", "files") if is_time else ("mdts", "osts", "files")
+    needed = ("ranks", "mdts", "osts", "files") if ranks_needed else ("mdts", "osts", "files")
     for name in needed:
         numbers = {getattr(level.scale, name) for level in levels}
         if getattr(scale, name) not in numbers and len(numbers) == 1 and name not in known:

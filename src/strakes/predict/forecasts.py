@@ -46,7 +46,7 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated) -> FigureForec
     unknown = FigureForecast(figure, scale, measured, None)
     if figure.unit not in ("op/s", "B/s", "s"):
         return replace(unknown, why="figures of this kind are not forecast")
-    if why := why_unknown(levels, scale, limits, is_time=figure.is_time):
+    if why := why_unknown(levels, scale, limits, ranks_needed=figure.is_time or figure.local):
         return replace(unknown, why=why)
     model = Model(levels, limits, is_time=figure.is_time)
     forecast = model.forecast(scale)

@@ -38,6 +38,7 @@ _JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")
 # Devices that stand on others, and those that are no disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
 _TIMED = ("usecs", "usec")
+_SERVER_NAMESPACES = ("mdt-", "filter-")
 # Lines of the value of a parameter.
 _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")
 
@@ -81,8 +82,11 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
     connected: dict[str, float] = {}
     missing = []
     for parameter, text in params.values.items():
-        kind, _, last = parameter.partition(".")[0], None, parameter.rpartition(".")[2]
+        kind, last = parameter.partition(".")[0], parameter.rpartition(".")[2]
         target = device(parameter)
+        if ".exports." in parameter:
+            # The part of one client in the counters of a target.
+            continue
         try:
             if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
                 # It is there, even if what it counts is not understood.
@@ -168,18 +172,33 @@ def _work(stats: Stats) -> Work:
 
 
 def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the operations and the bytes of each job."""
-    jobs: dict[str, float] = {}
+    """Return the operations and the bytes of each job.
+
+    Lustre 2.7 to 2.12 count reads and writes only in the lines of their bytes.
+
+    >>> line = "  write_bytes: { samples: 7, unit: bytes, min: 1, max: 1, sum: 70 }"
+    >>> _jobs(f"- job_id: a\n{line}"), _jobs(f"- job_id: a\n{line}\n  write: {{ samples: 9, unit: usecs }}")
+    (({'a': 7.0}, {'a': 70.0}), ({'a': 9.0}, {'a': 70.0}))
+    """
+    counted: dict[str, dict[str, float]] = {}
     job_bytes: dict[str, float] = {}
     job = ""
     for line in text.splitlines():
         if match := _JOB.match(line):
             job = _unquoted(match[1])
         elif job and (match := _USED_FROM_JOB.match(line)):
+            samples = counted.setdefault(job, {})
+            samples[match[1]] = samples.get(match[1], 0.0) + float(match[2])
             if match[3] == "bytes":
                 job_bytes[job] = job_bytes.get(job, 0.0) + float(match[4] or 0)
-            else:
-                jobs[job] = jobs.get(job, 0.0) + float(match[2])
+    jobs = {
+        job: sum(
+            count
+            for name, count in samples.items()
+            if name.removesuffix("_bytes") == name or name.removesuffix("_bytes") not in samples
+        )
+        for job, samples in counted.items()
+    }
     return jobs, job_bytes
 
 
@@ -205,14 +224,14 @@ def _shares(params: Params, what: str) -> dict[str, float]:
 
 
 def _locks(params: Params) -> dict[str, float]:
+    """Return the share of locks that each server namespace has granted. Limits of client namespaces are no capacity."""
     shares = {}
     for parameter, text in params.values.items():
-        if parameter.endswith(".pool.limit") and text.isdecimal() and int(text):
+        name = parameter.removeprefix("ldlm.namespaces.").removesuffix(".pool.limit")
+        if parameter.endswith(".pool.limit") and name.startswith(_SERVER_NAMESPACES) and text.isdecimal() and int(text):
             granted = params.values.get(parameter.removesuffix("limit") + "granted", "")
             if granted.isdecimal():
-                shares[parameter.removeprefix("ldlm.namespaces.").removesuffix(".pool.limit")] = int(granted) / int(
-                    text
-                )
+                shares[name] = int(granted) / int(text)
     return shares
 
 

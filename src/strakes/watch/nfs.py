@@ -20,6 +20,8 @@ _CLASSES = {"READ": "read", "WRITE": "write", "COMMIT": "write"}
 _NAMES = "metadata"
 # The kernel counts whole milliseconds.
 _LEAST_S = 1e-5
+# Linux 3.10 counts below zero, which is printed as a number of 64 bits.
+_WRAPPED_S = 2.0**62 / 1000
 # Readings in a row in which requests wait and none is answered, after which the server is said not to answer.
 _SILENT = 2
 
@@ -74,7 +76,7 @@ class NfsSource:
         """Return the times of an operation of each class, and all counters since the mount."""
         done: dict[str, list[NfsOperation]] = {}
         for name, operation in now.operations.items():
-            if name != "NULL":
+            if name != "NULL" and not _wrapped(operation):
                 earlier = before.operations.get(name, NfsOperation(0.0, 0.0, 0.0))
                 done.setdefault(_CLASSES.get(name, _NAMES), []).append(_since(earlier, operation))
         figures = {}
@@ -87,7 +89,7 @@ class NfsSource:
                 figures[f"queue of {name} on {self._mount_point}"] = max(queue_s, _LEAST_S)
         counters = {}
         for name, operation in now.operations.items():
-            if operation.operations:
+            if operation.operations and not _wrapped(operation):
                 counters[f"{name} operations"] = operation.operations
                 counters[f"{name} retransmissions"] = max(0.0, operation.transmissions - operation.operations)
                 counters[f"{name} timeouts"] = operation.timeouts
@@ -106,6 +108,10 @@ class NfsSource:
 
     def _wait(self, began_s: float, ended_s: float | None) -> Interruption:
         return Interruption(self._server, began_s, ended_s, within_s=self.every_s)
+
+
+def _wrapped(operation: NfsOperation) -> bool:
+    return max(operation.queue_s, operation.rtt_s, operation.execute_s) > _WRAPPED_S
 
 
 def _since(before: NfsOperation, now: NfsOperation) -> NfsOperation:

@@ -80,6 +80,11 @@ class CounterReading:
     devices: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
 
+    @property
+    def has_service_times(self) -> bool:
+        """Whether servers count for how long their targets work; before Lustre 2.13 they count requests only."""
+        return any(work.busy_s for group, of in self.work.items() if group != DISKS for work in of.values())
+
 
 # Groups of equals.
 DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"

@@ -18,7 +18,7 @@ from typing import BinaryIO, TextIO, cast
 from strakes.errors import BadInputError
 from strakes.files import open_regular
 from strakes.watch.lustre import read_text
-from strakes.watch.reading import CounterReading
+from strakes.watch.reading import DISKS, CounterReading
 
 MARK = "### "
 # What has a date.
@@ -38,6 +38,7 @@ class Contents:
     first_s: float = math.inf
     last_s: float = -math.inf
     _work: bool = False
+    _timed: bool = False
     _jobs: bool = False
     _serving: bool = False
     _anything: bool = False
@@ -55,6 +56,7 @@ class Contents:
         """Take in a reading."""
         self.first_s, self.last_s = min(self.first_s, reading.time_s), max(self.last_s, reading.time_s)
         self._work |= bool(reading.work)
+        self._timed |= reading.has_service_times or reading.work.keys() == {DISKS}
         self._jobs |= bool(reading.jobs)
         self._serving |= bool(reading.serving) or bool(reading.waits)
         self._anything |= any(
@@ -71,6 +73,8 @@ class Contents:
         lines = []
         if not self._work:
             lines.append("slow targets: there are no counters of servers in the recording")
+        elif not self._timed:
+            lines.append("slow targets: the counters of servers have no times")
         if not self._jobs:
             lines.append("who causes the load: there are no job_stats in the recording")
         if not self._serving:

@@ -95,6 +95,8 @@ class LustreSource:
         lines = []
         if self.alone and not reading.work.keys() - {DISKS}:
             lines.append("slow targets: there are no counters of servers here; give them with --servers")
+        elif reading.work.keys() - {DISKS} and not reading.has_service_times:
+            lines.append("slow targets: the counters of these servers have no times")
         if self.alone and not reading.jobs:
             lines.append("who causes the load: there are no job_stats here (jobid_var on the servers)")
         if self.alone and not reading.serving and not reading.connected:

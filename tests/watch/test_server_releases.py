@@ -1,0 +1,106 @@
+"""Counters of older and newer servers: what each release counts, and what it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strakes.targets.ceph import counters
+from strakes.watch.lustre import read_text
+from strakes.watch.nfs import NfsSource
+from strakes.watch.reading import CounterReading
+from strakes.watch.recorded import Contents
+from strakes.watch.watch import Watch
+
+
+def job_stats(job: int, writes: int, punches: int) -> str:
+    return f"""- job_id:          {job}
+  snapshot_time:   1700000000
+  read_bytes:      {{ samples:           0, unit: bytes, min:       0, max:       0, sum:               0 }}
+  write_bytes:     {{ samples: {writes:11d}, unit: bytes, min:    4096, max: 1048576, sum: {writes << 20:15d} }}
+  punch:           {{ samples: {punches:11d}, unit:  reqs }}
+"""
+
+
+def lustre_2_12(minutes: int = 120, *, exports: bool = False) -> Iterator[CounterReading]:
+    """Job 900 always writes 100 MiB a second; after an hour job 555 punches 3 times a second."""
+    writes = punches = 0
+    for minute in range(minutes):
+        writes += 6000
+        punches += 180 if minute >= 60 else 2
+        text = (
+            "obdfilter.lus-OST0000.stats=\nsnapshot_time             1700000000.7 secs.nsecs\n"
+            f"write_bytes               {writes} samples [bytes] 4096 1048576 {writes << 20}\n"
+            f"punch                     {punches} samples [reqs]\n"
+            "obdfilter.lus-OST0000.job_stats=\njob_stats:\n" + job_stats(900, writes, 0) + job_stats(555, 0, punches)
+        )
+        # The second client is rebooted for ten minutes.
+        if exports and not 60 <= minute < 70:
+            text += (
+                "obdfilter.lus-OST0000.exports.10.0.0.12@tcp.stats=\nsnapshot_time             1700000000.7 secs.nsecs\n"
+                f"write_bytes               {writes} samples [bytes] 4096 1048576 {writes << 20}\n"
+            )
+        yield read_text("oss1", 1.7e9 + 60.0 * minute, text)
+
+
+def test_writes_that_are_counted_only_with_their_bytes_are_operations_of_their_job() -> None:
+    watch = Watch()
+    events = [event for reading in lustre_2_12() for event in watch.add(reading)]
+    assert not [event for event in events if event.alarm]
+    job, share, _ = watch.top["operations"][0]
+    assert job == "900" and share > 0.9
+
+
+def test_servers_that_count_no_times_are_not_watched_for_slow_targets() -> None:
+    contents = Contents()
+    for reading in lustre_2_12(2):
+        contents.add(reading)
+    assert "slow targets: the counters of servers have no times" in contents.lacking()
+
+
+def test_the_counters_of_a_client_that_reboots_are_no_target() -> None:
+    watch = Watch()
+    events = [event for reading in lustre_2_12(exports=True) for event in watch.add(reading)]
+    assert not [event for event in events if event.kind == "fail-over"]
+
+
+def test_a_client_namespace_on_a_metadata_server_has_no_capacity_for_locks() -> None:
+    text = "".join(
+        f"ldlm.namespaces.{name}.pool.limit={limit}\nldlm.namespaces.{name}.pool.granted=7\n"
+        for name, limit in (
+            ("lus-MDT0000-osp-MDT0001", 1),
+            ("mdt-lus-MDT0001_UUID", 10),
+            ("filter-lus-OST0001_UUID", 70),
+        )
+    )
+    assert read_text("mds1", 1.7e9, text).locks == {"mdt-lus-MDT0001_UUID": 0.7, "filter-lus-OST0001_UUID": 0.1}
+
+
+def test_the_commit_latency_of_bluestore_has_an_older_and_a_newer_name() -> None:
+    for name in ("commit_lat", "txc_commit_lat"):
+        document = {
+            "osd": {"op_w": 10, "op_r": 0, "op_w_in_bytes": 40960, "op_latency": {"avgcount": 10, "sum": 1.0}},
+            "bluestore": {name: {"avgcount": 10, "sum": 0.5}, "read_lat": {"avgcount": 0, "sum": 0.0}},
+        }
+        assert counters.data_counters(document)["data.waited_s"] == 0.5
+
+
+def test_a_queue_counter_that_wrapped_below_zero_is_left_out() -> None:
+    number = iter(range(1, 3))
+
+    def text() -> str:
+        n = next(number)
+        return f"""device 192.0.2.1:/srv/test mounted on /mnt/nfs with fstype nfs4 statvers=1.1
+\tage:\t13968
+\tbytes:\t1207640230 0 0 0 1210214218 0 295483 0
+\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
+\txprt:\ttcp 832 0 1 0 11 {n} {n} 0 12154 0 24 26 5726
+\tper-op statistics
+\t      ACCESS: {n} {n} 0 5269 3629 {2**64 - 520000 * n} {50 * n} {50 * n} 0
+\t     GETATTR: {n} {n} 0 5269 3629 {4 * n} {50 * n} {50 * n} 0
+"""
+
+    source = NfsSource("/mnt/nfs", "192.0.2.1", text)
+    source.read(0.0)
+    reading = source.read(10.0)
+    assert reading.figures["queue of metadata on /mnt/nfs"] == 0.004
+    assert "ACCESS seconds in the queue" not in reading.counters

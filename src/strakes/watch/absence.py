@@ -40,6 +40,10 @@ class Absence:
     # Since when clients missed it -> until when.
     waits: dict[float, float] = field(default_factory=dict)
 
+    def leave_again(self) -> None:
+        """Note that the target left before its clients were back: it is the same outage."""
+        self.back_s = self.began_anew_s = self.clients_back_s = None
+
     @property
     def missed_by_clients(self) -> bool:
         """Tell whether a client missed it, or its server waited for clients after that."""

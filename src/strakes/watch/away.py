@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,8 @@ from strakes.watch.together import PATIENCE_S, Span, Together, Told, names
 from strakes.watch.values import WatchEvent
 
 _MOST_STALLS = 256
+# A smaller estimate is none: only the upper bound is reported.
+_SMALLEST_ESTIMATE_S = 1e-3
 # From so many of the last intervals between readings follows when the next one is to be expected.
 _INTERVALS, _FEWEST_INTERVALS = 20, 5
 # A client notices after so long at the latest that its target was mounted anew: each 25 s it asks whether it is there.
@@ -36,6 +39,7 @@ class AwayTargets:
         self._told_before: Sequence[WatchEvent] = ()
         self._waits_told: dict[str, float] = {}
         self._client_waits: dict[str, Interruption] = {}
+        self._client_outages: dict[str, tuple[float, float]] = {}
         self._read_s: dict[str, float] = {}
         self._intervals: dict[str, deque[float]] = {}
         self._stalls: deque[tuple[float, float]] = deque(maxlen=_MOST_STALLS)
@@ -84,6 +88,8 @@ class AwayTargets:
                     target,
                     Absence(source, seen_s, reading.time_s, usual_s, start_before, before_s, spared=spared),
                 )
+                if away.back_s is not None and away.recovered_s is None:
+                    away.leave_again()
                 if away.back_s is None:
                     away.still_away_s = reading.time_s
         self._recovered |= reading.recovered
@@ -100,6 +106,9 @@ class AwayTargets:
     def _client(self, wait: Interruption) -> None:
         if wait.target in self._away:
             away = self._away[wait.target]
+            left_again = wait.ended_unix_s is None and away.back_s is not None and wait.began_unix_s >= away.back_s
+            if left_again and away.recovered_s is None:
+                away.leave_again()
             if wait.ended_unix_s is not None and wait.began_unix_s >= away.seen_s - 1:
                 away.waits[wait.began_unix_s] = wait.ended_unix_s
         elif wait.began_unix_s > self._waits_told.get(wait.target, 0.0) + 1:
@@ -120,7 +129,7 @@ class AwayTargets:
             over = {
                 target: away.ended(self._stalls)
                 for target, away in gone.items()
-                if told or not self._was_there(target, away)
+                if told or not (self._was_there(target, away) or self._known_by_clients(target, away))
             }
             if over:
                 event = _over(spans[targets[0]].source, over, told, now_s)
@@ -156,6 +165,11 @@ class AwayTargets:
             return False
         return away.went_on or self._connected.until_s(target, away.seen_s) >= away.missed_s + _NOTICED_S
 
+    def _known_by_clients(self, target: str, away: Absence) -> bool:
+        """Whether clients have reported this outage, which their server confirms later."""
+        began_s, ended_s = self._client_outages.get(target, (math.inf, -math.inf))
+        return away.back_s is not None and began_s <= away.back_s and ended_s >= away.seen_s
+
     def _of_clients(self, now_s: float) -> list[WatchEvent]:
         """Return what only clients have told: nobody who was asked serves the target."""
         # Of others their servers have told since that they are away.
@@ -170,6 +184,7 @@ class AwayTargets:
             event = _not_served([waits.pop(target) for target in targets], told, now_s)
             events.append(self._clocks.add(event, targets, by_clients=True))
             self._waits_told |= {target: spans[target].over_s or now_s for target in targets}
+            self._client_outages |= dict.fromkeys(targets, (event.began_s, event.ended_s or now_s))
         for targets in self._together.long({target: spans[target] for target in waits}, now_s):
             told = self._together.tell(targets, min(waits[target].began_unix_s for target in targets))
             least_s = min(now_s - waits[target].began_unix_s - waits[target].within_s for target in targets)
@@ -207,10 +222,11 @@ def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: floa
         # So long one operation was seen to wait: those that began before it are not known.
         waited = f"; clients waited at least {format_duration(waited_s)}"
     between = f"between {format_duration(low_s)} and {high}" if low_s else f"{high} at most"
+    how_long = f"for about {about} ({between})" if most.size_s > _SMALLEST_ESTIMATE_S else f"for at most {high}"
     if len(over) == 1:
-        text = f"{longest} was away for about {about} ({between}){waited}"
+        text = f"{longest} was away {how_long}{waited}"
     elif as_long:
-        text = f"{len(over)} targets of {source} were away for about {about} ({between}){waited}: {names(list(over))}"
+        text = f"{len(over)} targets of {source} were away {how_long}{waited}: {names(list(over))}"
     else:
         text = (
             f"{len(over)} targets of {source} were away, {longest} for about {about} ({between}), {shortest} for about "

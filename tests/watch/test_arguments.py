@@ -44,7 +44,6 @@ def interrupts_restored() -> Iterator[None]:
         (("--metrics", "99999"), "'99999' is not a port"),
         (("--metrics", "300.1.1.1:9000"), "there is no host '300.1.1.1'"),
         (("--metrics", "[::1"), "there is no host '[:'"),
-        (("--alertmanager", "http://alerts:99999"), "expected an address such as http://alerts:9093"),
         (("--store", "/etc/passwd"), "the store of a watch is a directory"),
     ],
 )

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import errno
-import json
 import shutil
 import subprocess
-import threading
 from dataclasses import replace
-from datetime import datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -22,7 +18,7 @@ from strakes.targets import calls, workspace
 from strakes.targets.keeper import remove_with_limit
 from strakes.targets.mountinfo import Mount
 from strakes.targets.removal import Left
-from strakes.watch.alerts import AlertSender, to_alertmanager
+from strakes.watch.alerts import AlertSender
 from strakes.watch.answer import Answer
 from strakes.watch.clocks import NO_BREAK, Break
 from strakes.watch.live import LiveWatch
@@ -75,20 +71,7 @@ def test_a_clock_that_steps_is_told_and_the_watch_goes_on(tmp_path: Path, step_s
     assert "saturation" in [event.kind for event in told]
 
 
-def test_a_short_fail_over_is_an_alert_for_five_minutes(tmp_path: Path) -> None:
-    posted: list[dict[str, str]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            posted.extend(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+def test_a_short_fail_over_stays_in_the_metrics_for_five_minutes(tmp_path: Path) -> None:
     clock = Clock()
 
     class Restarted(Scripted):
@@ -96,19 +79,12 @@ def test_a_short_fail_over_is_an_alert_for_five_minutes(tmp_path: Path) -> None:
             serving = {"MDT0000": 900.0 if time_s < 1100 else 1108.0} if not 1100 <= time_s < 1110 else {}
             return CounterReading("script", time_s, serving=serving)
 
-    alerts = AlertSender([to_alertmanager(f"http://127.0.0.1:{server.server_port}")])
-    live = LiveWatch([], [Restarted({})], Ring(tmp_path), alerts, clock=clock)
+    live = LiveWatch([], [Restarted({})], Ring(tmp_path), AlertSender(), clock=clock)
     seen = {}
     while clock.now_s < 1600:
         live.step()
         seen[clock.now_s] = len(live.metrics.now.alarms)
         clock.now_s += 10
-    alerts.settle()
-    server.shutdown()
-    server.server_close()
-    (alert,) = posted
-    lasted_s = (datetime.fromisoformat(alert["endsAt"]) - datetime.fromisoformat(alert["startsAt"])).total_seconds()
-    assert 300 <= lasted_s <= 360
     assert sum(seen.values()) == 31 and not seen[1590.0] and live.metrics.now.events == {"fail-over": 1}
 
 

@@ -23,7 +23,7 @@ from strakes.cli.options import (
 )
 from strakes.cli.say import say
 from strakes.errors import BadInputError
-from strakes.foreign_text import for_terminal, without_secrets
+from strakes.foreign_text import for_terminal
 from strakes.targets.command import Servers
 from strakes.units import counted, parse_seconds
 
@@ -43,7 +43,7 @@ _alarms_option = click.option(
     type=NumberRange(0.001, 1000),
     default=1.0,
     show_default=True,
-    help="Accept this many false alarms a month, all series together. Above one for 45 values, more change little.",
+    help="Accept this many false alarms a month, all series together.",
 )
 
 
@@ -54,13 +54,6 @@ class _WatchGroup(click.Group):
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
-
-
-def _web_address(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    match = re.fullmatch(r"https?://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::(\d+))?(/\S*)?", value or "")
-    if value is not None and (not match or int(match[2] or 1) not in range(1, 65536)):
-        raise click.BadParameter(f"expected an address such as http://alerts:9093, not {without_secrets(repr(value))}")
-    return value
 
 
 def _command_words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -102,12 +95,6 @@ def _period_s(text: str) -> float:
 _PERIOD = AmountType("time", _period_s, "must be more than zero")
 
 
-def _mail_address(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    if value is not None and (not value or value.startswith("-") or not value.isprintable() or " " in value):
-        raise click.BadParameter(f"expected an address such as storage@example.org, not {value!r}")
-    return value
-
-
 def _address_of(metrics: str | None) -> tuple[str, int | None]:
     """Return where metrics are served; no port: nowhere."""
     import socket
@@ -142,19 +129,12 @@ def command() -> None:
     metavar="[ADDRESS:]PORT",
     help="Serve metrics for Prometheus on this port.  [default address: 127.0.0.1]",
 )
-@click.option("--alertmanager", metavar="URL", callback=_web_address, help="Send alarms to this Alertmanager.")
-@click.option(
-    "--mail",
-    metavar="ADDRESS",
-    callback=_mail_address,
-    help="Send alarms by mail, through the mail server of this host.",
-)
 @click.option(
     "--command",
     "alarm_command",
     metavar="WORDS",
     callback=_command_words,
-    help="Run this for each alarm, with the event as JSON on its standard input.",
+    help="Run this once for each alarm, with the event as JSON on its standard input.",
 )
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
 @click.option("--no-probe", is_flag=True, help="Only read counters; write nothing to DIR.")
@@ -164,8 +144,6 @@ def run_command(
     directories: tuple[Path, ...],
     store_directory: Path | None,
     metrics: str | None,
-    alertmanager: str | None,
-    mail: str | None,
     alarm_command: tuple[str, ...],
     levels: tuple[str, ...],
     no_probe: bool,
@@ -181,7 +159,7 @@ def run_command(
     import threading
 
     from strakes.errors import EnvironmentLacksError
-    from strakes.watch.alerts import AlertSender, to_alertmanager, to_command, to_mail
+    from strakes.watch.alerts import AlertSender
     from strakes.watch.live import LiveWatch, run_live
     from strakes.watch.metrics import serve
     from strakes.watch.ring import Ring
@@ -205,18 +183,13 @@ def run_command(
         if first_of[target.mount.major, target.mount.minor] is target
         for source in sources_of(target, servers, probed=not no_probe)
     ]
-    ways = [
-        *([to_alertmanager(alertmanager)] if alertmanager else []),
-        *([to_mail(mail)] if mail else []),
-        *([to_command(alarm_command)] if alarm_command else []),
-    ]
     ring = Ring(_store(store_directory))
     ring.hold()
     for directory in directories:
         # A directory that hangs must not be looked at.
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             say(f"strakes: the store is inside {directory}: when that hangs, nothing can be kept", err=True)
-    alerts = AlertSender(ways)
+    alerts = AlertSender(alarm_command)
     live = LiveWatch(
         [target.path for target in targets],
         sources,

@@ -23,7 +23,7 @@ from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
 from strakes.targets.marker import WATCH_RUN
 from strakes.units import counted, format_bytes, format_duration
-from strakes.watch.alerts import NEWS_S, AlertSender
+from strakes.watch.alerts import AlertSender
 from strakes.watch.budgets import Budgets
 from strakes.watch.clocks import NO_BREAK, Break, Clocks
 from strakes.watch.earlier import PAUSE_S, Earlier, ended, untold_since_s
@@ -49,6 +49,8 @@ from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
 _MINUTE_S = 60.0
+# An alarm that is over when it is reported stays in the metrics for this long, or no scrape would see it.
+_NEWS_S = 300.0
 _TICK_S = 1.0
 _SOON_S = 30.0
 _THINNED_EACH_S = 3600.0
@@ -432,7 +434,6 @@ class LiveWatch:
             text = f"the store cannot be written ({self._ring.why}): what is seen now is not kept"
             self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
             events.append(self._full_store)
-        lasting = [event for event in self._open.values() if event.alarm]
         told = [(event, self._earlier.known(event)) for event in events]
         over = self._earlier.over(now_s)
         events = [known for _, known in told] + over + self._alerts.troubles(now_s)
@@ -446,9 +447,9 @@ class LiveWatch:
             if event.ended_s is None and len(self._open) < _MOST_OPEN:
                 self._open[event.key] = event
             elif event.alarm and not known:
-                self._news[event.key] = (event, now_s + NEWS_S)
-        self._news = {key: news for key, news in self._news.items() if 0 <= news[1] - now_s <= NEWS_S}
-        self._alerts.tell(news, [event for event in lasting if event.key in self._open], now_s)
+                self._news[event.key] = (event, now_s + _NEWS_S)
+        self._news = {key: news for key, news in self._news.items() if 0 <= news[1] - now_s <= _NEWS_S}
+        self._alerts.tell(news)
         alarms = [event for event in self._open.values() if event.alarm] + [news for news, _ in self._news.values()]
         self.metrics.now = Now(
             latencies={

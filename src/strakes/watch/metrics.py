@@ -40,7 +40,7 @@ class Now:
     own: Mapping[str, float] = field(default_factory=dict)
     """load of the watch itself"""
     deliveries: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """(way, "delivered", "waiting" or "dropped") -> alarms."""
+    """(command, "delivered", "waiting" or "failed") -> alarms."""
 
 
 class Metrics:
@@ -103,8 +103,8 @@ class Metrics:
             (
                 GaugeMetricFamily,
                 "strakes_watch_alerts",
-                "How many alarms were delivered by a way since this watch began, wait for it, or were dropped.",
-                ("way", "state"),
+                "How many alarms the command got since this watch began, wait for it, or failed.",
+                ("command", "state"),
                 now.deliveries,
             ),
             (

@@ -1,9 +1,7 @@
 """Composed days of a Lustre server, what must and must not be told of each, and how much of that the watch tells.
 
-``python -m bench.watch.days --seed 1 2 3 5`` composes them from the recorded day of tests/watch and judges each. What
-must be told, and how exactly, was written before the first run. The rules were mended on seed 1 and judged on seed 2;
-how a fail-over ends was mended after that and judged on seed 3, that a long one is told once after that and judged on
-seed 5, and when one begins after that and judged on seeds 7 and 8. Whatever a day's truth does not name is a false alarm; so is a second event for one thing.
+``python -m bench.watch.days --seed 1 2 3 5`` composes them from the recorded day of tests/watch and judges each. Whatever a
+day's truth does not name is a false alarm, and so is a second event for one thing.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from pathlib import Path
 
 from bench.watch.blocks import Recording, take_apart
 from bench.watch.composed import Act, Composed, Day, compose
-from bench.watch.sections import write_section
 from strakes.watch.recorded import readings
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
@@ -314,32 +311,6 @@ _KINDS = ("heavy", "slow-target", "fail-over")
 _HEAD = f"""| seed | days | of them nothing to tell | hours | {" | ".join(_KINDS)} | wrong times | false alarms | without error |
 |{" --- |" * 10}
 """
-_PAGE = """Days of a Lustre server and its client, composed of the recorded one: its blocks (quiet, a noisy job, a slow disk,
-a target away) in another order, of other lengths, with other jobs, targets, disks, numbers of targets and of servers,
-readings each 6 s or irregular, two things at once; and days of which nothing is to be told, such as quiet hours, breaks,
-all targets slow together, and an everyday job three times as busy. They vary one recording, so that they do not show how
-other systems behave. What must be told, and how exactly, was written before the first run: a noisy job at most 20 s
-after its end, a slow target within 100 s, ends within 40 s, the length of a fail-over within 2 s (4 s where readings
-are further apart) and within the interval that is told. Everything else, and anything told twice, is a false alarm.
-Since the first run a target is gone before its unmounting ends, as it is in recordings, and a slow disk that is named
-with the targets it may belong to ("OST0000 or OST0001") counts as found.
-
-The rules were mended on seed 1. Before that they found 24 of 27 noisy jobs, 17 of 17 slow targets and 19 of 19
-fail-overs of its 59 days then, with 4 false alarms (three of them named the wrong target of a slow disk) and 3 wrong
-times. On seed 2, which they had not seen, they made no false alarm and told 3 lengths of fail-overs wrong. When a
-fail-over ends was mended after that, and judged on seed 3 (61 days: no false alarm, one wrong length, one slow target
-2 s late). That a long fail-over is one event was mended after that, with three more days, and judged on seed 5 (no false
-alarm, 5 wrong lengths). The rules as they were at first give 8 false alarms, 7 wrong times and 17 of 18 slow targets on it.
-
-All these wrong lengths were too long: a target is gone before its unmounting ends. That is allowed for now, what clients
-and servers tell narrows when it can have begun, and targets of one server that are away together are one event. Judged once
-on seeds 7 and 8, which these rules had not seen: no wrong length, no false alarm, one slow target 16 s late (seed 8). Of
-the 52 absences of these seeds the told lengths are 0.01 s too long in the mean; 10 are more than 1.5 s off and 3 more than
-2 s (of readings that are further apart). The intervals hold all of them. On seeds 1, 2, 3 and 5 the mean was +0.52 s and
-is +0.23 s; the intervals were 20 s wide in the mean and are 7 s wide. Half the time between readings (1.7 s) is what
-cannot be known. Made by `python -m bench.watch.days --seed 1 2 3 5 7 --page`.
-
-"""
 
 
 def main() -> None:
@@ -347,7 +318,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, nargs="+", required=True)
     parser.add_argument("--only", default="", help="days whose name holds this")
-    parser.add_argument("--page", action="store_true", help="write it into docs/watch.md")
     options = parser.parse_args()
     recording = take_apart(RECORDINGS)
     rows, errors = [], []
@@ -357,10 +327,7 @@ def main() -> None:
         for verdict in verdicts:
             for what in ("lacking", "wrong", "false"):
                 errors += [f"- seed {seed}, {verdict.day.name}: {what}: {each}" for each in getattr(verdict, what)]
-    text = _HEAD + "\n".join(rows) + "\n\nWhat is not as it should be:\n\n" + "\n".join(errors or ["- nothing"]) + "\n"
-    print(text)
-    if options.page:
-        write_section("days", _PAGE + text)
+    print(_HEAD + "\n".join(rows) + "\n\nWhat is not as it should be:\n\n" + "\n".join(errors or ["- nothing"]))
 
 
 if __name__ == "__main__":

@@ -1,65 +1,177 @@
-"""Which alarms the year gives as it was recorded, and what speaks for each."""
+"""A recorded year of daily benchmarks, changes planted into it, and how the answers of a detector are counted.
+
+- A series is the rate of one benchmark on one file system, with at least 100 runs. The series are split into an even
+  and an odd half; each half is one watch.
+- Alarms are falls that no recorded column explains. Alarms of one file system that begin within 3 days are one.
+- Plants: a level of -10, -20 or -40 % from a random day on, or a week of -40 %, between 35 % and 80 % of a series.
+- A plant is found by an alarm within 60 days (a week: 14 days) that is dated at most 14 days before it. An alarm that the
+  series also gives without the plant is not counted. Every other alarm is false. Precision is found / (found + false).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+import csv
+import gzip
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
 
 import numpy as np
 
-from bench.watch.yardstick import DAY_S, Detector
-from strakes.units import counted
-from strakes.watch.causes import around, cause_of, known_cause
+from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.values import ShiftedLevel, WatchedSeries
 
+DAY_S = 86400.0
+MONTH_S = 30.4375 * DAY_S
+KINDS = (("level", 0.9), ("level", 0.8), ("level", 0.6), ("week", 0.6))
+_FEWEST_RUNS = 100
+_TIME, _VALUE = "darshan_start_time", "darshan_agg_perf_by_slowest_posix"
+_FIRST, _LAST = 0.35, 0.80
+_WITHIN_S = {"level": 60 * DAY_S, "week": 14 * DAY_S}
 _NEAR_S = 14 * DAY_S
-# Runs on both sides of a change that are looked at afterwards.
-_AFTERWARDS = 30
+_ONE_ALARM_S = 3 * DAY_S
+
+Detector = Callable[[WatchedSeries], Iterable[ShiftedLevel]]
 
 
-def alarms_of(
-    series: Sequence[WatchedSeries],
-    changes: Mapping[str, Sequence[ShiftedLevel]],
-    rivals: Sequence[Mapping[str, Detector]],
-) -> Iterator[tuple[str, ...]]:
-    """Yield day, series, change as told, change as seen afterwards, cause, rivals that tell a fall there, nearest column.
+@dataclass(frozen=True)
+class Plant:
+    """``ratio`` on the values from index ``begin`` to before ``end``."""
 
-    ``rivals``: those for the even and for the odd series.
-    """
-    rows = []
-    for number, one in enumerate(series):
-        others = {name: list(detector(one)) for name, detector in rivals[number % 2].items()}
-        for change in changes[one.name]:
-            if change.ratio < 1:
-                also = [name for name, told in others.items() if any(_same(one, change, other) for other in told)]
-                day = datetime.fromtimestamp(float(one.times[change.since]), UTC).date().isoformat()
-                cause = cause_of(one, change) or "none in the columns"
-                told = f"{change.ratio - 1:+.0%}"
-                rows.append(
-                    (day, one.name, told, _afterwards(one, change), cause, ", ".join(also), _nearest(one, change))
-                )
-    yield from sorted(rows)
+    kind: str
+    begin: int
+    end: int
+    ratio: float
 
 
-def _same(one: WatchedSeries, change: ShiftedLevel, other: ShiftedLevel) -> bool:
-    return other.ratio < 1 and abs(float(one.times[other.since] - one.times[change.since])) <= _NEAR_S
+@dataclass(frozen=True)
+class Score:
+    """Counts over plants of one kind. ``held``: found plants whose size is inside the reported interval."""
+
+    planted: int = 0
+    delays_s: tuple[float, ...] = ()
+    false: int = 0
+    held: int = 0
+
+    def __add__(self, other: Score) -> Score:
+        """Return the counts of both."""
+        return Score(
+            self.planted + other.planted,
+            self.delays_s + other.delays_s,
+            self.false + other.false,
+            self.held + other.held,
+        )
+
+    @property
+    def found(self) -> float:
+        """Share of the plants."""
+        return len(self.delays_s) / self.planted
+
+    @property
+    def precision(self) -> float:
+        """1 without any alarm."""
+        reported = len(self.delays_s) + self.false
+        return len(self.delays_s) / reported if reported else 1.0
+
+    @property
+    def coverage(self) -> float:
+        """Share of found plants whose size is inside the interval."""
+        return self.held / max(len(self.delays_s), 1)
+
+    @property
+    def delay_days(self) -> float:
+        """Median delay; NaN if nothing was found."""
+        return median(self.delays_s) / DAY_S if self.delays_s else math.nan
 
 
-def _nearest(one: WatchedSeries, change: ShiftedLevel) -> str:
-    """Return which column comes nearest to explaining a change, how near, and how many columns could."""
-    places = []
-    for column, values in one.causes.items():
-        cause, known = known_cause(column), around(one.times, values, change)
-        if cause is not None and known is not None:
-            places.append((float(np.mean(known[0] < np.median(known[1]))), cause.words))
-    if not places:
-        return "no column has values"
-    share, words = max(places)
-    return f"{words} {share:.0%}, of {counted(len(places), 'column')}"
+def read_series(path: Path) -> list[WatchedSeries]:
+    """Return the series with the columns that may explain them."""
+    with gzip.open(path, "rt", newline="") as file:
+        header, *lines = csv.reader(file)
+    # The first column may be an index without a name.
+    rows = [dict(zip(header, line[len(line) - len(header) :], strict=True)) for line in lines]
+    columns = [column for column in rows[0] if known_cause(column)]
+    groups: dict[str, list[Mapping[str, str]]] = {}
+    for row in rows:
+        if _number(row[_VALUE]) > 0 and math.isfinite(_number(row[_TIME])):
+            groups.setdefault(_name(row), []).append(row)
+    series = []
+    for name, members in sorted(groups.items()):
+        if len(members) >= _FEWEST_RUNS:
+            members.sort(key=lambda row: float(row[_TIME]))
+            causes = {column: np.array([_number(row[column]) for row in members]) for column in columns}
+            times, values = (np.array([float(row[column]) for row in members]) for column in (_TIME, _VALUE))
+            series.append(WatchedSeries(name, times, values, causes))
+    return series
 
 
-def _afterwards(one: WatchedSeries, change: ShiftedLevel) -> str:
-    """Return the median of the runs from the change on over that of as many before."""
-    after = one.values[change.since : change.since + _AFTERWARDS]
-    before = one.values[max(0, change.since - _AFTERWARDS) : change.since]
-    return f"{float(np.median(after)) / float(np.median(before)) - 1:+.0%}" if len(before) else ""
+def _name(row: Mapping[str, str]) -> str:
+    read, written = (_number(row[f"darshan_tot_bytes_{way}_posix"]) for way in ("read", "written"))
+    direction = "read" if read > written else "write"
+    files = "files" if _number(row[f"darshan_biggest_{direction}_api_files"]) > 1 else "file"
+    # Burst buffers have no name; their mount begins with the number of the job.
+    place = row["_file_system"] or row[f"darshan_biggest_{direction}_fs"].rpartition("/")[2].lstrip("0123456789_")
+    application = row["darshan_app"].rpartition("/")[2]
+    return f"{place} {application} {direction} {files} {_number(row['darshan_nprocs']):.0f}"
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def plants(one: WatchedSeries, seed: Sequence[int], count: int) -> Iterator[Plant]:
+    """Yield ``count`` plants of each kind for a series."""
+    for kind, ratio in KINDS:
+        generator = np.random.default_rng([*seed, round(ratio * 100), len(kind)])
+        for share in _FIRST + (_LAST - _FIRST) * generator.random(count):
+            day = one.times[0] + share * (one.times[-1] - one.times[0])
+            begin = int(np.searchsorted(one.times, day))
+            end = int(np.searchsorted(one.times, day + 7 * DAY_S)) if kind == "week" else len(one.times)
+            yield Plant(kind, begin, end, ratio)
+
+
+def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> dict[tuple[str, float], Score]:
+    """Return the score of each kind of plant."""
+    own = [change for change in detector(one) if change.ratio < 1]
+    scores = dict.fromkeys(KINDS, Score())
+    for plant in planted:
+        values = one.values.copy()
+        values[plant.begin : plant.end] *= plant.ratio
+        trial = replace(one, values=values)
+        begun_s = float(trial.times[min(plant.begin, len(trial.times) - 1)])
+        found: list[tuple[float, bool]] = []
+        false = 0
+        for change in detector(trial):
+            if change.ratio >= 1 or cause_of(trial, change):
+                continue
+            since_s, told_s = float(trial.times[change.since]), float(trial.times[change.told])
+            if begun_s <= told_s <= begun_s + _WITHIN_S[plant.kind] and since_s >= begun_s - _NEAR_S:
+                found.append((told_s - begun_s, change.low <= plant.ratio <= change.high))
+            elif not any(abs(float(one.times[each.since]) - since_s) <= _NEAR_S for each in own):
+                # A plant that is found late is no false alarm.
+                false += not (abs(since_s - begun_s) <= _NEAR_S and told_s >= begun_s)
+        delays = tuple(delay_s for delay_s, _ in found[:1])
+        scores[plant.kind, plant.ratio] += Score(1, delays, false, sum(held for _, held in found[:1]))
+    return scores
+
+
+def alarms_a_month(series: Sequence[WatchedSeries], detector: Detector) -> float:
+    """Return the alarms of a watch of these series, as they were recorded."""
+    alarms: dict[str, list[float]] = {}
+    for one in series:
+        for change in detector(one):
+            if change.ratio < 1 and not cause_of(one, change):
+                alarms.setdefault(one.name.split(" ")[0], []).append(float(one.times[change.since]))
+    count = sum(
+        1
+        for of_one in alarms.values()
+        for before, now in zip([-math.inf, *sorted(of_one)], sorted(of_one), strict=False)
+        if now - before > _ONE_ALARM_S
+    )
+    first, last = min(one.times[0] for one in series), max(one.times[-1] for one in series)
+    return count * MONTH_S / float(last - first)

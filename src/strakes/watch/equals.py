@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from strakes.watch.calibration import spreads_of
+from strakes.statistics.change import scale_of
 from strakes.watch.values import Numbers, WatchedSeries, WatchEvent
 
 # Of two, nobody can tell which is the slow one.
@@ -91,7 +91,7 @@ def _middles(values: Numbers, at: Places, ends: Places) -> Numbers:
     order = np.flatnonzero(first)[np.argsort(at[first], kind="stable")]
     # The difference of two members has no load in it, and twice the variance of each.
     apart = np.diff(logs[order])[np.diff(at[order]) == 0]
-    spread = float(spreads_of(apart if len(apart) else off)) / np.sqrt(2)
+    spread = float(scale_of(apart if len(apart) else off)) / np.sqrt(2)
     alike = above & (np.abs(off) <= _FAR * spread)
     for places in members:
         total = np.cumsum(np.pad(np.clip(off[places] / spread, -_FAR, _FAR), (_LAST, 0)))

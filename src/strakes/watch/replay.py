@@ -11,20 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from strakes.errors import BadInputError
+from strakes.statistics.change import LEARN
 from strakes.units import counted, format_duration
-from strakes.watch.calibration import WANDER, WANDER_OF_EQUALS
 from strakes.watch.causes import cause_of, is_over
 from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
-from strakes.watch.level import (
-    LEARN,
-    LearnedTooLittle,
-    LevelChange,
-    LevelDetector,
-    LevelEnd,
-    LevelReturns,
-    LevelStays,
-    most_alarms_a_month,
-)
+from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
 from strakes.watch.table import Table, open_table, says_nothing
 from strakes.watch.together import names
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
@@ -41,7 +32,6 @@ _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
 # A value of a series is impossible beyond this multiple of the median, or below zero beyond the median where all other
 # values are positive: 2^64 wrapped or a sign error. Real hangs reach 10^6 times a usual latency.
 _IMPOSSIBLE = 1e9
-_UNCONFIRMED = "not confirmed yet"
 
 
 # Time, value and causes.
@@ -72,8 +62,6 @@ class Replay:
     passed_over: int
     months: float
     repeated: int = 0
-    more_than: float | None = None
-    """From so many accepted alarms a month on, more change little; None: they were not asked for."""
     without_offset: bool = False
     """Times are of no known zone."""
     impossible: tuple[str, ...] = ()
@@ -97,10 +85,6 @@ class Replay:
         if self.impossible:
             shown = ", ".join(self.impossible[:3])
             notes.append(f"{counted(len(self.impossible), 'row')} skipped: impossible values such as {shown}")
-        if self.more_than is not None:
-            notes.append(
-                f"--alarms-a-month above {self.more_than:.2g} changes little: there are too few values a month"
-            )
         if self.without_offset:
             notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
         return tuple(notes)
@@ -108,8 +92,8 @@ class Replay:
     @property
     def summary(self) -> str:
         """Return in a line what was found."""
-        gains = sum(event.cause == GAIN for event in self.events)
-        explained = sum(event.cause not in ("", GAIN, _UNCONFIRMED) for event in self.events)
+        gains = sum(event.kind != "early-warning" and event.cause == GAIN for event in self.events)
+        explained = sum(event.kind != "early-warning" and event.cause not in ("", GAIN) for event in self.events)
         long, a_month = format_duration(self.months * _MONTH_S), ""
         if self.months >= 1:
             long, a_month = f"{self.months:.1f} months", f" ({self.alarms / self.months:.2f} a month)"
@@ -228,7 +212,6 @@ def replay(
     learning = []
     for_chance = FOR_CHANCE_OF_EQUALS if equals else FOR_CHANCE
     allowed = for_chance * alarms_a_month / len(series)
-    many = most_alarms_a_month(max(map(_values_a_month, series))) * len(series) / for_chance
     for each in series:
         try:
             events += changes_of(each, allowed, worse_up=worse_up, also=columns.causes, confirm=equals)
@@ -244,14 +227,9 @@ def replay(
         passed_over,
         span / _MONTH_S,
         repeated,
-        many if alarms_a_month > max(many, ALARMS_A_MONTH) else None,
         local,
         tuple(impossible),
     )
-
-
-def _values_a_month(series: WatchedSeries) -> float:
-    return len(series.times) * _MONTH_S / max(float(series.times[-1] - series.times[0]), 1.0)
 
 
 def changes_of(
@@ -262,55 +240,42 @@ def changes_of(
     also: Sequence[str] = (),
     confirm: bool = False,
 ) -> list[WatchEvent]:
-    """Return the changes of one series with their causes and, where over, their ends. Raises LearnedTooLittle.
+    """Return the changes of one series with their causes and ends. Raises LearnedTooLittle.
 
-    What explained a change may be over when later values confirm the change: then it has no cause. ``confirm``: the
-    series is that of one of several equals. It is slow once values after the change confirm it, or a further fall; what
-    is over before is a brief drop, and neither raises an alarm until then.
+    A cause that is over while the change stays explains nothing. ``confirm``: the series is the share of one of several
+    equals, and a confirmed fall is a slow target.
     """
     positive = bool(np.all(series.values > 0))
-    wander = WANDER_OF_EQUALS if confirm else WANDER
-    detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain", wander=wander)
+    detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain")
     events: list[WatchEvent] = []
+    open_at: dict[str, int] = {}
     explained: ShiftedLevel | None = None
-    stays = False
     for told_at, (time_s, value) in enumerate(zip(series.times.tolist(), series.values.tolist(), strict=True)):
         told = detector.add(time_s, value)
+        if told is not None and told.grade == "confirmed" and (warned := open_at.pop("early", None)) is not None:
+            events[warned] = replace(events[warned], ended_s=time_s)
         if isinstance(told, LevelChange):
             since = int(np.searchsorted(series.times, told.began_s))
-            # A cause explains what became worse, whichever way that is.
+            # A cause explains a change to the worse, in either direction.
             ratio = 1 / told.ratio if worse_up and told.ratio > 0 else told.ratio
-            change = ShiftedLevel(since, told_at, ratio, told.low, told.high, told.sure)
+            change = ShiftedLevel(since, told_at, ratio, told.low, told.high)
             cause = cause_of(series, change, also)
-            explained, stays = (change if cause else None), False
-            if events and events[-1].cause == _UNCONFIRMED and ratio < 1:
-                events[-1] = _confirmed(events[-1], told.told_s)
-            events.append(level_event(series.name, told, worse_up=worse_up, cause=cause, of_equals=confirm))
-            if confirm and events[-1].alarm:
-                events[-1] = replace(events[-1], cause=_UNCONFIRMED)
-        elif isinstance(told, LevelStays) and events[-1].cause == _UNCONFIRMED:
-            events[-1] = _confirmed(events[-1], told.confirmed_s)
-        elif isinstance(told, LevelStays):
-            stays = True
-        elif isinstance(told, LevelEnd) and events:
-            explained = None
-            brief = events[-1].cause == _UNCONFIRMED
-            kind = "brief-drop" if brief else events[-1].kind
-            events[-1] = replace(events[-1], kind=kind, ended_s=told.ended_s, cause="" if brief else events[-1].cause)
-        elif isinstance(told, LevelReturns):
-            brief = events[-1].kind == "brief-drop"
-            back = replace(events[-1], kind="level", cause=_UNCONFIRMED) if brief else events[-1]
-            events[-1] = replace(back, ended_s=None)
-        if explained is not None and stays and is_over(series, replace(explained, told=told_at), also):
-            events[-1] = replace(events[-1], cause="", told_s=time_s)
+            event = level_event(series.name, told, worse_up=worse_up, cause=cause, of_equals=confirm)
+            if told.grade == "confirmed":
+                explained = change if cause else None
+                if confirm and event.alarm:
+                    event = replace(event, kind="slow-target")
+            open_at[told.grade] = len(events)
+            events.append(event)
+        elif isinstance(told, LevelEnd) and (ended := open_at.pop(told.grade, None)) is not None:
+            explained = None if told.grade == "confirmed" else explained
+            events[ended] = replace(events[ended], ended_s=max(told.ended_s, events[ended].began_s))
+        if explained is not None and is_over(series, replace(explained, told=told_at), also):
+            events[open_at["confirmed"]] = replace(events[open_at["confirmed"]], cause="", told_s=time_s)
             explained = None
     if detector.learning:
         raise LearnedTooLittle
     return events
-
-
-def _confirmed(event: WatchEvent, told_s: float) -> WatchEvent:
-    return replace(event, kind="slow-target", told_s=told_s, cause="")
 
 
 def _series(name: str, rows: list[tuple[float, float, list[float]]], explaining: Sequence[str]) -> WatchedSeries:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 # What an event is about.
 Kind = Literal[
-    "level", "slow-target", "brief-drop", "saturation", "fail-over", "no-answer", "heavy", "service-level", "gap"
+    "level", "early-warning", "slow-target", "saturation", "fail-over", "no-answer", "heavy", "service-level", "gap"
 ]
 # The subject of what is told of the clock of this machine.
 CLOCK = "clock"
@@ -35,8 +35,7 @@ class WatchedSeries:
 class ShiftedLevel:
     """The level of a series changed at index ``since`` and was told at ``told``; ``ratio`` is after / before.
 
-    ``low`` to ``high`` holds the ratio with 90 %. ``sure``: the chance that a series of this kind without a change is
-    quiet for a month.
+    ``low`` to ``high`` holds the ratio with 90 %.
     """
 
     since: int
@@ -44,7 +43,6 @@ class ShiftedLevel:
     ratio: float
     low: float
     high: float
-    sure: float
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class WatchEvent:
     @property
     def alarm(self) -> bool:
         """Tell whether somebody is to be told."""
-        return not self.cause and self.kind not in ("gap", "brief-drop")
+        return not self.cause and self.kind not in ("gap", "early-warning")
 
     @property
     def key(self) -> tuple[str, str, float]:

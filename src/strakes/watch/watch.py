@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
+from strakes.statistics.change import Grade
 from strakes.units import format_duration
 from strakes.watch.away import AwayTargets
 from strakes.watch.heavy import HeavyJobs, OneOfUnits
-from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, LevelReturns
+from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
 from strakes.watch.placed import Placed
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 from strakes.watch.saturation import SaturationDetector
@@ -49,7 +50,7 @@ class Watch:
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
-        self._changed: dict[str, WatchEvent] = {}
+        self._changed: dict[tuple[str, Grade], WatchEvent] = {}
         self._slow_told: dict[str, str] = {}
         self.left_out = 0
         """Figures that are not watched because there are too many."""
@@ -184,12 +185,21 @@ class Watch:
             for detector in self._levels.values():
                 detector.alarms_a_month = self._alarms / len(self._levels)
         told = self._levels[name].add(began_s, median(values)) if values else None
-        if isinstance(told, LevelChange):
-            self._changed[name] = level_event(name, told, worse_up=True)
-            return [self._changed[name]]
+        return self._level_events(name, told)
+
+    def _level_events(self, name: str, told: LevelChange | LevelEnd | None) -> list[WatchEvent]:
+        """Return the event of a change, and the end of the warning or change before it."""
+        if told is None:
+            return []
+        key = (name, told.grade)
         if isinstance(told, LevelEnd):
-            return [replace(self._changed[name], ended_s=told.ended_s)]
-        return [self._changed[name]] if isinstance(told, LevelReturns) else []
+            known = self._changed.pop(key, None)
+            return [] if known is None else [replace(known, ended_s=max(told.ended_s, known.began_s))]
+        events = []
+        if told.grade == "confirmed" and (warning := self._changed.pop((name, "early"), None)) is not None:
+            events.append(replace(warning, ended_s=told.told_s))
+        self._changed[key] = level_event(name, told, worse_up=True)
+        return [*events, self._changed[key]]
 
 
 def level_event(
@@ -210,7 +220,7 @@ def level_event(
         text = f"{name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]}), from {told.before:.4g} to {told.after:.4g}"
     offset = 0.0 if told.relative else 1.0
     return WatchEvent(
-        "level",
+        "level" if told.grade == "confirmed" else "early-warning",
         name,
         told.began_s,
         told.told_s,
@@ -219,9 +229,8 @@ def level_event(
         low=told.low - offset,
         high=told.high - offset,
         unit="ratio" if told.relative else "difference",
-        sure=told.sure,
         cause=cause or (GAIN if better else ""),
-        evidence={"before": told.before, "after": told.after},
+        evidence={"before": told.before, "after": told.after, "grade": told.grade},
     )
 
 

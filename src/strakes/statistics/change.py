@@ -1,0 +1,289 @@
+"""Change points of a series of measurements, whole (PELT) or value by value, at a requested rate of false alarms.
+
+A change point is where two levels fit better than one: the cost of a segment is its sum of squares about the mean, in
+squared scale units of the noise, each value clipped to 4 units (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107
+(2012) 1590). The penalty of a change point comes from the past of the series itself: paths are drawn by a stationary
+bootstrap (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303) of the residuals of a first-order autoregression, and
+the largest reductions of the cost on these paths follow a Gumbel law.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Grade = Literal["early", "confirmed"]
+
+# Values before the first test. With 30, the noise is known to 13 % only, and twice as many alarms are false.
+LEARN = 60
+# Fewest values after a change point, by grade.
+SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 7}
+# A change that has not been seen within this many values is too small to be seen at all.
+REACH = 64
+# False early warnings for each false alarm that is allowed.
+EARLY_FACTOR = 4.0
+_CLIP = 4.0
+_PATHS = 200
+_HORIZON = 128
+_LONGEST_PAST = 256
+_WARM_UP = 30
+# The noise is estimated again when the past has grown by this factor, or by this many values.
+_GROWN, _RENEWED = 1.4, 128
+# Standard deviation of the drift of a level over REACH values, in scale units.
+_DRIFT = 0.4
+# Cost reduction of a change point in the past, in variances times the logarithm of the number of values.
+_PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
+_LARGEST_AUTOCORRELATION = 0.97
+_EULER = 0.5772
+_SMALLEST_SCALE = 1e-9
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of level. ``begin`` and ``seen`` are indices of values; ``low`` to ``high`` holds ``size`` with 90 %."""
+
+    begin: int
+    seen: int
+    before: float
+    after: float
+    low: float
+    high: float
+    grade: Grade
+
+    @property
+    def size(self) -> float:
+        """Difference of the levels."""
+        return self.after - self.before
+
+
+def scale_of(values: Numbers) -> Numbers:
+    """Return the robust standard deviation of each row (median absolute deviation)."""
+    off = np.abs(values - np.median(values, axis=-1, keepdims=True))
+    return np.asarray(np.maximum(1.4826 * np.median(off, axis=-1), _SMALLEST_SCALE))
+
+
+def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
+    """Return where the segments of the least cost begin (PELT); the first index is 0.
+
+    >>> segments(np.array([0.0, 0.1] * 5 + [5.0, 5.1] * 5), 3.0, 2)
+    [0, 10]
+    """
+    total, squares = np.cumsum(np.pad(values, (1, 0))), np.cumsum(np.pad(values**2, (1, 0)))
+    best = np.full(len(values) + 1, np.inf)
+    best[0] = -penalty
+    last = np.zeros(len(values) + 1, dtype=np.int64)
+    candidates: Indices = np.zeros(0, dtype=np.int64)
+    for end in range(shortest, len(values) + 1):
+        candidates = np.append(candidates, end - shortest)
+        costs = squares[end] - squares[candidates] - (total[end] - total[candidates]) ** 2 / (end - candidates)
+        costs += best[candidates]
+        best[end], last[end] = costs.min() + penalty, candidates[costs.argmin()]
+        candidates = candidates[costs <= best[end]]
+    begins = [int(last[-1])]
+    while begins[-1] > 0:
+        begins.append(int(last[begins[-1]]))
+    return begins[::-1]
+
+
+class Noise:
+    """Noise of a series without changes: its scale, and the laws of the largest cost reductions by grade."""
+
+    def __init__(self, past: Numbers, seed: int = 0) -> None:
+        self.scale = float(scale_of(past))
+        generator = np.random.default_rng(seed)
+        self.autocorrelation = _autocorrelation(past)
+        paths = _paths(past, self.autocorrelation, generator)
+        drift = _DRIFT / math.sqrt(REACH) * self.scale
+        paths[:, len(past) :] += drift * np.cumsum(generator.standard_normal((_PATHS, _HORIZON)), axis=1)
+        middle = np.median(paths[:, : len(past)], axis=1, keepdims=True)
+        scaled = np.clip((paths - middle) / scale_of(paths[:, : len(past)])[:, None], -_CLIP, _CLIP)
+        reach = max(SHORTEST["confirmed"] + 1, min(REACH, len(past) // 2))
+        sums = np.cumsum(np.pad(scaled, ((0, 0), (1, 0))), axis=1)
+        largest = dict.fromkeys(SHORTEST, np.zeros(_PATHS))
+        for end in range(len(past) + 1, paths.shape[1] + 1):
+            after = np.arange(min(SHORTEST.values()), reach + 1)
+            reductions = _reductions(sums[:, end, None], sums[:, end - after], after, end)
+            for grade, shortest in SHORTEST.items():
+                largest[grade] = np.maximum(largest[grade], reductions[:, after >= shortest].max(axis=1))
+        self._laws = {grade: _gumbel(each) for grade, each in largest.items()}
+
+    def difference(self, before: Numbers, after: Numbers) -> tuple[float, float]:
+        """Return the 90 % interval of the difference of two medians.
+
+        Normal theory: medians have pi / 2 times the variance of means, and autocorrelation inflates it.
+        """
+        from scipy.stats import t as student
+
+        inflation = math.pi / 2 * (1 + self.autocorrelation) / (1 - self.autocorrelation)
+        scales = [max(self.scale, float(scale_of(part))) for part in (before, after)]
+        variance = sum(inflation * scale**2 / len(part) for scale, part in zip(scales, (before, after), strict=True))
+        freedom = max(1.0, min(len(before), len(after)) - 1.0)
+        reach = float(student.ppf(0.95, freedom)) * math.sqrt(variance)
+        middle = float(np.median(after) - np.median(before))
+        return middle - reach, middle + reach
+
+    def penalty(self, grade: Grade, alarms_per_value: float) -> float:
+        """Return the cost reduction that noise exceeds at this rate."""
+        place, scale = self._laws[grade]
+        share = min(0.5, -math.expm1(-alarms_per_value * _HORIZON))
+        return place - scale * math.log(-math.log1p(-share))
+
+
+class Detector:
+    """Finds changes value by value. ``alarms_per_value``: false confirmed changes for each value."""
+
+    def __init__(self, alarms_per_value: float) -> None:
+        self.alarms_per_value = alarms_per_value
+        self.early: Change | None = None
+        self._past: deque[float] = deque(maxlen=_LONGEST_PAST)
+        self._segment: deque[float] = deque(maxlen=_LONGEST_PAST + REACH)
+        self._count = self._estimated_at = 0
+        self._noise: Noise | None = None
+
+    @property
+    def learning(self) -> bool:
+        """Whether there are too few values for a test."""
+        return self._count < LEARN
+
+    @property
+    def level(self) -> float:
+        """Level of the current segment."""
+        return float(np.median(self._segment))
+
+    @property
+    def scale(self) -> float:
+        """Robust standard deviation of the noise; 0 while learning."""
+        return self._noise.scale if self._noise else 0.0
+
+    def add(self, value: float) -> Change | None:
+        """Return a new early warning, or a change that this value confirms."""
+        self._count += 1
+        self._past.append(value)
+        self._segment.append(value)
+        if self._count < LEARN:
+            return None
+        if self._count == LEARN or self._count >= min(self._estimated_at * _GROWN, self._estimated_at + _RENEWED):
+            self._estimate()
+        assert self._noise is not None
+        values = np.array(self._segment)
+        # Also before a change point: a large change may follow a small one after a few values.
+        fewest = min(SHORTEST.values())
+        after = np.arange(fewest, min(REACH, len(values) - fewest) + 1)
+        if not len(after):
+            return None
+        scaled = np.clip((values - np.median(values)) / self._noise.scale, -_CLIP, _CLIP)
+        sums = np.cumsum(np.pad(scaled, (1, 0)))
+        reductions = _reductions(sums[-1], sums[len(values) - after], after, len(values))
+        if (change := self._exceeds("confirmed", values, after, reductions)) is not None:
+            self._restart(change)
+            return change
+        early = self._exceeds("early", values, after, reductions)
+        known, self.early = self.early, early
+        return early if known is None else None
+
+    def _exceeds(self, grade: Grade, values: Numbers, after: Indices, reductions: Numbers) -> Change | None:
+        assert self._noise is not None
+        rate = self.alarms_per_value * (EARLY_FACTOR if grade == "early" else 1.0)
+        best = int(reductions.argmax())
+        # Fewer values are not tried at the next best place: that would date the change too early.
+        if after[best] < SHORTEST[grade] or reductions[best] <= self._noise.penalty(grade, rate):
+            return None
+        begin = len(values) - int(after[best])
+        low, high = self._noise.difference(values[:begin], values[begin:])
+        before, level = float(np.median(values[:begin])), float(np.median(values[begin:]))
+        if low <= 0 <= high:
+            return None
+        at = self._count - len(values) + begin
+        return Change(at, self._count - 1, before, level, low, high, grade)
+
+    def _restart(self, change: Change) -> None:
+        after = self._count - change.begin
+        past = np.array(self._past)
+        past[:-after] += change.size
+        self._past.extend(past.tolist())
+        self._segment = deque(list(self._segment)[-after:], maxlen=self._segment.maxlen)
+        self.early = None
+
+    def _estimate(self) -> None:
+        past = aligned(np.array(self._past))
+        self._noise = Noise(past)
+        self._estimated_at = self._count
+
+
+def aligned(past: Numbers) -> Numbers:
+    """Return the past with every segment shifted to the level of the last one.
+
+    A level that changes more than once in 30 values is noise, and the past stays as it is.
+    """
+    # Differences are free of levels: those of lag 1 and 2 give the autocorrelation (Chakar et al., Bernoulli 23 (2017)
+    # 1408), and those of the whitened past the scale.
+    near, far = (float(np.median(np.abs(past[lag:] - past[:-lag]))) for lag in (1, 2))
+    if len(past) < 2 * _SHORTEST_PAST or near <= _SMALLEST_SCALE:
+        return past
+    autocorrelation = min(0.9, max(0.0, (far / near) ** 2 - 1))
+    white = past[1:] - autocorrelation * past[:-1]
+    scale = float(scale_of(np.diff(white))) / math.sqrt(2)
+    scaled = np.clip((white - np.median(white)) / scale, -2 * _CLIP, 2 * _CLIP)
+    begins = segments(scaled, _PAST_PENALTY * math.log(len(past)), _SHORTEST_PAST)
+    begins = [0, *(begin + 1 for begin in begins[1:])]
+    if len(begins) > 1 + len(past) // 30:
+        return past
+    levels = [float(np.median(part)) for part in np.split(past, begins[1:])]
+    shifted = past.copy()
+    for begin, end, level in zip(begins, [*begins[1:], len(past)], levels, strict=True):
+        shifted[begin:end] += levels[-1] - level
+    return shifted
+
+
+def _reductions(total: Numbers, before: Numbers, after: Indices, count: int) -> Numbers:
+    """Return by how much a change point reduces the cost, for each number of values after it."""
+    means = before / (count - after) - (total - before) / after
+    return np.asarray(means**2 * (after * (count - after) / count))
+
+
+def _gumbel(largest: Numbers) -> tuple[float, float]:
+    """Return location and scale of a Gumbel law by moments."""
+    scale = max(float(largest.std()) * math.sqrt(6) / math.pi, 0.05)
+    return float(largest.mean()) - _EULER * scale, scale
+
+
+def _autocorrelation(values: Numbers) -> float:
+    """Return the rank correlation of neighbours, corrected for its bias; 0 if it is negative."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values) - (len(values) + 1) / 2
+    if not ranks.any():
+        return 0.0
+    found = float(ranks[1:] @ ranks[:-1]) / float(ranks @ ranks)
+    return min(_LARGEST_AUTOCORRELATION, max(0.0, found + (1 + 3 * found) / len(values)))
+
+
+def _paths(past: Numbers, autocorrelation: float, generator: np.random.Generator) -> Numbers:
+    centred = past - np.median(past)
+    residuals = centred[1:] - autocorrelation * centred[:-1]
+    residuals = residuals - residuals.mean()
+    length = len(past) + _HORIZON + _WARM_UP
+    drawn = residuals[_blocks(len(residuals), length, generator)]
+    # The autocorrelation is an estimate: each path has one that could be true.
+    error = math.sqrt((1 - autocorrelation**2) / len(past))
+    owed = np.clip(autocorrelation + error * generator.standard_normal(_PATHS), 0.0, _LARGEST_AUTOCORRELATION)
+    for column in range(1, length):
+        drawn[:, column] += owed * drawn[:, column - 1]
+    return np.asarray(drawn[:, _WARM_UP:])
+
+
+def _blocks(count: int, length: int, generator: np.random.Generator) -> Indices:
+    """Return indices of a stationary bootstrap, a path a row; blocks have the cube root of the count as mean length."""
+    begins = generator.random((_PATHS, length)) < count ** (-1 / 3)
+    begins[:, 0] = True
+    starts = generator.integers(0, count, size=(_PATHS, length))
+    positions = np.arange(length)
+    last = np.maximum.accumulate(np.where(begins, positions, 0), axis=1)
+    return np.asarray((np.take_along_axis(starts, last, axis=1) + positions - last) % count)

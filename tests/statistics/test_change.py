@@ -1,0 +1,64 @@
+"""Change points: found and dated when planted, and as rarely false as requested, also in autocorrelated series."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strakes.statistics.change import LEARN, Change, Detector, Numbers, aligned, segments
+
+
+def autocorrelated(generator: np.random.Generator, count: int, correlation: float) -> Numbers:
+    values = generator.standard_normal(count) * np.sqrt(1 - correlation**2)
+    for index in range(1, count):
+        values[index] += correlation * values[index - 1]
+    return np.asarray(values, dtype=np.float64)
+
+
+def changes(values: Numbers, alarms_per_value: float = 1e-4) -> list[Change]:
+    detector = Detector(alarms_per_value)
+    return [change for value in values.tolist() if (change := detector.add(value)) is not None]
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_noise_raises_no_more_than_twice_as_many_alarms_as_requested(correlation: float) -> None:
+    generator = np.random.default_rng(5)
+    series, count, rate = 8, 300, 0.004
+    false = sum(
+        change.grade == "confirmed"
+        for _ in range(series)
+        for change in changes(autocorrelated(generator, count, correlation), rate)
+    )
+    assert false <= 2 * rate * series * (count - LEARN)
+
+
+def test_a_large_change_is_confirmed_after_seven_values_and_dated_exactly() -> None:
+    values = np.random.default_rng(6).standard_normal(160)
+    values[120:] -= 8.0
+    early, confirmed = changes(values)
+    assert (early.begin, early.seen, early.grade) == (120, 122, "early")
+    assert (confirmed.begin, confirmed.seen, confirmed.grade) == (120, 126, "confirmed")
+    assert confirmed.low <= -8.0 <= confirmed.high
+
+
+def test_three_values_that_are_off_are_not_confirmed() -> None:
+    values = np.random.default_rng(6).standard_normal(160)
+    values[120:123] -= 8.0
+    assert [change.grade for change in changes(values)] == ["early"]
+
+
+def test_a_series_of_equal_values_has_no_change() -> None:
+    assert changes(np.zeros(200)) == []
+
+
+def test_pelt_finds_the_change_points_of_a_whole_series() -> None:
+    values = np.random.default_rng(7).standard_normal(300)
+    values[100:200] += 4.0
+    begins = segments(values, 6 * np.log(300), 10)
+    assert begins[0] == 0 and len(begins) == 3 and abs(begins[1] - 100) <= 1 and abs(begins[2] - 200) <= 1
+
+
+def test_a_past_with_a_change_is_aligned_to_its_last_level() -> None:
+    values = np.random.default_rng(8).standard_normal(120)
+    values[60:] += 6.0
+    assert abs(np.median(aligned(values)[:60]) - np.median(values[60:])) < 0.5

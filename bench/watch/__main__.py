@@ -172,7 +172,7 @@ def page(rows: Sequence[Row], removed: Sequence[Row]) -> str:
     return f"""# How well `strakes watch` finds changes
 
 Made by `python -m bench.watch YEAR.csv.gz --page` from a year of daily benchmarks on Cori (TOKIO, NERSC, 2017): 36 series in
-two halves, each a watch of its own, with {_PLANTS} plants of each kind in each series (seed {_SEED}). `bench/watch/year.py`
+two halves, each a watch of its own, with {_PLANTS} plant of each kind in each series (seed {_SEED}). `bench/watch/year.py`
 defines plants, alarms and precision.
 
 A **confirmed change** is an alarm: a change point with at least {change.SHORTEST["confirmed"]} values after it, at the number of

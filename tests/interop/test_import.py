@@ -362,6 +362,15 @@ def test_results_of_several_tools_in_one_file_are_all_read() -> None:
     assert second.form == "mdtest text"
 
 
+def test_text_around_json_is_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    fio, ior = (SAMPLES / "fio-3.33-write.json").read_text(), (SAMPLES / "ior-stripes.txt").read_text()
+    path.write_text(f"{ior}\n{fio}\nstarting md\n{(SAMPLES / 'mdtest-two.txt').read_text()}")
+    results = read_file(path)
+    assert sorted(test.tool for test in results.tests) == ["fio", "ior", "ior", "ior", "mdtest", "mdtest"]
+    assert not results.unread
+
+
 def test_what_was_not_understood_is_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "night.log"
     text = (SAMPLES / "ior-stripes.txt").read_text()

@@ -11,14 +11,13 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from strakes.errors import BadInputError
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.files import read_regular
 from strakes.interop.foreign import Foreign
 from strakes.interop.readers import elbencho, fio, io500, ior, mdtest, postmark
-from strakes.interop.readers.blocks import Block, Printed, Result, Unread, cut
+from strakes.interop.readers.blocks import Block, Printed, Result, Unread, cut, outside_json
 
 # Results are small; a larger file is something else.
 MOST_BYTES = 256 * 1024 * 1024
@@ -91,7 +90,6 @@ class ResultFile:
         )
 
 
-_Content = TypeVar("_Content", str, Block)
 _MOST_SHOWN = 10
 _MOST_SPACE = 64
 _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
@@ -125,10 +123,10 @@ def read_file(path: Path) -> ResultFile:
         why = f"it is JSON of more than {_MOST_VALUES} values"
         raise BadInputError("the file contains no result", where=str(path), why=why)
     whole = next((known for known in FORMATS if _recognises(known, text)), None)
-    if whole:
-        results = _read(whole.name, whole.read, text, path)
-    else:
-        results = [result for tool, block in cut(text, PRINTED) for result in _of_block(tool, block, path)]
+    results = _read(whole, text, path) if whole else []
+    if whole is None or whole.name.endswith("JSON"):
+        rest = outside_json(text) if whole else text
+        results += [result for tool, block in cut(rest, PRINTED) for result in _of_block(tool, block)]
     tests = tuple(one for one in results if isinstance(one, Foreign) and one.figures)
     unread = tuple(one for one in results if isinstance(one, Unread))
     if not tests:
@@ -150,26 +148,30 @@ def _recognises(known: Format, text: str) -> bool:
         return False
 
 
-def _of_block(tool: Printed | None, block: Block, path: Path) -> list[Result]:
+def _of_block(tool: Printed | None, block: Block) -> list[Result]:
     if tool is None:
         return [block.unread("rates of a tool that is not known")]
     if tool.read is None:
         return [block.unread(tool.name)]
-    return _read(tool.name, tool.read, block, path)
-
-
-def _read(name: str, read: Callable[[_Content], Iterable[Result]], content: _Content, path: Path) -> list[Result]:
     try:
-        results = list(read(content))
+        return _named(tool.name, tool.read(block))
+    except (BadInputError, *_FAULTS_OF_A_FILE) as error:
+        return [block.unread(f"{tool.name}: {error}")]
+
+
+def _read(chosen: Format, text: str, path: Path) -> list[Result]:
+    try:
+        return _named(chosen.name, chosen.read(text))
     except BadInputError as error:
         where = f"{path}, {error.where}" if error.where else str(path)
-        raise BadInputError(f"{error.what} ({name})", where=where, why=error.why, remedy=error.remedy) from error
+        raise BadInputError(f"{error.what} ({chosen.name})", where=where, why=error.why, remedy=error.remedy) from error
     except _FAULTS_OF_A_FILE as error:
         # Missing or mistyped parts of the text are faults of the file.
-        why = f"{type(error).__name__}: {error}"
-        raise BadInputError(
-            f"the file looks like {name} but cannot be read as that", where=str(path), why=why
-        ) from error
+        what, why = f"the file looks like {chosen.name} but cannot be read as that", f"{type(error).__name__}: {error}"
+        raise BadInputError(what, where=str(path), why=why) from error
+
+
+def _named(name: str, results: Iterable[Result]) -> list[Result]:
     return [replace(result, form=name) if isinstance(result, Foreign) else result for result in results]
 
 

@@ -136,6 +136,22 @@ def json_documents(text: str) -> Iterator[dict[str, Any] | Unread]:
         yield document
 
 
+def outside_json(text: str) -> str:
+    """Return the text with empty lines in the place of its JSON documents, and without an invalid one to the end."""
+    decoder, kept, end = json.JSONDecoder(), [], 0
+    plain = re.sub(r"(:\s*)-?(?:nan|inf)\b", lambda found: found[1] + "0".ljust(len(found[0]) - len(found[1])), text)
+    for match in re.finditer(r"^[ \t]*\{", text, re.MULTILINE):
+        if match.start() < end:
+            continue
+        kept.append(text[end : match.start()])
+        try:
+            _, end = decoder.raw_decode(plain, match.end() - 1)
+        except (ValueError, RecursionError):
+            return "".join(kept)
+        kept.append("\n" * text.count("\n", match.start(), end))
+    return "".join([*kept, text[end:]])
+
+
 def csv_rows(text: str) -> Iterator[dict[str, str]]:
     """Yield the rows of a CSV with a header, which files that were appended to repeat. Raises BadInputError."""
     reader = csv.DictReader(text.strip().splitlines())

@@ -146,9 +146,11 @@ class _Pair:
         device = self._corosync.get("quorum.device")
         quorum = _section("device", device, *inner) if device else ""
         top = [name for name in self._corosync if "." not in name and name != "quorum"]
+        subsystem = self._corosync.get("logging.logger_subsys")
         return "".join(
             (
                 *(_section(name, self._corosync[name]) for name in top),
+                _section("logging", {}, _section("logger_subsys", subsystem)) if subsystem else "",
                 _section("quorum", self._corosync.get("quorum", {}), quorum),
                 _section("nodelist", {}, *nodes) if nodes else "",
             )

@@ -328,3 +328,19 @@ def test_a_ban_that_has_ended_and_a_voter_in_standby_are_no_mistakes(tmp_path: P
     standby = '<instance_attributes id="n1"><nvpair id="n2" name="standby" value="on"/></instance_attributes></node>'
     (plan / CIB).write_text(re.sub(r'(<node id="3" uname="login1") />', rf"\1>{standby}", text))
     assert not findings(read_plan(plan))[0]
+
+
+@pytest.mark.parametrize(
+    ("statements", "rule"),
+    [
+        (("corosync logging.logger_subsys subsys=QUORUM",), "option-unknown"),
+        (("primitive p ocf:pacemaker:pingd host_list=10.0.0.254", "clone c p"), "agent-unknown"),
+        (("primitive s systemd:x meta target-role=#default",), "value-not-accepted"),
+        (
+            ("primitive r ocf:pacemaker:remote server=10.0.0.8", "level r/1 1 fence_a"),
+            "fencing-level-with-unusable-device",
+        ),
+    ],
+)
+def test_settings_of_public_configurations_are_no_mistakes(statements: tuple[str, ...], rule: str) -> None:
+    assert rule not in {finding.rule for finding in findings(setup_of_example(statements))[0]}

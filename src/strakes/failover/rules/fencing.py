@@ -15,19 +15,18 @@ _INFINITY = float("inf")
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
-    """Find outlets that are not named, and outlets that several nodes share."""
-    cib = setup.pacemaker
-    for device in cib.devices:
-        nodes = cib.fences(device)
-        lacking = [node for node in nodes if not plug_of(device, node)]
+    """Find outlets that are not named, that several nodes share, or that have the name of another node."""
+    for device in setup.pacemaker.devices:
+        plugs = {node: plug_of(device, node) for node in setup.pacemaker.fences(device)}
+        lacking = [node for node, plug in plugs.items() if not plug]
         if lacking and is_outlet(device):
             yield f"cib: {device.id} names no outlet of {' and '.join(lacking)}"
-        plugs = [plug_of(device, node) for node in nodes]
         mapped = is_outlet(device) or device.values.get("pcmk_host_map")
-        if mapped and len(set(plugs)) < len(plugs) and not lacking:
-            yield f"cib: {device.id} has one outlet for {' and '.join(nodes)}"
-        for node, plug in zip(nodes, plugs, strict=True):
-            if (len(nodes) == 1 or "pcmk_host_map" in device.values) and plug in setup.node_names and plug != node:
+        if mapped and len(set(plugs.values())) < len(plugs) and not lacking:
+            yield f"cib: {device.id} has one outlet for {' and '.join(plugs)}"
+        for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
+            # A remote node may have the power of the machine that it runs on.
+            if node in setup.pacemaker.members_of_corosync and plug in setup.node_names and plug != node:
                 yield f"cib: {device.id} is for {node}, but cuts the power of {plug}"
 
 
@@ -92,8 +91,10 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
 
 def _levels_of_nobody(setup: Setup) -> Iterator[str]:
     """Find levels for names, patterns or attributes that no node has, and indexes that are none."""
-    cib, names = setup.pacemaker, setup.node_names
-    for level in cib.levels if names else ():
+    cib = setup.pacemaker
+    remote = [one.id for one in cib.services if one.agent == "remote"]
+    names = (*setup.node_names, *remote, *(one.meta.get("remote-node", "") for one in cib.services))
+    for level in cib.levels if setup.node_names else ():
         target, pattern, attribute = (level.get(key, "") for key in ("target", "target-pattern", "target-attribute"))
         named = target in names or any(re.search(pattern, node) for node in names if pattern)
         wanted = level.get("target-value", "")

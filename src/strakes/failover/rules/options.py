@@ -125,7 +125,7 @@ def agent_unknown(setup: Setup) -> Iterator[str]:
         known: Iterable[str] = fencing_agents() if one.standard == "stonith" else resource_agents()
         name = one.agent if one.standard == "stonith" else f"{one.provider}:{one.agent}"
         # An agent may be the site's own, or of a package that is not known here.
-        other = "" if name in known else slip(name, known)
+        other = "" if name in (*known, *newer_names()) else slip(name, known)
         if other and not installed_options(one):
             yield f"cib: {one.id} is {name}, which may mean {other}"
 
@@ -167,7 +167,11 @@ def value_not_accepted(setup: Setup) -> Iterator[str]:
     """Find values that the option does not take."""
     for settings in _all_settings(setup):
         for name, value in settings.pairs:
-            complaint = settings.known[name].complaint(value) if value and name in settings.known else ""
+            complaint = (
+                settings.known[name].complaint(value)
+                if value not in ("", "#default") and name in settings.known
+                else ""
+            )
             if complaint:
                 yield f"{settings.where} has {name}={value}, which has to be {complaint}"
 

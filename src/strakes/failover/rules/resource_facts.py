@@ -119,13 +119,15 @@ def clones(setup: Setup) -> Iterator[Thing]:
     cib = setup.pacemaker
     both = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in cib.services)
     hosts = {one.name: len(one.hosts) for one in setup.drbd}
+    bundles = {one.get("id") for one in cib.root.iter("bundle")}
     for name, meta in cib.clones.items():
         members = [one for one in cib.primitives if one.clone == name]
         copies = [hosts[one.values["drbd_resource"]] for one in members if one.values.get("drbd_resource") in hosts]
         deduced: Table = {
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
-            "promoted copies": meta.get("promoted-max") or meta.get("master-max", "1"),
+            # A bundle has this number in its own element.
+            "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
             "is mounted on both nodes": yes(both),
             "number of nodes": str(len(cib.members_of_corosync)),
@@ -176,7 +178,7 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
         "needs one node": yes(
             (one.is_mount and one.values.get("fstype", "") not in CLUSTER_FILE_SYSTEMS) or one.agent == "ZFS"
         ),
-        "is notified": yes(is_true(cib.clones.get(one.clone, {}).get("notify", "false"))),
+        "is notified": yes(is_true(cib.clones.get(one.clone, {}).get("notify") or one.meta.get("notify", "false"))),
         "needs notifications": yes(one.agent in options_of("agents that are notified") or one.is_drbd),
         "can migrate": yes(not options_of(f"{one.provider}:{one.agent}") or "migrate_to" in advised),
         "short operations": far,

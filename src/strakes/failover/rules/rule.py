@@ -126,6 +126,10 @@ def _cases_met(cases: Sequence[tuple[str, Mapping[str, str]]], say: str, setup: 
 
 
 def _filled(say: str, thing: Thing) -> str:
+    """Fill in facts; a part in square brackets is left out where a fact in it has no value."""
+    for part in re.findall(r"\[([^\[\]]+)\]", say):
+        known = all(thing.fact(name) for name in re.findall(r"\{([^{}]+)\}", part))
+        say = say.replace(f"[{part}]", part if known else "")
     return re.sub(r"\{([^{}]+)\}", lambda name: ", ".join(thing.fact(name[1])), say)
 
 

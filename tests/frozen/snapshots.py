@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir
@@ -220,5 +221,9 @@ def path_of(name: str) -> Path:
 
 
 if __name__ == "__main__":
-    for name, make in SNAPSHOTS.items():
-        path_of(name).write_text(make())
+    # With a NAME: print that snapshot. Without: store all.
+    if sys.argv[1:]:
+        sys.stdout.write(SNAPSHOTS[sys.argv[1]]())
+    else:
+        for name, make in SNAPSHOTS.items():
+            path_of(name).write_text(make())

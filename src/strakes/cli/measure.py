@@ -1,4 +1,4 @@
-"""What survey and study share: perform the request, write findings and report, print the summary."""
+"""Perform a request for measurements, write findings and report, and print the summary."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def list_of(compare_with: str | None) -> tuple[tuple[System, ...], str] | None:
 def show_beside(
     portrait: Portrait, others: tuple[tuple[System, ...], str] | None, html: Output | None, json: Output | None
 ) -> None:
-    """Print where the site stands beside others, unless a document goes to standard output."""
+    """Print the comparison with published systems, unless a document goes to standard output."""
     from strakes.report.beside import render_beside
 
     if others is not None and all(one is None or one.path is not None for one in (html, json)):
@@ -108,7 +108,7 @@ def show_beside(
 
 
 def perform(request: Request, options: Measuring) -> tuple[Portrait, Run]:
-    """Run studies; the report is written beside the run, or to ``options.html``."""
+    """Run studies and write the report to ``options.html`` or to the directory of the run."""
     from strakes.survey.runner import perform as run_studies
 
     return carry_out(run_studies, request, options)
@@ -139,7 +139,7 @@ def typed_command() -> str:
 
 
 def submit(words: str, request: Request) -> None:
-    """Submit this very command as a job of its own; print its number."""
+    """Submit this command as a batch job; print its number."""
     from strakes.cli.options import words_of
     from strakes.jobs.batch import submit_job, without_batch
     from strakes.launch.choice import offer
@@ -157,7 +157,7 @@ def submit(words: str, request: Request) -> None:
 
 
 def publish(run: Run, html: Output | None) -> Portrait:
-    """Build the portrait, keep it beside the run, and write the report there or where asked."""
+    """Build the portrait, store it with the run, and write the report there or to ``html``."""
     from strakes.portraits.build import build_portrait
     from strakes.report.findings import to_document
     from strakes.report.html import render_html

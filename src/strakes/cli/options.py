@@ -33,11 +33,11 @@ MAX_SEED = 2**32 - 1  # as schemas/plan.json
 
 @dataclass(frozen=True)
 class Output:
-    """Where a document goes: a file, or standard output (``path`` is None)."""
+    """Destination of a document: a file, or standard output if ``path`` is None."""
 
     path: Path | None
     remedy: str = "No measurement is lost; write the report again: strakes report latest"
-    """What to do where it cannot be written."""
+    """Next step if the file cannot be written."""
 
     def write(self, text: str) -> None:
         """Write the whole document, a file at once or not at all. Raises MeasurementError when it cannot be written."""
@@ -80,7 +80,7 @@ class Sampling(Measuring):
 
 @dataclass(frozen=True)
 class Amounts:
-    """Amounts of each phase; None where the survey chooses them."""
+    """Amounts of each phase, or None if the survey chooses them."""
 
     data_per_rank: int | None = None
     """Bytes."""
@@ -89,7 +89,7 @@ class Amounts:
 
 
 def write_document(output: Output | None, text: str, *others: Output | None) -> bool:
-    """Write the document, if it was asked for. Return whether a summary is to be printed.
+    """Write the document, if it was asked for. Return whether to print a summary.
 
     It is not where this document, or one of ``others``, goes to standard output.
     """
@@ -214,7 +214,7 @@ def draw_seed() -> int:
     return secrets.randbelow(MAX_SEED)
 
 
-# Each gives the command an argument of its name. Those of FILE are an Output or None, shares are floats.
+# Each option becomes an argument of the same name: FILE as Output or None, SHARE as float.
 confidence_option = click.option(
     "--confidence",
     type=NumberRange(0.5, 0.999),
@@ -313,7 +313,7 @@ seed_option = click.option(
 
 
 def _read_with(parse: Callable[[Any], object]) -> Callable[[click.Context, click.Parameter, Any], object]:
-    """Make a callback that reads what was typed; an error of it is one of the option."""
+    """Make a callback that parses the value of an option and reports errors as errors of the option."""
 
     def read(_ctx: click.Context, _param: click.Parameter, words: Any) -> object:
         try:
@@ -411,7 +411,7 @@ def _gathered(kind: type[object], name: str, command: Command) -> Command:
 
 
 def launch_options(command: Command) -> Command:
-    """Add the options that ``launch_from`` takes, each by itself."""
+    """Add the options that ``launch_from`` takes, as separate arguments."""
     return with_options(command, *_LAUNCH_OPTIONS)
 
 

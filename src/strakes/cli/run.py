@@ -28,10 +28,10 @@ TOOLS = ("ior", "mdtest", "io500", "dlio")
 
 
 class RunOrPeerCommand(click.Command):
-    """What follows a tool's name is that tool's command line: none of it is ours to parse."""
+    """Command that passes all arguments after the name of a tool to that tool."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse what stands before the name of a tool; the rest is left as it is."""
+        """Parse the arguments before the name of a tool, and keep the rest unparsed."""
         place = self._tool_at(args, TOOLS)
         if place is None and (place := self._tool_at(args, None)) is not None:
             _refuse_misspelt(args[place], ctx)
@@ -61,7 +61,7 @@ class RunOrPeerCommand(click.Command):
 
 
 def _refuse_misspelt(word: str, ctx: click.Context) -> None:
-    """Raise UsageError for what is no file, but nearly the name of a tool."""
+    """Raise UsageError for a misspelt name of a tool."""
     if word.replace("-", "") == "mdworkbench":
         raise click.UsageError("md-workbench is not supported: use mdtest, or strakes survey DIR.", ctx)
     near = "" if set(word) & {"/", "."} else nearest_word(word, TOOLS)

@@ -1,4 +1,4 @@
-"""Commands on a machine of the lab, run by the distribution's Python.
+"""Run commands on a machine of the lab, with the distribution's Python.
 
   agent.py serve ADDRESS           on the machine: runs what is asked of it
   agent.py call ADDRESS COMMAND... outside: its output, its status
@@ -58,7 +58,7 @@ class Running(socketserver.StreamRequestHandler):
 
 
 class Agent(socketserver.ThreadingTCPServer):
-    """Server that runs commands, each for a connection of its own."""
+    """Server that runs one command for each connection."""
 
     allow_reuse_address = True
     daemon_threads = True

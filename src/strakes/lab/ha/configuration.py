@@ -1,4 +1,4 @@
-"""The lab's cluster: planned as any other, and what differs from the plan because the nodes are what they are."""
+"""Configuration of the lab's cluster: a plan, with changes for namespaces and machines."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
 
 
 def modelled(planned: Cluster) -> Cluster:
-    """Return the pair of namespaces as it is: both reach what is served, clients have a network of their own."""
+    """Return the plan for namespaces: both nodes share the storage, and clients have a separate network."""
     return replace(planned, targets=tuple(replace(target, shared=True, address="") for target in planned.targets))
 
 

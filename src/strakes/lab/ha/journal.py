@@ -45,7 +45,7 @@ class AcknowledgedJournal:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         text = os.read(self._descriptor, os.fstat(self._descriptor).st_size)
         if text and not text.endswith(b"\n"):
-            # Torn by a power cut: nobody was told of it.
+            # A power cut tore the record before it was acknowledged.
             os.write(self._descriptor, b"\n")
         lines = [line.split() for line in text.splitlines()]
         self.term = max((int(words[0]) for words in lines if len(words) == 5 and words[0].isdigit()), default=0) + 1
@@ -55,7 +55,7 @@ class AcknowledgedJournal:
         os.close(parent)
 
     def append(self, client: str, number: str) -> None:
-        """Return when the whole record is on disk. Raises OSError when it is not: nobody is told that it is kept."""
+        """Write the record to disk before returning. Raises OSError, after which the record is not acknowledged."""
         with self._lock:
             line = f"{self.term} {self.node} {client} {number} {time.time():.6f}\n".encode()
             if self._torn:

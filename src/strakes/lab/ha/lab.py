@@ -28,7 +28,7 @@ from strakes.lab.options import LabOptions, flag, seconds
 from strakes.lab.packages import Package
 
 _OWNER, _GROUP = "hacluster", "haclient"
-# What mail stands for on a node: it hands over what it was given, as the mail system of a site would.
+# The mail command of a node: it passes each message to the receiver of alerts.
 _MAIL = """\
 #!/bin/sh
 exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-binary @- http://{}:{}/mail
@@ -45,11 +45,11 @@ class HaOptions(LabOptions):
         least=0.5,
         most=30.0,
     )
-    uml: bool = flag("Use machines of User-mode Linux with real DRBD on their own disks instead of namespaces.")
+    uml: bool = flag("Use machines of User-mode Linux with real DRBD and private disks instead of namespaces.")
 
 
 class HaLab(Lab[HaOptions]):
-    """What is served is a journal: on a memory file system, or with ``uml`` on a file system on DRBD."""
+    """Two servers of a journal, on a memory file system, or with ``uml`` on DRBD."""
 
     options_type = HaOptions
     packages = (
@@ -66,7 +66,7 @@ class HaLab(Lab[HaOptions]):
 
     @classmethod
     def packages_for(cls, options: HaOptions) -> tuple[Package, ...]:
-        """Return the packages of the pair, with those of the machines that the options choose."""
+        """Return the packages that a pair with these options needs."""
         return (*cls.packages, *(MACHINE_PACKAGES if options.uml else ()))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Nodes as User-mode Linux: kernels as processes, with real DRBD, disks of their own, and this machine's files."""
+"""Nodes as User-mode Linux: kernels as processes, with real DRBD, private disks, and this machine's files."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Machines(Nodes):
         kernels = sorted(path.parents[4].name for path in _KERNELS.glob("*/kernel/drivers/block/drbd/drbd.ko"))
         if not kernels:
             raise EnvironmentLacksError(
-                "there is no kernel for the machines", where=str(_KERNELS), why="none there has a DRBD module"
+                "no kernel for the machines is installed", where=str(_KERNELS), why="none there has a DRBD module"
             )
         # modprobe looks below lib/modules of the directory that it is given.
         root = site.make_directory("uml", "lib")
@@ -137,7 +137,7 @@ class Machines(Nodes):
             first,
             "drbdadm wait-connect journal && drbdadm -- --clear-bitmap new-current-uuid journal/0"
             " && drbdadm primary journal"
-            # What is discarded counts as written: after a power cut all of it would have to be copied again.
+            # DRBD counts discarded blocks as written, and copies all of them again after a power cut.
             " && mkfs.ext4 -q -E nodiscard /dev/drbd0 && drbdadm secondary journal",
         )
         site.step("the cluster")

@@ -50,7 +50,7 @@ class Namespaces(Nodes):
             ip(name, "route", "add", "10.9.0.0/24", "via", f"10.9.{number}.254")
 
     def furnish(self, planned: Cluster) -> None:
-        """Nothing: there is no replication."""
+        """Do nothing; namespaces do not replicate."""
 
     def facts(self) -> Mapping[str, object]:
         """One direction of a link, and BMCs that do not answer."""

@@ -1,4 +1,4 @@
-"""Nodes of the pair: namespaces of this machine, or machines of User-mode Linux with disks of their own."""
+"""Nodes of the pair: namespaces of this machine, or machines of User-mode Linux with private disks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.lab.site import LabSite
 
 NODES = ("a", "b")
 ADMIN = "10.9.0.100"
-# Of every node: its own, whatever it is made of; they survive a power cut.
+# Private directories of each node; they survive a power cut.
 DISKS = (
     "etc/corosync/uidgid.d",
     "var/lib/corosync",
@@ -45,14 +45,14 @@ class Nodes(ABC):
 
     @abstractmethod
     def furnish(self, planned: Cluster) -> None:
-        """Put in place what the nodes have on their disks beside what all have."""
+        """Write the files that only this kind of node has on its disks."""
 
     @abstractmethod
     def start(self) -> None:
         """Switch both on."""
 
     def facts(self) -> Mapping[str, object]:
-        """Return what is only there in this kind."""
+        """Return the facts that only this kind of node has."""
         return {}
 
     def hub(self, *words: str | Path) -> None:

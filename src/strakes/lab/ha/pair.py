@@ -1,4 +1,4 @@
-"""The pair that is up: what can be done to it, and what it says of itself."""
+"""A running pair: its faults, its power and its state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROLES = ("Started", "Promoted", "Unpromoted")
 
 @dataclass(frozen=True)
 class Button:
-    """What the BMC of a node was asked for: ``set power 0`` cuts its power."""
+    """A command that the BMC of a node received: ``set power 0`` cuts its power."""
 
     at_s: float
     node: str
@@ -35,7 +35,7 @@ class Button:
 
 @dataclass(frozen=True)
 class Alert:
-    """Somebody was told, ``by`` mail or webhook."""
+    """An alert that arrived ``by`` mail or webhook."""
 
     at_s: float
     by: str
@@ -45,7 +45,7 @@ class Alert:
 class Pair:
     """Take the ``facts`` of the lab's status.
 
-    Every method raises MeasurementError where the pair does not do what it is told.
+    Every method raises MeasurementError if the pair does not follow a command.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -195,7 +195,7 @@ class Pair:
         self.wait_until("a whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
-        """Return what is wrong as a node sees it: a copy that is being brought up to date cannot take over yet."""
+        """Return the first fault that a node reports: a copy that is being brought up to date cannot take over yet."""
         why = lacking(self._facts["commands"][node])
         if why or "replicated" not in self._facts:
             return why
@@ -226,7 +226,7 @@ class Pair:
         return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
     def journal(self, node: str) -> tuple[JournalRecord, ...]:
-        """As that node's own copy has it; of a node that is off, what is on its disk."""
+        """Read the node's own copy, from its disk if the node is off."""
         return read_journal(self._do(self._facts["journals"][node]))
 
     def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
@@ -239,7 +239,7 @@ class Pair:
     def _do(self, argv: Sequence[str]) -> str:
         done = run(argv, limit_s=_COMMAND_S)
         if done.status != 0:
-            raise MeasurementError("the pair did not do what it was told", where=" ".join(argv), why=done.complaint)
+            raise MeasurementError("the pair did not follow a command", where=" ".join(argv), why=done.complaint)
         return done.stdout
 
 
@@ -255,7 +255,7 @@ def read_journal(text: str) -> tuple[JournalRecord, ...]:
 
 
 def is_being_fenced(status: Xml.Element, node: str) -> bool:
-    """Tell whether a node is being fenced, or is about to be, as ``crm_mon`` of either node says."""
+    """Return whether ``crm_mon`` of either node shows a fencing that is pending or under way."""
     coordinator = status.find("./summary/current_dc")
     # Without a coordinator, or without quorum, nobody is fenced: a node that has just started knows nobody yet.
     decides = coordinator is not None and coordinator.get("with_quorum") == "true"
@@ -299,7 +299,7 @@ def _absent(status: Xml.Element | None) -> str:
     ]
     if offline or len(status.findall("./nodes/node")) < 2:
         return f"not online: {', '.join(offline) or 'both'}"
-    # Until then the coordinator may show what ran on a node before it was lost.
+    # Until then the coordinator may show resources of a lost node as running.
     if fenced := _fencing_under_way(status):
         return f"the fencing of {', '.join(fenced)} is not over"
     history = status.find("./fence_history")

@@ -1,4 +1,4 @@
-"""Who is told: takes what the nodes' alerts post and writes it down with the time: ``receiver.py ADDRESS FILE``."""
+"""Receive the alerts of the nodes and write them to a file with the time: ``receiver.py ADDRESS FILE``."""
 
 from __future__ import annotations
 

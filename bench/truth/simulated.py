@@ -194,6 +194,7 @@ def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[N
         # How much a plan may move follows from the memory that is left: what else runs on this machine has its share of that.
         stack.enter_context(patch("strakes.survey.preparation.memory_available_bytes", lambda: AVAILABLE_BYTES))
         stack.enter_context(patch("strakes.targets.workspace.remove_with_limit", _remove))
+        stack.enter_context(patch("strakes.survey.choosing.busy_share", lambda: 0.0))
         for name, module in list(sys.modules.items()):
             if name.startswith(("strakes.survey.", "strakes.measure.")) and hasattr(module, "time"):
                 stack.enter_context(patch.object(module, "time", clock))

@@ -111,20 +111,20 @@ def few_runs(runs: int, cells: Sequence[str] = ()) -> list[RunWarning]:
     return [_warning("few-runs", f"{counted(runs, 'run')}: an interval needs three.", cells)]
 
 
-def load_before(load_average: float, cpus: int, cells: Sequence[str] = ()) -> list[RunWarning]:
-    """`background-load` where others kept more than a quarter of the CPUs busy before the start.
+def load_before(load_average: float, cpus: int, busy: float | None = None) -> list[RunWarning]:
+    """`background-load` where others kept more than a quarter of the processors busy before the start.
 
-    The average is that of the last minute.
+    ``load_average``: of the last minute. ``busy``: share of processor time just before, where that was looked at.
+
+    >>> load_before(23.0, 2, 0.98)[0].text
+    'Other programs kept 2 processors 98 % busy before the run (load average 23.0).'
     """
-    if load_average <= BUSY_CPU_SHARE * cpus:
+    share = min(1.0, load_average / cpus) if busy is None else busy
+    if share <= BUSY_CPU_SHARE:
         return []
-    return [
-        _warning(
-            "background-load",
-            f"The load average was {load_average:.2f} on {counted(cpus, 'CPU')} before the start.",
-            cells,
-        )
-    ]
+    processors = counted(cpus, "processor")
+    text = f"Other programs kept {processors} {_percent(share)} busy before the run (load average {load_average:.1f})."
+    return [_warning("background-load", text)]
 
 
 def clock_jump(wall_s: float, monotonic_s: float, cells: Sequence[str] = ()) -> list[RunWarning]:

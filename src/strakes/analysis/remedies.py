@@ -19,8 +19,7 @@ REMEDIES: Mapping[str, str] = {
     "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
     "memory-file-system": "Give a directory on the storage that you want to measure.",
     "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
-    "background-load": "Repeat when the machine and the file system are quiet, or read the figures as those of a "
-    "shared system.",
+    "background-load": "Rates are lower than on a quiet machine: repeat when nothing else runs.",
     "clock-jump": "Slew the clock instead of stepping it, and repeat. Rates use a clock that does not jump; times of "
     "day do not.",
     "stonewalled": "Give more time or less work. The rate covers only the work finished in time.",

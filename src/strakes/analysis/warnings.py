@@ -57,7 +57,9 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
         *_begun(run, results),
     ]
     if "load_average" in environment and "cpus" in environment:
-        warnings += evidence.load_before(float(environment["load_average"][0]), int(environment["cpus"]))
+        warnings += evidence.load_before(
+            float(environment["load_average"][0]), int(environment["cpus"]), results.facts.get("others_busy")
+        )
     return warnings
 
 

@@ -12,6 +12,7 @@ from strakes.findings.cell import Cell
 from strakes.findings.place import Place
 from strakes.findings.portrait import SkippedCell
 from strakes.launch.choice import with_launcher
+from strakes.processors import busy_share
 from strakes.store import Run
 from strakes.store.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
 from strakes.studies.study import Pilot
@@ -58,6 +59,7 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
         "cpus": environment["cpus"],
         "memory_bytes": environment["memory_bytes"],
         "striping": None if striping is None else asdict(striping),
+        "others_busy": busy_share(),
         "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
     }
     facts["nodes"] = compare_nodes(

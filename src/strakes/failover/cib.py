@@ -385,7 +385,6 @@ class Cib:
             tuple(operations.values()),
             clone,
             group,
-            own,
             self._default_timeout_s,
             self.source_of(element.get("id", "")),
         )

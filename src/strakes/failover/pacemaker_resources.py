@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # Pacemaker's own, where nothing else is said.
 DEFAULT_TIMEOUT_S = 20.0
@@ -58,7 +58,6 @@ class Primitive:
     operations: tuple[Operation, ...]
     clone: str = ""
     group: str = ""
-    own_meta: dict[str, str] = field(default_factory=dict)
     default_timeout_s: float = DEFAULT_TIMEOUT_S
     source: Source = Source("")
 

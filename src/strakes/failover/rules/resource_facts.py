@@ -159,7 +159,7 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
     far = [
         name
         for name, limit in advised.items()
-        if name != "notify"
+        if (name in ("start", "stop", "monitor") or (name != "notify" and cib.promotable(one.clone)))
         and (name not in least or one.operation(name) is None)
         and 0 < one.timeout_s(name) < limit / 3
     ]

@@ -145,7 +145,7 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
                 say_sentence(f"    to be surer: {choice.surer}", indent=6)
         for unknown in chosen.unknowns:
             if unknown.phase == phase.name:
-                say_sentence(f"  {unknown.what}: UNKNOWN, {unknown.why}; to find out: {unknown.needs}")
+                say_sentence(f"  {unknown.what}: {unknown.why}; to find out: {unknown.needs}")
     for paste in snippets:
         say()
         say(f"--- {paste.title} ({paste.where})")

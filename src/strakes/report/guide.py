@@ -133,7 +133,7 @@ def _open(portrait: Portrait) -> Iterator[str]:
     undecided = [finding for finding in portrait.findings if finding.verdict in _OPEN]
     leanings = [line for line in answer_lines(portrait.answers) if line.grade == "undecided"]
     if undecided or leanings:
-        yield from _heading("Not known")
+        yield from _heading("Not decided or not measured")
         yield from (f"- {_text(f'{line.title}: {line.text}')}" for line in leanings)
         yield from _statements(undecided)
         yield ""

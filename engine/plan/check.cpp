@@ -160,9 +160,8 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
                       (!row_of(phase.backend).needs_processes && row_of(phase.backend).format != Format::objects),
                   "own_directory", "is not for this backend", "Leave it out, or use posix.");
     const BackendRow& backend = row_of(phase.backend);
-    check.require(phase.sync != Sync::fsync_each ||
-                      (phase.operation != read && !phase.gathers() && !backend.queues && !backend.needs_processes &&
-                       backend.format != Format::objects),
+    check.require(phase.sync != Sync::fsync_each || (phase.operation != read && !phase.gathers() && !backend.queues &&
+                                                     !backend.needs_processes && backend.format != Format::objects),
                   "sync", "is fsync-each, which needs writes by single calls",
                   "Use fsync, or write with the backend posix and without writers.");
     check_sizes(phase, phase.read_sizes, "read_sizes", check);

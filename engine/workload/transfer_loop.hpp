@@ -26,7 +26,7 @@ struct LoopSetting {
     std::uint64_t choice_key;     // decides which transfers are reads in between, and sizes that are drawn
     std::span<const SizeShare> read_sizes, write_sizes;  // none: the whole buffer
     bool stamp, verify, repeat;
-    bool synchronise;          // after each write
+    bool synchronise;        // after each write
     std::uint64_t delay_ns;  // after each call
     std::uint64_t deadline;
     Pace pace;

@@ -29,7 +29,7 @@ _EQUAL = 1.1
 
 @dataclass(frozen=True)
 class Row:
-    """What one detector did on one half."""
+    """The result of one detector on one half."""
 
     name: str
     half: int
@@ -87,7 +87,7 @@ def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
     return noise
 
 
-# Name of what is removed or changed -> patched names.
+# Name of the removed or changed rule -> patched names.
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "all rules": {},
     "no drift of the level in the null paths": {"strakes.statistics.change._DRIFT": 0.0},

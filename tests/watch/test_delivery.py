@@ -226,5 +226,5 @@ def test_a_command_that_fails_is_reported_once_and_when_it_works_again() -> None
     alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
     alerts.settle()
     (over,) = alerts.troubles(20.0)
-    assert over.key == gap.key and over.ended_s == 20.0 and "2 alarms lost so far" in over.text
+    assert over.key == gap.key and over.ended_s == 20.0 and "2 alarms lost" in over.text
     assert alerts.counts == {("page", "delivered"): 1, ("page", "waiting"): 0, ("page", "failed"): 2}

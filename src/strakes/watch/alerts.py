@@ -82,7 +82,7 @@ class AlertSender:
                 gap, self._gap = self._gap, None
                 long = format_duration(max(0.0, now_s - gap.began_s))
                 lost = counted(self._failed, "alarm")
-                text = f"alarms are delivered by {self._words[0]} again after {long}; {lost} lost so far"
+                text = f"alarms are delivered by {self._words[0]} again after {long}; {lost} lost"
                 return [replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text)]
         return []
 

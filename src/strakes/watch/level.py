@@ -106,7 +106,7 @@ class LevelDetector:
     def _learn(self, time_s: float, figure: float) -> None:
         """Teach the rhythm; the first values do so together, once their level is known.
 
-        Values further apart than an hour have none: on daily values it costs a tenth of the changes that are found.
+        Values further apart than an hour have no rhythm: on the daily values of docs/watch.md it lowers the precision.
         """
         if self._rhythm is not None:
             self._waiting.append((time_s, figure))

@@ -34,7 +34,7 @@ _DATA = {
     "data.read_requests": ("op_r",),
     "data.write_requests": ("op_w", "op_rw"),
 }
-# Latencies of BlueStore; commits have the first name until Ceph 18, and the second one since.
+# Latencies of BlueStore. Commits have the first name in older releases and the second one in newer ones.
 _STORED = ("commit_lat", "txc_commit_lat", "read_lat")
 # Bytes that BlueStore had to read from its device, in older and newer releases.
 _FROM_DEVICE = ("bluestore_buffer_miss_bytes", "buffer_miss_bytes")

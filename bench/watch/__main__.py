@@ -92,7 +92,7 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "all rules": {},
     "no drift of the level in the null paths": {"strakes.statistics.change._DRIFT": 0.0},
     "no clipping": {"strakes.statistics.change._CLIP": 1e6},
-    "clipping at 3 scale units": {"strakes.statistics.change._CLIP": 3.0},
+    "clipping at 4 scale units": {"strakes.statistics.change._CLIP": 4.0},
     "no autocorrelation in the null paths": {"strakes.statistics.change._autocorrelation": lambda _: 0.0},
     "past with its change points": {"strakes.statistics.change.aligned": lambda past: past},
     "5 values after a change point instead of 7": {

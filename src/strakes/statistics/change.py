@@ -1,7 +1,7 @@
 """Change points of a series of measurements, whole (PELT) or value by value, at a requested rate of false alarms.
 
 A change point is where two levels fit better than one: the cost of a segment is its sum of squares about the mean, in
-squared scale units of the noise, each value clipped to 4 units (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107
+squared scale units of the noise, each value clipped to 3 units (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107
 (2012) 1590). The penalty of a change point comes from the past of the series itself: paths are drawn by a stationary
 bootstrap (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303) of the residuals of a first-order autoregression, and
 the largest reductions of the cost on these paths follow a Gumbel law.
@@ -29,7 +29,8 @@ SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 7}
 REACH = 64
 # False early warnings for each false alarm that is allowed.
 EARLY_FACTOR = 4.0
-_CLIP = 4.0
+# Values further off weigh no more. With 4, one half of Cori's year has a precision of 0.81 instead of 0.92.
+_CLIP = 3.0
 _PATHS = 200
 _HORIZON = 128
 _LONGEST_PAST = 256
@@ -207,7 +208,7 @@ class Detector:
         after = self._count - change.begin
         past = np.array(self._past)
         past[:-after] += change.size
-        self._past.extend(past.tolist())
+        self._past = deque(past.tolist(), maxlen=_LONGEST_PAST)
         self._segment = deque(list(self._segment)[-after:], maxlen=self._segment.maxlen)
         self.early = None
 

@@ -177,7 +177,7 @@ defines plants, alarms and precision.
 
 A **confirmed change** is an alarm: a change point with at least {change.SHORTEST["confirmed"]} values after it, at the number of
 alarms that was asked for. An **early warning** is none: {change.SHORTEST["early"]} values are enough, and {change.EARLY_FACTOR:g} times
-as many are false. It is printed and kept, and ends when the change is confirmed or gone.
+as many false ones are accepted. It is printed and kept, and ends when the change is confirmed or gone.
 
 ## At equal numbers of alarms
 {_targets(rows)}

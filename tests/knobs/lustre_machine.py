@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
-from strakes.targets.lustre.lctl_param import read_params
+from strakes.targets.lustre.tool import read_params
 from targets.lustre.recorded import recording
 from targets.lustre.replay import Replay
 

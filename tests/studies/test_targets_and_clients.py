@@ -28,10 +28,10 @@ from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.writers import Writers
 from strakes.targets.command import Completed
 from strakes.targets.description import Description, Layout, Placement, Striping
-from strakes.targets.lustre.answers import Answers
-from strakes.targets.lustre.lfs_getname import ClientName
-from strakes.targets.lustre.observe import client_counters
+from strakes.targets.lustre.lfs import ClientName
+from strakes.targets.lustre.servers import client_counters
 from strakes.targets.lustre.target import layout_kinds
+from strakes.targets.lustre.tool import Answers
 from strakes.units import KIB
 from studies.world import PARTS, answered, context, results_of, visits_of
 

@@ -9,7 +9,7 @@ import pytest
 from strakes.advise.app import App, AppPhase
 from strakes.errors import BadInputError
 from strakes.targets.description import Layout, Striping
-from strakes.targets.lustre.lfs_setstripe import layout_from
+from strakes.targets.lustre.layouts import layout_from
 from strakes.targets.lustre.target import layout_kinds
 from strakes.tune.offers import INTERFACES, Abilities, narrowed, offers
 from strakes.tune.plans import layout_of

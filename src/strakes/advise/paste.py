@@ -91,7 +91,7 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
 
 
 def _setstripe(layout: Layout) -> str:
-    from strakes.targets.lustre.lfs_setstripe import setstripe
+    from strakes.targets.lustre.layouts import setstripe
 
     return " ".join(setstripe("DIR", layout).argv)
 

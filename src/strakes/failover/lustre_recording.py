@@ -19,9 +19,8 @@ from strakes.failover.timeline import ClientOperation, Moment, Timeline, outages
 from strakes.files import read_regular
 from strakes.targets.command import Completed
 from strakes.targets.description import TargetRecovery
-from strakes.targets.lustre.lctl_param import device, read_params
-from strakes.targets.lustre.recovery_status import Recovery, parse_recovery
-from strakes.targets.lustre.state_history import lost_changes, parse_states
+from strakes.targets.lustre.parameters import Recovery, lost_changes, parse_recovery, parse_states
+from strakes.targets.lustre.tool import device, read_params
 
 _MOST_BYTES = 64 << 20
 _STATUS = re.compile(

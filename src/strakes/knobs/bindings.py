@@ -13,8 +13,8 @@ from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.loader import PLACEHOLDERS
 from strakes.targets.block_device import block_device_of
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Runner
-from strakes.targets.lustre.lctl_param import read_params
-from strakes.targets.lustre.lfs_getname import ClientName, getname
+from strakes.targets.lustre.lfs import ClientName, getname
+from strakes.targets.lustre.tool import read_params
 from strakes.targets.target import Target
 
 _ROLES = {"metadata server": ("mds",), "data server": ("oss",)}

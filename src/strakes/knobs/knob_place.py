@@ -15,7 +15,7 @@ from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementErro
 from strakes.files import write_kernel_file
 from strakes.knobs import answers
 from strakes.targets.command import Completed, Runner, Servers
-from strakes.targets.lustre.lctl_param import read_params, set_param
+from strakes.targets.lustre.tool import read_params, set_param
 
 _BAD_VALUE = (errno.EINVAL, errno.ERANGE, errno.EDOM)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)

@@ -11,7 +11,7 @@ from strakes.findings.results import Measured, Results
 from strakes.plan import MetadataPhase, Plan
 from strakes.studies.compose import ask, write_and_read
 from strakes.studies.study import Context, Study, power_of_two_at_most
-from strakes.targets.lustre.lfs_setstripe import layout_from
+from strakes.targets.lustre.layouts import layout_from
 from strakes.units import KIB, MIB
 
 # What every layout is held against: the usual one of files of all sizes.

@@ -13,7 +13,7 @@ from strakes.plan import Phase, Plan, Stop, TransferPhase
 from strakes.plan.phases import Sharing, StagePhase
 from strakes.store.records import Visit
 from strakes.targets.description import Layout
-from strakes.targets.lustre.lfs_setstripe import layout_from
+from strakes.targets.lustre.layouts import layout_from
 from strakes.tune import offers
 
 # Where a phase reads what nothing wrote before, it is made first, outside the time.

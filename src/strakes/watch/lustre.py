@@ -7,11 +7,8 @@ from collections.abc import Mapping
 
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
-from strakes.targets.lustre.lctl_param import Params, device, read_params
-from strakes.targets.lustre.output import NotUnderstoodError
-from strakes.targets.lustre.recovery_status import parse_recovery
-from strakes.targets.lustre.state_history import parse_states
-from strakes.targets.lustre.stats import Stats, parse_stats
+from strakes.targets.lustre.parameters import Stats, parse_recovery, parse_states, parse_stats
+from strakes.targets.lustre.tool import NotUnderstoodError, Params, device, read_params
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, OfKind, Work
 
 SERVER_PARAMETERS = (

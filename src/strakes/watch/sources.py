@@ -14,11 +14,10 @@ from strakes.targets.calls import UnansweredError
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import SERVER, SINCE, DataTargetState, Interruption, Observation
 from strakes.targets.local import LocalTarget
-from strakes.targets.lustre.answers import Answers
-from strakes.targets.lustre.connections import addresses, hosts, ways_to_servers
-from strakes.targets.lustre.lctl_param import get_param
-from strakes.targets.lustre.lfs_getname import getname
+from strakes.targets.lustre.lfs import getname
+from strakes.targets.lustre.servers import addresses, hosts, ways_to_servers
 from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.lustre.tool import Answers, get_param
 from strakes.targets.nfs import NfsTarget
 from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of

@@ -7,22 +7,39 @@ from dataclasses import replace
 
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import Layout, LayoutComponent
-from strakes.targets.lustre import posix
-from strakes.targets.lustre.lctl_list_nids import list_nids
-from strakes.targets.lustre.lctl_param import get_param, set_param
-from strakes.targets.lustre.lfs_check import check
-from strakes.targets.lustre.lfs_df import df, read_df
-from strakes.targets.lustre.lfs_getdirstripe import default_stripe, dir_stripe, read_default, read_dir_stripe
-from strakes.targets.lustre.lfs_getname import getname
-from strakes.targets.lustre.lfs_getstripe import directory_layout, file_layout, read_listing, read_text, read_yaml
-from strakes.targets.lustre.lfs_mkdir import mkdir, set_default
-from strakes.targets.lustre.lfs_pools import members, pools, read_members, read_pools
-from strakes.targets.lustre.lfs_quota import quota
-from strakes.targets.lustre.lfs_setstripe import read_nothing, setstripe
-from strakes.targets.lustre.lfs_targets import mdts, osts
-from strakes.targets.lustre.lov_xattr import lov_attribute, read_lov
-from strakes.targets.lustre.output import refusal
-from strakes.targets.lustre.version import module_version, read_version, tool_version
+from strakes.targets.lustre import lfs
+from strakes.targets.lustre.layouts import (
+    default_stripe,
+    dir_stripe,
+    directory_layout,
+    file_layout,
+    lov_attribute,
+    mkdir,
+    read_default,
+    read_dir_stripe,
+    read_listing,
+    read_lov,
+    read_text,
+    read_yaml,
+    set_default,
+    setstripe,
+)
+from strakes.targets.lustre.lfs import (
+    check,
+    df,
+    getname,
+    list_nids,
+    mdts,
+    members,
+    module_version,
+    osts,
+    pools,
+    quota,
+    read_df,
+    read_version,
+    tool_version,
+)
+from strakes.targets.lustre.tool import get_param, refusal, set_param
 from strakes.units import GIB, KIB, MIB
 from targets.lustre.recorded import names, recording
 
@@ -183,7 +200,7 @@ def _whole() -> Iterator[tuple[str, Command[object]]]:
     yield "err_pool_list_nopool", members("labfs", "nopool")
     yield "lfs_quota", quota("root", LABFS)
     yield "lfs_version", tool_version()
-    yield "stat_f", posix.sizes(LABFS)
+    yield "stat_f", lfs.sizes(LABFS)
     yield "lctl_list_nids", list_nids()
     yield "user_list_nids", list_nids()
 
@@ -308,10 +325,10 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
         ),
         (read_dir_stripe, ("getdirstripe_v",)),
         (_each_line(read_default), ("user_getdirstripe",)),
-        (read_pools, ("lfs_pool_list_v",)),
+        (pools("labfs").read, ("lfs_pool_list_v",)),
         (read_version, ("lctl_version",)),
         (
-            read_nothing,
+            setstripe("f", Layout()).read,
             (
                 "err_setstripe_badopt",
                 "err_setstripe_count_text",
@@ -336,8 +353,8 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
 } | {
     "server/lctl_version.txt": read_version,
     "server/get_param_version_n.txt": read_version,
-    "server/pool_list_mgs.txt": read_pools,
-    "server/pool_list_mgs_pool.txt": read_members,
+    "server/pool_list_mgs.txt": pools("labfs").read,
+    "server/pool_list_mgs_pool.txt": members("labfs", "fast").read,
 }
 
 # Nobody's business, and why.

@@ -13,9 +13,9 @@ from strakes.errors import EnvironmentLacksError
 from strakes.measure.watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
-from strakes.targets.lustre.output import NotUnderstoodError
-from strakes.targets.lustre.state_history import interruptions, parse_states
+from strakes.targets.lustre.parameters import interruptions, parse_states
 from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.lustre.tool import NotUnderstoodError
 from targets.lustre.recorded import PLACE
 from targets.lustre.test_target import mount
 

@@ -13,11 +13,20 @@ import pytest
 from strakes.errors import BadInputError
 from strakes.targets.command import Completed, run
 from strakes.targets.description import Layout, LayoutComponent, layout_differences
-from strakes.targets.lustre.lfs_getstripe import directory_layout, file_layout, read_listing, read_text, read_yaml
-from strakes.targets.lustre.lfs_setstripe import layout_from, options_of, setstripe
-from strakes.targets.lustre.lov_xattr import lov_attribute, read_lov
-from strakes.targets.lustre.output import NotUnderstoodError
+from strakes.targets.lustre.layouts import (
+    directory_layout,
+    file_layout,
+    layout_from,
+    lov_attribute,
+    options_of,
+    read_listing,
+    read_lov,
+    read_text,
+    read_yaml,
+    setstripe,
+)
 from strakes.targets.lustre.target import LustreTarget, layout_kinds
+from strakes.targets.lustre.tool import NotUnderstoodError
 from strakes.units import KIB, MIB
 from targets.lustre.assigned import DOM, LEFT, PFL, pfl
 from targets.lustre.recorded import recording

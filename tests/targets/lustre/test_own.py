@@ -11,12 +11,9 @@ from pathlib import Path
 import pytest
 
 from strakes.targets.command import CommandTimeout, Completed, Runner
-from strakes.targets.lustre import describe as parts
-from strakes.targets.lustre.answers import Answers
-from strakes.targets.lustre.health import ask_health
-from strakes.targets.lustre.lfs_getname import ClientName
-from strakes.targets.lustre.observe import server_counters, unread
+from strakes.targets.lustre.servers import ask_health, server_counters, unread
 from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.lustre.tool import Answers
 from targets.lustre.test_target import mount
 
 LOST = "\ncurrent_state: EVICTED\nstate_history:\n - [ 1795231205, DISCONN ]\n - [ 1795231209, EVICTED ]"
@@ -112,14 +109,12 @@ def test_what_a_server_counts_for_another_file_system_is_not_counted() -> None:
     assert list(server_counters("lab", {"a": server})) == ["lab-MDT0000"]
     answers = Answers(server)
     assert [each.target for each in ask_health(answers, {"a": server}, "lab").recoveries] == ["lab-MDT0000"]
-    assert list(parts._recovering(answers, {"a": server}, ClientName("lab", NAME))) == ["lab-MDT0000"]
 
 
 @pytest.mark.parametrize("number", [4, 60])
 @pytest.mark.parametrize(
     "question",
     [
-        lambda ways: parts._recovering(Answers(ways["oss0"]), ways, ClientName("lab", NAME)),
         lambda ways: ask_health(Answers(Client({})), ways, "lab"),
         lambda ways: server_counters("lab", ways),
         lambda ways: unread(ways, "lab"),

@@ -8,7 +8,7 @@ import pytest
 
 from strakes.targets.command import Completed
 from strakes.targets.description import Placement
-from strakes.targets.lustre.lfs_getdirstripe import DirStripe, placement, read_default, read_dir_stripe
+from strakes.targets.lustre.layouts import DirStripe, placement, read_default, read_dir_stripe
 from targets.lustre.recorded import recording
 
 

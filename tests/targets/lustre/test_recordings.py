@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 
 from strakes.errors import StrakesError
 from strakes.targets.command import Command, Completed
-from strakes.targets.lustre.brw_stats import parse_histograms
-from strakes.targets.lustre.imports import parse_import
-from strakes.targets.lustre.lctl_param import Params
-from strakes.targets.lustre.output import NotUnderstoodError
-from strakes.targets.lustre.recovery_status import parse_recovery
-from strakes.targets.lustre.stats import parse_stats
+from strakes.targets.lustre.parameters import parse_histograms, parse_import, parse_recovery, parse_stats
+from strakes.targets.lustre.tool import NotUnderstoodError, Params
 from targets.lustre.assigned import COMMANDS, LAST_COMMANDS, LEFT, READERS
 from targets.lustre.recorded import PLACE, names, recording
 

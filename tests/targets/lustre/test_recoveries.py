@@ -10,8 +10,8 @@ from pathlib import Path
 from strakes.measure.watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption, lost_between
-from strakes.targets.lustre.health import as_counted, complaint
-from strakes.targets.lustre.recovery_status import parse_recovery
+from strakes.targets.lustre.parameters import parse_recovery
+from strakes.targets.lustre.servers import as_counted, complaint
 from strakes.targets.lustre.target import LustreTarget
 from targets.lustre.replay import AS_ROOT, ON_SERVER, Replay
 from targets.lustre.test_target import AT, SPELLINGS, mount, target

@@ -22,10 +22,10 @@ from strakes.targets.description import (
     disturbed,
     placement_differences,
 )
-from strakes.targets.lustre.answers import Answers
-from strakes.targets.lustre.connections import connections, host_of
-from strakes.targets.lustre.lfs_getname import ClientName
+from strakes.targets.lustre.lfs import ClientName
+from strakes.targets.lustre.servers import connections, host_of
 from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.lustre.tool import Answers
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
 from strakes.targets.target import Target

@@ -10,12 +10,11 @@ import pytest
 
 from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.description import Interruption, lost_between
-from strakes.targets.lustre.answers import Answers
-from strakes.targets.lustre.connections import connections
-from strakes.targets.lustre.lfs_getname import ClientName
-from strakes.targets.lustre.recovery_status import parse_recovery
-from strakes.targets.lustre.state_history import lost_changes, parse_states
+from strakes.targets.lustre.lfs import ClientName
+from strakes.targets.lustre.parameters import lost_changes, parse_recovery, parse_states
+from strakes.targets.lustre.servers import connections
 from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.lustre.tool import Answers
 from strakes.targets.nfs import counters
 from strakes.targets.target import LostServer
 from targets.lustre.recorded import PLACE

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from strakes.targets.command import Completed
 from strakes.targets.description import Layout, Placement
-from strakes.targets.lustre.brw_stats import parse_histograms
-from strakes.targets.lustre.imports import parse_import
-from strakes.targets.lustre.lfs_check import read_check
-from strakes.targets.lustre.lfs_df import read_df
-from strakes.targets.lustre.lfs_getdirstripe import placement, read_default, read_dir_stripe
-from strakes.targets.lustre.lfs_getstripe import read_text, read_yaml
-from strakes.targets.lustre.recovery_status import parse_recovery
-from strakes.targets.lustre.state_history import parse_states
-from strakes.targets.lustre.stats import parse_stats
-from strakes.targets.lustre.version import read_version
+from strakes.targets.lustre.layouts import placement, read_default, read_dir_stripe, read_text, read_yaml
+from strakes.targets.lustre.lfs import read_check, read_df, read_version
+from strakes.targets.lustre.parameters import parse_histograms, parse_import, parse_recovery, parse_states, parse_stats
 from strakes.units import GIB, MIB
 
 PLAIN = """work/f
@@ -116,7 +109,6 @@ def test_a_connection_whose_addresses_have_no_quotes() -> None:
 """
     connection = parse_import(text)
     assert connection.address == "10.0.0.2@o2ib" and connection.failover_addresses == ("10.0.0.1@o2ib", "10.0.0.2@o2ib")
-    assert (connection.server_version, connection.timeouts, connection.idle_s) == ("2.12.5.0", 1, None)
 
 
 def test_a_history_of_states_has_the_same_form() -> None:
@@ -130,7 +122,7 @@ def test_a_recovery_tells_who_was_evicted_by_who_did_not_complete_it() -> None:
     assert (recovery.evicted_clients, recovery.all_clients, recovery.duration_s) == (3, 200, 41)
     under_way = "status: RECOVERING\nrecovery_start: 1613073284\ntime_remaining: 119\nconnected_clients: 150/200\n"
     recovery = parse_recovery(f"{under_way}req_replay_clients: 2\ncompleted_clients: 148\nevicted_clients: 1\n")
-    assert (recovery.evicted_clients, recovery.connected_clients, recovery.serving) == (1, 150, False)
+    assert (recovery.evicted_clients, recovery.all_clients, recovery.serving) == (1, 200, False)
 
 
 def test_counters_with_and_without_sums_and_beginnings() -> None:
@@ -168,7 +160,7 @@ filesystem summary:     52428800       40960    52387840   1% /lustre
 """
     space = read_df(done("lfs", "df", "/lustre", stdout=text))
     assert [target.name for target in space.targets] == ["old-MDT0000", "old-OST0000"]
-    assert [missing.name for missing in space.missing] == ["OST0001"]
+    assert list(space.missing) == ["OST0001"]
 
 
 def test_servers_that_answer_with_and_without_a_colon() -> None:

@@ -18,10 +18,10 @@ from strakes.drill.faults.fault import Ask
 from strakes.drill.undo import MountTargets, RunCommand, Undo
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.targets.command import Completed, Runner, run
-from strakes.targets.lustre.connections import THIS_NODE, host_of
-from strakes.targets.lustre.lctl_list_nids import list_nids
-from strakes.targets.lustre.own import is_target_of
+from strakes.targets.lustre.lfs import list_nids
+from strakes.targets.lustre.servers import THIS_NODE, host_of
 from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.lustre.tool import is_target_of
 from strakes.targets.registry import detect
 
 # Of the options that /proc/mounts shows, those that must be given again: the others are written on the target's disk.

@@ -26,32 +26,41 @@ from strakes.targets.description import (
     Striping,
     TargetRecovery,
 )
-from strakes.targets.lustre import describe as parts
-from strakes.targets.lustre import observe as counters
-from strakes.targets.lustre import posix
-from strakes.targets.lustre.answers import Answers
-from strakes.targets.lustre.connections import addresses, addresses_in, host_of, hosts, states, ways_to_servers
-from strakes.targets.lustre.health import Health, ask_health
-from strakes.targets.lustre.imports import parse_import
-from strakes.targets.lustre.lctl_param import get_param
-from strakes.targets.lustre.lfs_getdirstripe import default_stripe, dir_stripe, placement
-from strakes.targets.lustre.lfs_getname import ClientName, getname
-from strakes.targets.lustre.lfs_getstripe import Form, directory_layout, file_layout
-from strakes.targets.lustre.lfs_mkdir import mkdir, set_default
-from strakes.targets.lustre.lfs_pools import pools
-from strakes.targets.lustre.lfs_quota import quota, user_name
-from strakes.targets.lustre.lfs_setstripe import options_of, setstripe
-from strakes.targets.lustre.lfs_targets import mdts, osts
-from strakes.targets.lustre.lov_xattr import lov_attribute
-from strakes.targets.lustre.output import NotUnderstoodError
-from strakes.targets.lustre.state_history import (
+from strakes.targets.lustre import lfs, servers
+from strakes.targets.lustre.layouts import (
+    Form,
+    default_stripe,
+    dir_stripe,
+    directory_layout,
+    file_layout,
+    lov_attribute,
+    mkdir,
+    options_of,
+    placement,
+    set_default,
+    setstripe,
+)
+from strakes.targets.lustre.lfs import ClientName, getname, mdts, osts, pools, quota, user_name
+from strakes.targets.lustre.parameters import (
     IDLE,
     UNREACHED_STATES,
     StateChange,
     States,
     continued,
     lost_changes,
+    parse_import,
 )
+from strakes.targets.lustre.servers import (
+    Health,
+    addresses,
+    addresses_in,
+    ask_health,
+    host_of,
+    hosts,
+    states,
+    ways_to_servers,
+)
+from strakes.targets.lustre.tool import Answers, NotUnderstoodError, get_param
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import LostServer, Target, TargetFacts, said
 
@@ -85,7 +94,7 @@ class LustreTarget(Target):
         return replace(self._facts(workspace, notes=notes), remote=True)
 
     def _sizes(self) -> Sizes:
-        sizes = self._ask(posix.sizes(str(self.path)))
+        sizes = self._ask(lfs.sizes(str(self.path)))
         user = user_name()
         with suppress(StrakesError):
             return sizes.within([self._ask(quota(user, str(self.path))).of(user)])
@@ -108,24 +117,24 @@ class LustreTarget(Target):
             return replace(
                 super().describe(), file_system_name=self.mount.source.partition(":/")[2], notes=tuple(answers.notes)
             )
-        return parts.describe(answers, str(self.path), self.mount, name, self.servers)
+        return servers.describe(answers, str(self.path), self.mount, name, self.servers)
 
     def layout(self, path: Path) -> Layout | None:
         """Return how data is spread."""
-        return self._layout(str(path), directory=self._ask(posix.is_directory(str(path))))
+        return self._layout(str(path), directory=self._ask(lfs.is_directory(str(path))))
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Also makes and removes an empty file in the directory: only a file shows what counts were lowered to."""
         self._ask(setstripe(str(directory), wanted))
         probe = str(directory / _PROBE)
         try:
-            self._ask(posix.make_file(probe))
+            self._ask(lfs.make_file(probe))
             given = self._layout(probe, directory=False)
         except StrakesError:
             with suppress(StrakesError):
-                self._ask(posix.remove_file(probe))
+                self._ask(lfs.remove_file(probe))
             raise
-        self._ask(posix.remove_file(probe))
+        self._ask(lfs.remove_file(probe))
         return given
 
     def striping(self) -> Striping | None:
@@ -166,7 +175,7 @@ class LustreTarget(Target):
         """Make a directory where it is wanted; returns where it is."""
         path = str(_real(parent) / name)
         if wanted.kind == "inherit" or (wanted.kind == "automatic" and wanted.count in (None, 1)):
-            self._ask(posix.make_directory(path))
+            self._ask(lfs.make_directory(path))
         elif wanted.kind == "manual":
             if not wanted.metadata_targets:
                 raise BadInputError(
@@ -199,7 +208,7 @@ class LustreTarget(Target):
             name = self._name
         except EnvironmentLacksError:
             return {}  # limits() says why
-        return counters.observe(self.run, name, self.servers)
+        return servers.observe(self.run, name, self.servers)
 
     def trouble(self) -> tuple[str, ...]:
         """Return which targets do not serve this client, and where they are.
@@ -345,7 +354,7 @@ class LustreTarget(Target):
         answers = Answers(self.run)
         on = hosts(addresses_in(answers, self._file_system, self._instance))
         if on:
-            unread = counters.unread(ways_to_servers(self.run, self.servers, on), self._file_system)
+            unread = servers.unread(ways_to_servers(self.run, self.servers, on), self._file_system)
             if not unread:
                 return None
             where, why = next(iter(unread.items()))
@@ -370,7 +379,7 @@ class LustreTarget(Target):
             others = ", ".join(host for host in on if host not in ways) or "the servers"
             what = "read counters of other servers" if ways else what
             return [Limit(what, f"they are on {others}; give --servers to reach them")]
-        unread = counters.unread(ways, self._file_system)
+        unread = servers.unread(ways, self._file_system)
         return [Limit(f"read counters of server {host}", why) for host, why in unread.items()] or [
             Limit(what, note) for note in answers.notes
         ]

@@ -1,0 +1,490 @@
+"""Layouts of files and placements of directories, read and set by ``lfs`` or read from ``lustre.lov``."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from strakes.errors import BadInputError
+from strakes.targets.command import Command, Completed
+from strakes.targets.description import Layout, LayoutComponent, Placement
+from strakes.targets.lustre.tool import checked, key_values, not_understood, number, succeeding
+from strakes.units import GIB, KIB, MIB
+
+Form = Literal["yaml", "text"]
+
+_GETSTRIPE, _GETDIRSTRIPE, _GETFATTR = "lfs getstripe", "lfs getdirstripe", "getfattr -n lustre.lov"
+# A stripe in the table of the text form: target, object (decimal, hexadecimal), group.
+_STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
+_STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
+_NO_LAYOUT = " has no stripe info"
+# Both forms have the same keys, with and without one of these prefixes; others are not needed.
+_PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
+_LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
+_KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
+# By these a line of text is known not to be a path.
+_OF_TEXT = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
+# lustre_user.h: LOV_PATTERN_RAID0, _MDT, _OVERSTRIPING.
+_PATTERN_NUMBERS = {0x001: "raid0", 0x100: "mdt", 0x201: "overstriped"}
+# Older versions write numbers.
+_PATTERNS = {
+    "raid0,overstriped": "overstriped",
+    **{text: name for value, name in _PATTERN_NUMBERS.items() for text in (f"{value:x}", f"{value:#x}")},
+}
+
+
+def file_layout(path: str, form: Form = "yaml") -> Command[Layout]:
+    """Ask for the layout of a file."""
+    return Command(("lfs", "getstripe", *(["-y"] if form == "yaml" else []), path), _READERS[form])
+
+
+def directory_layout(path: str, form: Form = "yaml") -> Command[Layout]:
+    """Ask for the layout that new files in a directory get."""
+    return Command(("lfs", "getstripe", "-d", *(["-y"] if form == "yaml" else []), path), _READERS[form])
+
+
+def read_yaml(done: Completed) -> Layout:
+    """Return the one layout of YAML output. Raises StrakesError."""
+    return _layout_in(checked(done, "the layout cannot be read").splitlines())
+
+
+def read_text(done: Completed) -> Layout:
+    """Return the one layout of text output. Raises StrakesError."""
+    layouts = read_listing(done)
+    if len(layouts) != 1:
+        raise not_understood(_GETSTRIPE, f"{len(layouts)} layouts")
+    return layouts[0][1]
+
+
+_READERS = {"yaml": read_yaml, "text": read_text}
+
+
+def read_listing(done: Completed) -> tuple[tuple[str, Layout], ...]:
+    """Return all layouts of text output by the paths they stand under (none for a directory's alone)."""
+    listing: list[tuple[str, list[str]]] = []
+    for line in checked(done, "the layout cannot be read").splitlines():
+        if line.endswith(_NO_LAYOUT) or _is_path(line):
+            listing.append((line.removesuffix(_NO_LAYOUT), []))
+        elif line:
+            if not listing:
+                listing.append(("", []))
+            listing[-1][1].append(line)
+    return tuple((name, _layout_in(lines) if lines else Layout()) for name, lines in listing)
+
+
+def _is_path(line: str) -> bool:
+    if not line or line[0] in " \t-":
+        return False
+    return not any(key.startswith(_OF_TEXT) for key, _ in key_values(line))
+
+
+@dataclass
+class _Part:
+    """A plain layout, or a component of one, as its lines come in; ``listed``: its stripes are to follow."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    targets: list[int] = field(default_factory=list)
+    listed: bool = False
+
+    def take(self, key: str, value: str) -> None:
+        """Take a value in. Raises NotUnderstoodError for a second one."""
+        plain = _PREFIX.sub("", key)
+        if key == "lmm_objects":
+            self.listed = True
+        elif key == "l_ost_idx":
+            self.targets.append(number(value.rstrip(","), _GETSTRIPE))
+        elif plain in _KEYS:
+            if plain in self.values:
+                raise not_understood(_GETSTRIPE, f"{key}: {value}")
+            self.values[plain] = value
+
+    def layout(self) -> Layout:
+        count, size = self._number("stripe_count"), self._number("stripe_size")
+        # Older versions have no key of its own for a metadata target.
+        first = self._number("mdt_index" if "mdt_index" in self.values else "stripe_offset")
+        if count is None or first is None or (self.listed and len(self.targets) != count):
+            what = f"stripe_count: {count}, stripe_offset: {first}, and {len(self.targets)} stripes"
+            raise not_understood(_GETSTRIPE, what)
+        pattern = self.values.get("pattern", "")
+        pool, pattern = self.values.get("pool", ""), _PATTERNS.get(pattern, pattern)
+        return Layout(size, count, None if first == -1 else first, pool, pattern, targets=tuple(self.targets))
+
+    def component(self) -> LayoutComponent:
+        begin, end = self._number("e_start"), self.values.get("e_end")
+        if begin is None or end is None:
+            raise not_understood(_GETSTRIPE, "a component without its extent")
+        mirror = self.values.get("mirror_id", "N/A")
+        return LayoutComponent(
+            begin,
+            None if end == "EOF" else number(end, _GETSTRIPE),
+            self.layout(),
+            0 if mirror == "N/A" else number(mirror, _GETSTRIPE),
+        )
+
+    def _number(self, key: str) -> int | None:
+        text = self.values.get(key)
+        return None if text is None else number(text, _GETSTRIPE)
+
+
+def _layout_in(lines: Sequence[str]) -> Layout:
+    """Return the one layout in the lines of either form. Raises NotUnderstoodError."""
+    parts = [_Part()]
+    announced: int | None = None
+    for line in filter(str.strip, lines):
+        if stripe := _STRIPE.match(line):
+            parts[-1].targets.append(number(stripe[1], _GETSTRIPE))
+            continue
+        if _STRIPE_HEADING.match(line):
+            parts[-1].listed = True
+            continue
+        pairs = list(key_values(line))
+        if not pairs:
+            raise not_understood(_GETSTRIPE, line)
+        for key, value in pairs:
+            if key == "lcm_entry_count":
+                announced = number(value, _GETSTRIPE)
+            elif key == "lcme_id":
+                parts.append(_Part())
+            else:
+                parts[-1].take(key, value)
+    if announced is None:
+        return parts[-1].layout()
+    components = tuple(part.component() for part in parts[1:])
+    if len(components) != announced:
+        raise not_understood(_GETSTRIPE, f"{announced} components announced, {len(components)} told")
+    targets = tuple(target for component in components for target in component.layout.targets)
+    return Layout(components=components, targets=targets)
+
+
+_REMEDY = "Stripe sizes are multiples of 64 KiB below 4 GiB; strakes target DIR lists the targets and pools there are."
+
+
+def setstripe(path: str, wanted: Layout) -> Command[None]:
+    """Set a layout; an empty one takes away what was set. Raises BadInputError for what ``lfs`` cannot express."""
+    return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", _REMEDY)
+
+
+def options_of(wanted: Layout) -> list[str]:
+    """Return a layout as options. Raises BadInputError for what ``lfs`` cannot express.
+
+    >>> dom = LayoutComponent(0, 65536, Layout(pattern="mdt")), LayoutComponent(65536, None, Layout(stripe_count=4))
+    >>> " ".join(options_of(Layout(components=dom)))
+    '-E 64K -L mdt -E -1 -c 4'
+    """
+    if not wanted.components:
+        return [*_options(wanted)]
+    mirrors = dict.fromkeys(part.mirror for part in wanted.components)
+    options = []
+    for mirror in mirrors:
+        options += ["-N"] if len(mirrors) > 1 else []
+        options += _components(tuple(part for part in wanted.components if part.mirror == mirror))
+    return options
+
+
+def layout_from(text: str) -> Layout:
+    """Return the layout that options stand for. Raises BadInputError for what is none.
+
+    >>> layout_from("-C 8 -S 1M") == Layout(stripe_size_bytes=1 << 20, stripe_count=8, pattern="overstriped")
+    True
+    >>> [part.end for part in layout_from("-E 64K -L mdt -E -1 -c 4").components]
+    [65536, None]
+    """
+    words = text.split()
+    plain = Layout()
+    parts: list[LayoutComponent] = []
+    mirror, begin = 0, 0
+    while words:
+        option = words.pop(0)
+        if option == "-N":
+            mirror, begin = mirror + 1, 0
+            continue
+        if option not in _READ or not words:
+            raise BadInputError("not options of lfs setstripe", where=text, why=f"{option} is not understood")
+        value = words.pop(0)
+        if option == "-E":
+            end = None if value == "-1" else _number(value)
+            parts.append(LayoutComponent(begin, end, Layout(), mirror))
+            begin = end or 0
+        elif parts:
+            parts[-1] = replace(parts[-1], layout=_with(parts[-1].layout, option, value))
+        else:
+            plain = _with(plain, option, value)
+    return Layout(components=tuple(parts)) if parts else plain
+
+
+_READ = ("-E", "-c", "-C", "-S", "-i", "-o", "-p", "-L")
+
+
+def _with(layout: Layout, option: str, value: str) -> Layout:
+    if option in ("-c", "-C"):
+        layout = replace(layout, stripe_count=_number(value))
+        return replace(layout, pattern="overstriped") if option == "-C" else layout
+    if option == "-S":
+        return replace(layout, stripe_size_bytes=_number(value))
+    if option == "-i":
+        return replace(layout, first_target=_number(value))
+    if option == "-o":
+        return replace(layout, targets=tuple(map(_number, value.split(","))))
+    return replace(layout, pool=value) if option == "-p" else replace(layout, pattern=value)
+
+
+def _number(text: str) -> int:
+    unit = {"G": GIB, "M": MIB, "K": KIB}.get(text[-1:], 1)
+    try:
+        return int(text if unit == 1 else text[:-1]) * unit
+    except ValueError:
+        raise BadInputError("not options of lfs setstripe", where=text, why="it is not a number") from None
+
+
+def _components(components: tuple[LayoutComponent, ...]) -> Iterator[str]:
+    reached: int | None = 0
+    for part in components:
+        if part.layout.components:
+            raise BadInputError("no such layout can be set", why="a component has no components")
+        if part.begin != reached:
+            raise BadInputError(
+                "no such layout can be set", why=f"a component begins at {part.begin}, the one before ends at {reached}"
+            )
+        reached = part.end
+        yield from ("-E", "-1" if part.end is None else _size(part.end), *_options(part.layout))
+
+
+def _options(wanted: Layout) -> Iterator[str]:
+    if wanted.pool:
+        yield from ("-p", wanted.pool)
+    if wanted.pattern == "mdt":
+        # What is on the metadata target has no stripes.
+        yield from ("-L", "mdt")
+        return
+    if wanted.pattern == "overstriped":
+        if wanted.stripe_count is None:
+            raise BadInputError("no such layout can be set", why="overstriping needs a stripe count")
+        yield from ("-C", str(wanted.stripe_count))
+    elif wanted.pattern not in ("", "raid0"):
+        raise BadInputError("no such layout can be set", why=f"lfs setstripe knows no pattern {wanted.pattern!r}")
+    elif wanted.stripe_count is not None:
+        yield from ("-c", str(wanted.stripe_count))
+    if wanted.stripe_size_bytes is not None:
+        yield from ("-S", _size(wanted.stripe_size_bytes))
+    if wanted.targets:
+        yield from ("-o", ",".join(map(str, wanted.targets)))
+    elif wanted.first_target is not None:
+        yield from ("-i", str(wanted.first_target))
+
+
+def _size(size: int) -> str:
+    for unit, letter in ((GIB, "G"), (MIB, "M"), (KIB, "K")):
+        if size and size % unit == 0:
+            return f"{size // unit}{letter}"
+    return str(size)
+
+
+_VALUE = re.compile(r"^lustre\.lov=0x((?:[0-9a-f]{2})+)$", re.MULTILINE)
+
+_V1 = 0x0BD10BD0
+_V3 = 0x0BD30BD0
+_SPECIFIC = 0x0BD50BD0
+_COMPOSITE = 0x0BD60BD0
+_PATTERN_FLAGS = 0xFFFF0000
+_RELEASED = 0x80000000
+
+# Magic, pattern, object, sequence, stripe size, stripe count, first target or generation.
+_PLAIN = struct.Struct("<IIQQIHH")
+_OBJECT = struct.Struct("<QQII")  # object (two words), generation, target
+_COMPOSITE_HEAD = struct.Struct("<IIIHHH14x")  # magic, size, generation, flags, entries, mirrors - 1
+_COMPONENT = struct.Struct("<IIQQII16x")  # identifier, flags, begin, end, place of its layout, size of it
+_POOL_BYTES = 16
+_NONE = 0xFFFF
+# Counts from here on are negative ones: every target, or several stripes on every target.
+_LEAST_NEGATIVE = 0xFFE0
+_END = 0xFFFFFFFFFFFFFFFF
+_INSTANTIATED = 0x10
+
+
+def lov_attribute(path: str) -> Command[Layout | None]:
+    """Return the layout of a file or directory; None for a directory without one of its own."""
+    return Command(("getfattr", "-n", "lustre.lov", "-e", "hex", path), read_lov)
+
+
+def read_lov(done: Completed) -> Layout | None:
+    """Read the attribute as a layout."""
+    if done.status == 1 and done.stderr.rstrip().endswith("No such attribute"):
+        return None
+    match = _VALUE.search(checked(done, "the layout cannot be read"))
+    if match is None:
+        raise not_understood(_GETFATTR, done.stdout)
+    return decode(bytes.fromhex(match[1]))
+
+
+def decode(value: bytes) -> Layout:
+    """Read it. Raises NotUnderstoodError."""
+    try:
+        (magic,) = struct.unpack_from("<I", value)
+        return _composite(value) if magic == _COMPOSITE else _plain(value, is_file=_sequence(value) != 0)
+    except (struct.error, UnicodeDecodeError):
+        raise not_understood(_GETFATTR, value.hex()) from None
+
+
+def _sequence(value: bytes) -> int:
+    # Only the layout of a file names its object on the metadata target.
+    return int(_PLAIN.unpack_from(value)[3])
+
+
+def _composite(value: bytes) -> Layout:
+    _, size, _, _, entries, _ = _COMPOSITE_HEAD.unpack_from(value)
+    if size != len(value):
+        raise not_understood(_GETFATTR, value.hex())
+    components = []
+    for entry in range(entries):
+        identifier, flags, begin, end, place, length = _COMPONENT.unpack_from(
+            value, _COMPOSITE_HEAD.size + entry * _COMPONENT.size
+        )
+        layout = _plain(value[place : place + length], is_file=bool(flags & _INSTANTIATED))
+        components.append(
+            LayoutComponent(begin, None if end == _END else end, layout, mirror=(identifier >> 16) & 0x7FFF)
+        )
+    targets = tuple(target for component in components for target in component.layout.targets)
+    return Layout(components=tuple(components), targets=targets)
+
+
+def _plain(value: bytes, *, is_file: bool) -> Layout:
+    magic, pattern, _, _, size, count, first = _PLAIN.unpack_from(value)
+    place, pool = _PLAIN.size, ""
+    if magic in (_V3, _SPECIFIC):
+        pool = struct.unpack_from(f"{_POOL_BYTES}s", value, place)[0].split(b"\0")[0].decode()
+        place += _POOL_BYTES
+    elif magic != _V1:
+        raise not_understood(_GETFATTR, value.hex())
+    name = _PATTERN_NUMBERS.get(pattern & ~_PATTERN_FLAGS, f"{pattern:#x}")
+    targets: tuple[int, ...] = ()
+    if name == "mdt":
+        first = _NONE  # which one is not told here
+    elif is_file and not pattern & _RELEASED:
+        targets = tuple(_OBJECT.unpack_from(value, place + stripe * _OBJECT.size)[3] for stripe in range(count))
+        first = targets[0] if targets else _NONE
+    if count >= _LEAST_NEGATIVE:
+        count -= 1 << 16
+    # In a directory's layout 0 leaves the value to the file system.
+    unset = count == 0 and name != "mdt"
+    return Layout(
+        size or None, None if unset else count, None if first == _NONE else first, pool, name, targets=targets
+    )
+
+
+# A stripe in the table of the text form: target and object.
+_DIRECTORY_STRIPE = re.compile(r"^\s*(\d+)\t+\s*\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]\s*$")
+_DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
+
+
+@dataclass(frozen=True)
+class DirStripe:
+    """A directory's stripes: a ``count`` of 0 is none, all of it is on the target ``offset``.
+
+    As a default for new subdirectories: a count of -1 is every target, an offset of -1 any, ``max_inherit`` the levels
+    it is handed down (-1: all), ``max_inherit_rr`` those where the targets take turns.
+    """
+
+    count: int
+    offset: int
+    hash: str
+    flags: tuple[str, ...]
+    targets: tuple[int, ...]
+    max_inherit: int | None = None
+    max_inherit_rr: int | None = None
+
+
+def dir_stripe(path: str, form: Form = "yaml") -> Command[DirStripe]:
+    """Return the stripes of a directory."""
+    return Command(("lfs", "getdirstripe", *(["-y"] if form == "yaml" else []), path), read_dir_stripe)
+
+
+def default_stripe(path: str, form: Form = "yaml") -> Command[DirStripe]:
+    """Return what a new subdirectory of a directory gets."""
+    return Command(("lfs", "getdirstripe", *(["-y"] if form == "yaml" else []), "-D", path), read_default)
+
+
+def read_dir_stripe(done: Completed) -> DirStripe:
+    """Either form. Raises StrakesError."""
+    stripe = read_default(done)
+    if len(stripe.targets) != stripe.count and not (stripe.count == 0 and stripe.targets in ((), (stripe.offset,))):
+        raise not_understood(_GETDIRSTRIPE, f"lmv_stripe_count: {stripe.count}, and {len(stripe.targets)} stripes")
+    return stripe
+
+
+def read_default(done: Completed) -> DirStripe:
+    """Either form. Raises StrakesError."""
+    values: dict[str, str] = {}
+    targets = []
+    for line in checked(done, "the placement is not known").splitlines():
+        if stripe := _DIRECTORY_STRIPE.match(line):
+            targets.append(int(stripe[1]))
+            continue
+        pairs = list(key_values(line))
+        if not pairs and line.strip() and not _DIRECTORY_STRIPE_HEADING.match(line):
+            raise not_understood(_GETDIRSTRIPE, line)
+        for key, value in pairs:
+            if key == "l_mdt_idx":
+                targets.append(number(value, _GETDIRSTRIPE))
+            elif key in values:
+                raise not_understood(_GETDIRSTRIPE, line)
+            elif key.startswith("lmv_"):
+                values[key] = value
+    if not values and not targets:
+        # To lfs a file is no error here.
+        raise BadInputError("the placement is not known", where=done.argv[-1], why="it is not a directory on Lustre")
+    words = values.get("lmv_hash_type", "").split(",")
+    needed = [values.get(f"lmv_{key}") for key in ("stripe_count", "stripe_offset")]
+    if None in needed or not words[0]:
+        raise not_understood(_GETDIRSTRIPE, ", ".join(sorted(values)))
+    count, offset = (number(text or "", _GETDIRSTRIPE) for text in needed)
+    inherit = [values.get(f"lmv_{key}") for key in ("max_inherit", "max_inherit_rr")]
+    levels, turns = (None if text is None else number(text, _GETDIRSTRIPE) for text in inherit)
+    return DirStripe(count, offset, words[0], tuple(words[1:]), tuple(targets), levels, turns)
+
+
+def placement(own: DirStripe, default: DirStripe) -> Placement:
+    """Return what a directory's stripes and its default mean together.
+
+    A target chosen by hand does not show: such a directory reads as "inherit", for its subdirectories follow it.
+    """
+    if own.count > 1:
+        striped_below = default.count > 1 or default.count == -1
+        return Placement("automatic", own.targets, own.count, own.hash, inherited=striped_below)
+    if default.offset == -1 and default.count != 0:
+        return Placement("automatic", (own.offset,), default.count, inherited=True)
+    return Placement("inherit", (own.offset,), 1, inherited=True)
+
+
+_WHICH_TARGETS = "strakes target DIR lists the metadata targets there are."
+
+
+def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, hash_type: str = "") -> Command[None]:
+    """Make a directory on targets by number, or striped over ``count`` (-1, or more than there are: all); for root."""
+    argv = ("lfs", "mkdir", *_stripe_options(count, targets, hash_type), path)
+    return succeeding(argv, "the directory was not made", _WHICH_TARGETS)
+
+
+def set_default(
+    path: str,
+    *,
+    count: int,
+    targets: Sequence[int] = (),
+    hash_type: str = "",
+    max_inherit: int | None = None,
+    max_inherit_rr: int | None = None,
+) -> Command[None]:
+    """Say what new subdirectories of an existing directory get; a target of -1 leaves the choice to Lustre."""
+    levels = [] if max_inherit is None else [f"--max-inherit={max_inherit}"]
+    turns = [] if max_inherit_rr is None else [f"--max-inherit-rr={max_inherit_rr}"]
+    argv = ("lfs", "setdirstripe", "-D", *_stripe_options(count, targets, hash_type), *levels, *turns, path)
+    return succeeding(argv, "the placement of subdirectories was not set", _WHICH_TARGETS)
+
+
+def _stripe_options(count: int | None, targets: Sequence[int], hash_type: str) -> list[str]:
+    options = [] if count is None else ["-c", str(count)]
+    if targets:
+        options += ["-i", ",".join(map(str, targets))]
+    return options + (["-H", hash_type] if hash_type else [])

@@ -1,0 +1,445 @@
+"""What parameters of clients and servers say: counters, histograms, connections and recoveries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import NamedTuple
+
+from strakes.targets.description import CLIENT, Interruption
+from strakes.targets.lustre.tool import key_values, not_understood
+from strakes.units import GIB, KIB, MIB, format_seconds
+
+MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
+BRW_STATS = "osd-*.*.brw_stats"
+RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
+
+_COUNTER = re.compile(r"^(\S.*?)\s+(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
+# Older versions give microseconds, and no beginning.
+_TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
+_HEADING = re.compile(r"^(\S.*?)\s{2,}(?:rpcs|ios|maps)\s+%%? cum %%?(\s+\|\s+(?:rpcs|ios|maps)\s+%%? cum %%?)?$")
+_ROW = re.compile(r"^(\d+)([KMG]?):\s+(\d+)\s+\d+\s+\d+(?:\s+\|\s+(\d+)\s+\d+\s+\d+)?\s*$")
+_UNITS = {"": 1, "K": KIB, "M": MIB, "G": GIB}
+# Before 2.14 without quotes.
+_ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
+# Among the flags of an import, where an administrator took the target out.
+DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
+_IMPORT = ("name", "target", "state", "import_flags", "failover_nids", "current_connection", "connection_attempts")
+_NUMBERS = "recovery_start|recovery_duration|(?:completed|connected|evicted)_clients|replayed_requests"
+# "3/4" is three of four.
+_RECOVERY = re.compile(
+    rf"^(?:(?P<key>{_NUMBERS}):\s*(?:(?P<part>\d+)(?:/(?P<whole>\d+))?)?"
+    rf"|status:\s*(?P<status>\S*)|(?!(?:{_NUMBERS}|status):)[^:]+:.*)\s*$"
+)
+_ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
+# The beginning of an entry, and no more.
+_CUT_ENTRY = re.compile(r" ?|(?: -(?: (?:\[(?: (?:\d+(?:,(?: (?:[A-Z_]+ ?)?)?)?)?)?)?)?)")
+
+# What a metadata target counts -> the name that all file systems share. A new file counts as an open and a mknod.
+_MD_STATS = {
+    "mknod": "md.create",
+    "open": "md.open",
+    "close": "md.close",
+    "getattr": "md.getattr",
+    "setattr": "md.setattr",
+    "unlink": "md.unlink",
+    "link": "md.link",
+    "mkdir": "md.mkdir",
+    "rmdir": "md.rmdir",
+    "rename": "md.rename",
+    "readpage": "md.readdir",
+}
+_LLITE = {"readdir" if own == "readpage" else own: name for own, name in _MD_STATS.items()}
+# What mdc calls "create" are directories, links and special files only (files come with the open): left out.
+_MDC = {
+    "close": "md.close",
+    "getattr": "md.getattr",
+    "setattr": "md.setattr",
+    "unlink": "md.unlink",
+    "link": "md.link",
+    "rename": "md.rename",
+    "read_page": "md.readdir",
+}
+
+
+class Counter(NamedTuple):
+    """``unit`` is that of the sum; "reqs" for those that only count."""
+
+    samples: int
+    unit: str
+    total: int | None = None
+    squares: int | None = None
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counters since ``start_s`` (None: not told), in Unix time. A counter of zero is not there."""
+
+    start_s: float | None
+    counters: Mapping[str, Counter]
+
+    def samples(self, name: str) -> int:
+        """Return how often it was counted."""
+        return self.counters[name].samples if name in self.counters else 0
+
+    def total(self, name: str) -> int:
+        """Return the sum."""
+        return (self.counters[name].total or 0) if name in self.counters else 0
+
+    def data(self, side: str = "") -> dict[str, float]:
+        """Return reads and writes by the names all file systems share; a sample of bytes is one request."""
+        counters = {}
+        for way in ("read", "write"):
+            counters[f"{side}data.{way}_requests"] = float(self.samples(f"{way}_bytes"))
+            counters[f"{side}data.{way}_bytes"] = float(self.total(f"{way}_bytes"))
+        return counters
+
+    def named(self, names: Mapping[str, str], side: str = "") -> dict[str, float]:
+        """Return samples by the names all file systems share, with zeros, which a server leaves out."""
+        return {side + name: float(self.samples(own)) for own, name in names.items()}
+
+
+def parse_stats(text: str) -> Stats:
+    r"""Read counters. Raises NotUnderstoodError.
+
+    >>> stats = parse_stats("snapshot_time 5.0 secs.nsecs\nopen 600 samples [usecs] 143 14279 755267 2588064233")
+    >>> stats.samples("open"), stats.samples("unlink")
+    (600, 0)
+    """
+    times: dict[str, float] = {}
+    counters = {}
+    for line in text.splitlines():
+        if time := _TIME.match(line):
+            times[time[1]] = float(time[2])
+        elif match := _COUNTER.match(line):
+            sums = [None if group is None else int(group) for group in match.group(4, 5)]
+            counters[match[1]] = Counter(int(match[2]), match[3], *sums)
+        else:
+            raise not_understood("lctl get_param (counters)", line)
+    if "snapshot_time" not in times:
+        raise not_understood("lctl get_param (counters)", text)
+    return Stats(times.get("start_time"), counters)
+
+
+def of_metadata_target(md_stats: Stats) -> dict[str, float]:
+    """Return what a metadata target did (mdt.*.md_stats); data of small files may be on it."""
+    return md_stats.named(_MD_STATS) | md_stats.data()
+
+
+def of_client(llite: Stats) -> dict[str, float]:
+    """Return system calls of applications on a mount (llite.*.stats): what caches answered is in them."""
+    return llite.named(_LLITE, CLIENT) | llite.data(CLIENT)
+
+
+def of_requests(mdc: Stats, md_stats: Stats) -> dict[str, float]:
+    """Return requests of this client to one metadata target (mdc.*.stats and mdc.*.md_stats)."""
+    requests = {f"{CLIENT}md.requests": float(mdc.samples("req_waittime"))}
+    return md_stats.named(_MDC, CLIENT) | requests | mdc.data(CLIENT)
+
+
+class Bucket(NamedTuple):
+    """How often a value up to ``value`` (and above the bucket before) was seen."""
+
+    value: int
+    reads: int
+    writes: int
+
+
+class Histograms(NamedTuple):
+    """Title -> buckets; a table of changes only ("modify") has them as writes, and that word behind its title."""
+
+    start_s: float | None
+    tables: Mapping[str, tuple[Bucket, ...]]
+
+
+def parse_histograms(text: str) -> Histograms:
+    """Read brw_stats, or rpc_stats, which look alike. Raises NotUnderstoodError."""
+    tool = "lctl get_param (histograms)"
+    start: float | None = None
+    tables: dict[str, list[Bucket]] = {}
+    columns = 0
+    for line in text.splitlines():
+        if heading := _HEADING.match(line):
+            columns = 2 if heading[2] else 1
+            title = heading[1] if heading[2] else f"{heading[1]} (modify)"
+            if title in tables:
+                raise not_understood(tool, line)
+            tables[title] = []
+        elif row := _ROW.match(line):
+            if columns != (1 if row[4] is None else 2):
+                raise not_understood(tool, line)
+            reads, writes = (int(row[3]), int(row[4])) if row[4] is not None else (0, int(row[3]))
+            tables[next(reversed(tables))].append(Bucket(int(row[1]) * _UNITS[row[2]], reads, writes))
+        elif (time := _TIME.match(line)) and time[1] == "start_time":
+            start = float(time[2])
+    if not tables:
+        raise not_understood(tool, text)
+    return Histograms(start, {title: tuple(buckets) for title, buckets in tables.items()})
+
+
+def of_disk(histograms: Histograms) -> dict[str, float]:
+    """Return what the disk was asked for: fewer and larger requests than the clients', or more and smaller ones."""
+    buckets = histograms.tables.get("disk I/O size", ())
+    return {
+        "data.disk_reads": float(sum(bucket.reads for bucket in buckets)),
+        "data.disk_writes": float(sum(bucket.writes for bucket in buckets)),
+    }
+
+
+class Import(NamedTuple):
+    """A client's connection to one target: ``state`` is FULL when connected, IDLE when unused (it connects by itself).
+
+    ``deactivated``: an administrator took the target out, whatever the state says.
+    """
+
+    target: str
+    state: str
+    deactivated: bool
+    address: str
+    failover_addresses: tuple[str, ...]
+
+
+def parse_import(text: str) -> Import:
+    """Read it. Raises NotUnderstoodError."""
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        for key, value in key_values(line):
+            values.setdefault(key, value)
+    if missing := [key for key in _IMPORT if not values.get(key)]:
+        raise not_understood("lctl get_param (import)", f"no {missing[0]}")
+    address = _ADDRESS.search(values["current_connection"])
+    return Import(
+        values["target"].removesuffix("_UUID"),
+        values["state"],
+        DEACTIVATED.search(values["import_flags"]) is not None,
+        address[0] if address else "",
+        tuple(_ADDRESS.findall(values["failover_nids"])),
+    )
+
+
+class Recovery(NamedTuple):
+    """``status``: COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets), INACTIVE (never needed)."""
+
+    status: str
+    started_unix_s: int | None = None
+    duration_s: int | None = None
+    evicted_clients: int | None = None
+    all_clients: int | None = None
+    replayed_requests: int | None = None
+
+    @property
+    def serving(self) -> bool:
+        """Tell whether requests are answered: they wait until one of these states is reached."""
+        return self.status in ("COMPLETE", "INACTIVE")
+
+
+def parse_recovery(text: str) -> Recovery:
+    """Read it, without a last line that is cut off. Raises NotUnderstoodError.
+
+    >>> parse_recovery("status: WAITING_FOR_CLIENTS").serving
+    False
+    """
+    tool = "lctl get_param (recovery_status)"
+    values: dict[str, tuple[int, int | None]] = {}
+    status = ""
+    lines = text.splitlines()
+    for place, line in enumerate(lines):
+        match = _RECOVERY.match(line)
+        if match is None:
+            if 0 < place == len(lines) - 1:
+                break
+            raise not_understood(tool, line)
+        if match["part"]:
+            values[match["key"]] = int(match["part"]), int(match["whole"]) if match["whole"] else None
+        status = match["status"] or status
+    if not status:
+        raise not_understood(tool, "no status")
+    completed, known = values.get("completed_clients", (None, None))
+    _, connected_of = values.get("connected_clients", (None, None))
+    evicted = values.get("evicted_clients", (None, None))[0]
+    if status == "COMPLETE" and completed is not None and known is not None:
+        # Once it is over, all that did not complete it.
+        evicted = known - completed
+    started, duration, replayed = (
+        values.get(key, (None, None))[0] for key in ("recovery_start", "recovery_duration", "replayed_requests")
+    )
+    return Recovery(status, started, duration, evicted, known if connected_of is None else connected_of, replayed)
+
+
+# FULL is connected; IDLE connects by itself when there is something to do.
+WORKING_STATES = ("FULL", "IDLE")
+IDLE = "IDLE"
+# No server answers in these; in all others that do not work one takes the client back.
+UNREACHED_STATES = ("NEW", "CONNECTING", "DISCONN")
+# Where an interruption begins, or is seen to have begun: CONNECTING alone also follows IDLE.
+_LOST = ("DISCONN", "EVICTED")
+# So many changes the kernel remembers: what was before the first of them is not known.
+_REMEMBERED = 16
+# An idle connection, or a new one, connects within that: longer than the time after which the kernel tries again.
+_CONNECTING_S = 6.0
+_CONNECTING = ("NEW", "CONNECTING")
+# Of changes seen before, so many are kept.
+_MOST_CHANGES = 1000
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """A state that a connection went into, in whole seconds of Unix time."""
+
+    unix_s: int
+    state: str
+
+
+@dataclass(frozen=True)
+class States:
+    """The state now, and the changes before it, the oldest first.
+
+    ``deactivated``: an administrator took the target out. ``cut_off``: the last of the changes could not be read.
+    """
+
+    current: str
+    changes: tuple[StateChange, ...]
+    deactivated: bool = False
+    cut_off: bool = False
+
+    @property
+    def working(self) -> bool:
+        """Tell whether requests are answered."""
+        return self.current in WORKING_STATES
+
+    def in_words(self, now_unix_s: float) -> str:
+        """Return the state, and since when the target has not served.
+
+        >>> States("CONNECTING", (StateChange(10, "DISCONN"), StateChange(15, "CONNECTING"))).in_words(22)
+        'CONNECTING, for 12.0 s'
+        """
+        lasting = [lost for lost in interruptions("", self.changes) if lost.ended_unix_s is None]
+        began_unix_s = lasting[0].began_unix_s if lasting else self._not_working_since()
+        if began_unix_s is None:
+            return self.current
+        if began_unix_s > now_unix_s:
+            return f"{self.current}, for an unknown time (the clock was set back)"
+        at_least = "at least " if lasting and lasting[0].or_earlier else ""
+        return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
+
+    def lost(self, now_unix_s: float) -> bool:
+        """Tell whether the target should serve and does not: not one taken out, or one just about to be connected to.
+
+        >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
+        >>> idle.lost(51), idle.lost(60)
+        (False, True)
+        """
+        if self.working or self.deactivated:
+            return False
+        began_unix_s = self._not_working_since()
+        just_begun = began_unix_s is not None and 0 <= now_unix_s - began_unix_s <= _CONNECTING_S
+        lasting = any(lost.ended_unix_s is None for lost in interruptions("", self.changes))
+        return lasting or self.current not in _CONNECTING or not just_begun
+
+    def interruptions(self, target: str) -> tuple[Interruption, ...]:
+        """Return the times in which the target did not serve; of one that is taken out, those before."""
+        lost = interruptions(target, self.changes)
+        if self.cut_off and self.working:
+            # The change that ended it is the one that is missing.
+            lost = tuple(replace(each, ended_unix_s=each.ended_unix_s or self.changes[-1].unix_s) for each in lost)
+        return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
+
+    def _not_working_since(self) -> int | None:
+        since = None
+        for change in self.changes:
+            if change.state in WORKING_STATES:
+                since = None
+            elif since is None:
+                since = change.unix_s
+        return since
+
+
+def parse_states(text: str) -> States:
+    r"""Read it, also where its last line is cut off. Raises NotUnderstoodError.
+
+    >>> parse_states("current_state: FULL\nstate_history:\n - [ 1795323376, FULL ]").changes
+    (StateChange(unix_s=1795323376, state='FULL'),)
+    """
+    lines = text.splitlines()
+    if len(lines) < 2 or not lines[0].startswith("current_state: ") or lines[1] != "state_history:":
+        raise not_understood("lctl get_param (state)", lines[0] if lines else "")
+    entries = lines[2:]
+    cut_off = bool(entries) and _CUT_ENTRY.fullmatch(entries[-1]) is not None
+    changes = []
+    for line in entries[:-1] if cut_off else entries:
+        match = _ENTRY.match(line)
+        if match is None:
+            raise not_understood("lctl get_param (state)", line)
+        changes.append(StateChange(int(match[1]), match[2]))
+    return States(lines[0].partition(": ")[2], tuple(changes), cut_off=cut_off)
+
+
+def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
+    """Return the changes that belong to a lost connection, to the one that ends it: not those of idle ones.
+
+    >>> idle = (StateChange(1, "CONNECTING"), StateChange(1, "IDLE"), StateChange(5, "FULL"))
+    >>> [change.state for change in lost_changes((*idle, StateChange(9, "DISCONN"), StateChange(12, "FULL")))]
+    ['DISCONN', 'FULL']
+    """
+    return tuple(chain.from_iterable(episode for episode in _episodes(changes) if _is_lost(episode)))
+
+
+def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
+    """Return the times in which the target did not serve this client; the last one may not be over.
+
+    Of the first, the beginning may be forgotten.
+
+    >>> lost = (StateChange(10, "DISCONN"), StateChange(15, "EVICTED"), StateChange(16, "FULL"))
+    >>> interruptions("labfs-MDT0001", lost) == (Interruption("labfs-MDT0001", 10, 16, evicted=True),)
+    True
+    """
+    changes = tuple(changes)
+    lost = []
+    for number, episode in enumerate(_episodes(changes)):
+        or_earlier = number == 0 and len(changes) >= _REMEMBERED and not _connects(episode)
+        if or_earlier or _is_lost(episode):
+            ended_unix_s = episode[-1].unix_s if episode[-1].state in WORKING_STATES else None
+            evicted = any(change.state == "EVICTED" for change in episode)
+            lost.append(Interruption(target, episode[0].unix_s, ended_unix_s, evicted, or_earlier=or_earlier))
+    return tuple(lost)
+
+
+def _episodes(changes: Iterable[StateChange]) -> list[list[StateChange]]:
+    """Cut the changes behind each that works again.
+
+    So a connection that finds its server dead when it wakes up was lost from the moment at which it woke up.
+    """
+    episodes: list[list[StateChange]] = []
+    works = True
+    for change in changes:
+        if works:
+            episodes.append([])
+        episodes[-1].append(change)
+        works = change.state in WORKING_STATES
+    return episodes
+
+
+def _is_lost(episode: Iterable[StateChange]) -> bool:
+    return any(change.state in _LOST for change in episode)
+
+
+def _connects(episode: list[StateChange]) -> bool:
+    """Tell whether the rest of an episode is all that an idle connection goes through: one CONNECTING."""
+    before = [change for change in episode if change.state not in WORKING_STATES]
+    return len(before) <= 1 and all(change.state in _CONNECTING for change in before)
+
+
+def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:
+    """Return what is remembered now, and what was before it.
+
+    >>> first, second, third = StateChange(1, "FULL"), StateChange(5, "DISCONN"), StateChange(9, "FULL")
+    >>> continued((first, second), (second, third)) == (first, second, third)
+    True
+    """
+    for length in range(min(len(before), len(now)), 0, -1):
+        if before[-length:] == now[:length]:
+            return (*before, *now[length:])[-_MOST_CHANGES:]
+    # Nothing in common: what was between is not known.
+    return now

@@ -1,0 +1,573 @@
+"""The servers of a file system: who serves which target and how well, and what they count; a description of all."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from strakes.errors import StrakesError
+from strakes.targets.command import CommandTimeout, Runner, Servers
+from strakes.targets.description import (
+    CLIENT,
+    SERVER,
+    SINCE,
+    DataTarget,
+    Description,
+    MetadataTarget,
+    Observation,
+    Server,
+    TargetRecovery,
+)
+from strakes.targets.lustre import lfs, parameters
+from strakes.targets.lustre.lfs import ClientName, LustreSpace, TargetState, list_nids
+from strakes.targets.lustre.parameters import (
+    BRW_STATS,
+    DEACTIVATED,
+    MD_STATS,
+    OST_STATS,
+    RECOVERY_STATUS,
+    WORKING_STATES,
+    Import,
+    Recovery,
+    States,
+    Stats,
+    parse_histograms,
+    parse_import,
+    parse_recovery,
+    parse_states,
+    parse_stats,
+)
+from strakes.targets.lustre.tool import (
+    Answers,
+    NotUnderstoodError,
+    Params,
+    ask_each,
+    device,
+    get_param,
+    is_target_of,
+    of_mount,
+)
+from strakes.targets.mountinfo import Mount
+from strakes.targets.target import said
+from strakes.units import counted, format_bytes
+
+ACTIVE = "active"
+# The host of targets that this node serves itself, whose address is then Lustre's loopback.
+THIS_NODE = "localhost"
+_LOOPBACK = "0@lo"
+_NOTHING = Params({})
+_NO_SPACE = LustreSpace((), {})
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One target as this client reaches it: its ``address`` where it is known; ``state`` "active", or what is wrong."""
+
+    name: str
+    kind: str
+    index: int
+    address: str
+    state: str
+
+    @property
+    def host(self) -> str:
+        """Return the machine it is on."""
+        return host_of(self.address)
+
+
+def host_of(address: str) -> str:
+    """Return the machine of an address in Lustre's network; this one where client and server are the same.
+
+    >>> host_of("192.168.77.1@tcp"), host_of("0@lo")
+    ('192.168.77.1', 'localhost')
+    """
+    return THIS_NODE if address == _LOOPBACK else address.partition("@")[0]
+
+
+def target_of(parameter: str, name: ClientName) -> str:
+    """Return the target behind a client's device.
+
+    >>> target_of("osc.labfs-OST0000-osc-ffff01.stats", ClientName("labfs", "ffff01"))
+    'labfs-OST0000'
+    """
+    return device(parameter).removesuffix(f"-osc-{name.instance}").removesuffix(f"-mdc-{name.instance}")
+
+
+def addresses(answers: Answers, name: ClientName) -> dict[str, str]:
+    """Target -> address of the server it is on now. Any user may know that."""
+    return _addresses(answers, f"*-{name.instance}", name.file_system, str)
+
+
+def addresses_in(answers: Answers, file_system: str, ask_instance: Callable[[], str] = str) -> dict[str, str]:
+    """Return the same of a mount whose own name is not known, for that is asked of its servers."""
+    return _addresses(answers, f"{file_system}-*", file_system, ask_instance)
+
+
+def _addresses(answers: Answers, devices: str, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
+    asked = get_param(f"mdc.{devices}.mds_conn_uuid", f"osc.{devices}.ost_conn_uuid")
+    values = of_mount(answers.get(asked, _NOTHING).values, file_system, ask_instance)
+    # A server is told by the address that it is configured with, also where that is this node. Only some users may ask.
+    own = Answers(answers.run).get(list_nids(), ()) if values else ()
+    return {_target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
+
+
+def _target_in(parameter: str) -> str:
+    return _target_of_device(device(parameter))
+
+
+def _target_of_device(name: str) -> str:
+    return re.split("-(?:mdc|osc)-", name)[0]
+
+
+def connections(answers: Answers, path: str, name: ClientName) -> tuple[tuple[Connection, ...], str, str]:
+    """All targets, metadata first; and the address and state of the management server."""
+    known = (*answers.get(lfs.mdts(path), ()), *answers.get(lfs.osts(path), ()))
+    checks = answers.get(lfs.check("servers", path), lfs.LfsCheck((), {}))
+    imports = _imports(answers, name)
+    where = addresses(answers, name)
+    where |= {target: known.address for target, known in imports.items() if known.address == _LOOPBACK}
+    failing = {_plain(device, name): why for device, why in checks.failing.items()}
+    reached = {_plain(device, name) for device in checks.active}
+    targets = tuple(
+        Connection(
+            target.name,
+            target.kind,
+            target.index,
+            where.get(target.name) or (imports[target.name].address if target.name in imports else ""),
+            _state(target, imports.get(target.name), target.name in reached, failing.get(target.name)),
+        )
+        for target in known
+    )
+    manager = next((device for device in (*checks.active, *checks.failing) if device.startswith("MGC")), "")
+    return targets, manager.removeprefix("MGC"), failing.get(manager, ACTIVE if manager in reached else "")
+
+
+def _plain(device: str, name: ClientName) -> str:
+    return device.removesuffix(f"-osc-{name.instance}").removesuffix(f"-mdc-{name.instance}")
+
+
+def _imports(answers: Answers, name: ClientName) -> dict[str, Import]:
+    asked = get_param(f"mdc.*-{name.instance}.import", f"osc.*-{name.instance}.import")
+    # Users other than root get nothing, which limits() says.
+    params = answers.get(asked, _NOTHING)
+    imports = []
+    for text in () if params.cut_off else params.values.values():
+        try:
+            imports.append(parse_import(text))
+        except StrakesError as error:
+            answers.note(error)
+    return {known.target: known for known in imports}
+
+
+def states(answers: Answers, file_system: str, ask_instance: Callable[[], str] = str) -> dict[str, States]:
+    """Return the states of all connections to targets of a file system.
+
+    From the kernel alone, which waits for no server.
+    """
+    known = _states_by_device(answers, file_system, ask_instance)
+    if not all(of.working for of in known.values()):
+        taken_out = _taken_out(answers, file_system)
+        known = {name: replace(of, deactivated=name in taken_out) for name, of in known.items()}
+    return {_target_of_device(name): of for name, of in known.items()}
+
+
+def _states_by_device(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
+    params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), _NOTHING)
+    known: dict[str, States] = {}
+    for parameter, text in () if params.cut_off else of_mount(params.values, file_system, ask_instance).items():
+        try:
+            known[device(parameter)] = parse_states(text)
+        except StrakesError as error:
+            answers.note(error)
+    return known
+
+
+def _taken_out(answers: Answers, file_system: str) -> set[str]:
+    """Return the devices that an administrator deactivated: they are disconnected, and that is meant.
+
+    Not every version has ``active`` for every kind of device.
+    """
+    devices = f"{file_system}-*"
+    asked = get_param(*(f"{kind}.{devices}.{own}" for own in ("active", "import") for kind in ("mdc", "osc")))
+    values = answers.get(asked, _NOTHING).values
+    return {
+        device(parameter)
+        for parameter, text in values.items()
+        if (text.strip() == "0" if parameter.endswith(".active") else DEACTIVATED.search(text))
+    }
+
+
+def _state(target: TargetState, known: Import | None, reached: bool, failing: str | None) -> str:
+    """Return the worst that is told: lfs says ACTIVE until one is taken out, an import FULL until a request fails."""
+    if target.state != "ACTIVE":
+        return target.state.lower()
+    if known is not None and known.deactivated:
+        return "inactive"
+    if failing is not None:
+        return failing
+    if known is not None and known.state not in WORKING_STATES:
+        return known.state.lower()
+    return ACTIVE if reached or known is not None else ""
+
+
+def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
+    """Return how commands get to each server that can be asked.
+
+    This node, where it is one, and others by ``servers``.
+    """
+    ways = {host: run for host in on if host == THIS_NODE}
+    return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
+
+
+def hosts(where: Mapping[str, str] | Iterable[Connection]) -> tuple[str, ...]:
+    """Every server once, in the order first seen."""
+    each = (
+        (host_of(value) for value in where.values())
+        if isinstance(where, Mapping)
+        else (target.host for target in where)
+    )
+    return tuple(dict.fromkeys(host for host in each if host))
+
+
+_HEALTH = "health_check"
+_WELL = "healthy"
+
+
+@dataclass(frozen=True)
+class Health:
+    """What servers say of themselves: how their targets recovered, and what is wrong, a sentence each."""
+
+    recoveries: tuple[TargetRecovery, ...]
+    complaints: tuple[str, ...]
+
+
+def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -> Health:
+    """Ask every server that can be asked, and this client; ``answers`` notes those that did not answer."""
+
+    def ask(host: str) -> Mapping[str, str] | StrakesError:
+        try:
+            return get_param(_HEALTH, *RECOVERY_STATUS).ask(ways[host]).values
+        except StrakesError as error:
+            return error
+
+    recoveries: list[TargetRecovery] = []
+    complaints: list[str] = []
+    own = answers.get(get_param(_HEALTH), Params({})).values if THIS_NODE not in ways else {}
+    if wrong := complaint(own.get(_HEALTH, _WELL)):
+        complaints.append(f"This client is not healthy: {wrong}.")
+    for host, values in ask_each(ways, ask).items():
+        if isinstance(values, StrakesError):
+            answers.note(values)
+            continue
+        if wrong := complaint(values.get(_HEALTH, _WELL)):
+            complaints.append(f"{host} is not healthy: {wrong}.")
+        for parameter, text in values.items():
+            if parameter == _HEALTH or not is_target_of(device(parameter), file_system):
+                continue
+            try:
+                recoveries.append(as_counted(device(parameter), parse_recovery(text)))
+            except StrakesError as error:
+                answers.note(error)
+    complaints += [_in_words(recovery) for recovery in recoveries if not recovery.serving]
+    return Health(tuple(recoveries), tuple(complaints))
+
+
+def complaint(text: str) -> str:
+    r"""Return what ``health_check`` complains of; empty where it does not.
+
+    >>> complaint("healthy"), complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY")
+    ('', 'device labfs-OST0001 reported unhealthy')
+    """
+    lines = [line for each in text.splitlines() if (line := each.strip()) not in ("", _WELL)]
+    if not lines:
+        return ""
+    return "; ".join(line for line in lines if line != "NOT HEALTHY") or "it does not say why"
+
+
+def as_counted(target: str, recovery: Recovery) -> TargetRecovery:
+    """Return a target's recovery in the words that all file systems have."""
+    return TargetRecovery(
+        target,
+        recovery.status,
+        recovery.duration_s,
+        recovery.all_clients,
+        recovery.evicted_clients,
+        recovery.replayed_requests,
+        recovery.started_unix_s,
+        recovery.serving,
+    )
+
+
+def _in_words(recovery: TargetRecovery) -> str:
+    return f"{recovery.target} is taking its clients back at the moment ({recovery.status})."
+
+
+# The name under which the counters of the mount as a whole stand.
+MOUNT = "client"
+
+_SERVER_PARAMETERS = (MD_STATS, OST_STATS, BRW_STATS, *RECOVERY_STATUS)
+
+
+def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observation:
+    """Per target, and for the mount. An empty entry stands where counters are expected and cannot be had."""
+    answers = Answers(run)
+    seen = client_counters(answers, name)
+    ways = ways_to_servers(run, servers, hosts(addresses(answers, name)))
+    for target, counters in server_counters(name.file_system, ways).items():
+        if not counters and servers is None:
+            continue  # nobody asked for them: on a server, to users other than root they are not told
+        seen[target] = {**seen.get(target, {}), **counters}
+    return seen
+
+
+def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
+    """Return what this client counted. Users other than root get cut-off output, of which nothing is taken."""
+    mine = f"*-{name.instance}"
+    params = answers.get(
+        get_param(f"llite.{mine}.stats", f"mdc.{mine}.stats", f"mdc.{mine}.md_stats", f"osc.{mine}.stats"), _NOTHING
+    )
+    stats = {} if params.cut_off else {parameter: _parsed(text) for parameter, text in params.values.items()}
+    seen: dict[str, dict[str, float]] = {}
+    for parameter, own in stats.items():
+        kind = parameter.partition(".")[0]
+        if parameter.endswith(".md_stats"):
+            continue  # goes with the other counters of its target
+        target = MOUNT if kind == "llite" else target_of(parameter, name)
+        seen[target] = {}
+        if own is None:
+            continue
+        if kind == "llite":
+            seen[target] = parameters.of_client(own) | _since(CLIENT, own)
+        elif kind == "osc":
+            seen[target] = own.data(CLIENT) | _since(CLIENT, own)
+        elif (kinds := stats.get(parameter.removesuffix(".stats") + ".md_stats")) is not None:
+            seen[target] = parameters.of_requests(own, kinds) | _since(CLIENT, own, kinds)
+    return seen
+
+
+def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, dict[str, float]]:
+    """Return what servers counted for their targets; a server that cannot be asked stands under its host, empty."""
+
+    def ask(host: str) -> dict[str, dict[str, float]]:
+        try:
+            params = get_param(*_SERVER_PARAMETERS).ask(ways[host])
+        except StrakesError:
+            return {host: {}}
+        return {host: {}} if params.cut_off else _of_one_server(params, file_system)
+
+    seen: dict[str, dict[str, float]] = {}
+    for counters in ask_each(ways, ask).values():
+        seen |= counters
+    return seen
+
+
+def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
+    """Return the servers whose counters cannot be read, and why."""
+
+    def ask(host: str) -> str:
+        try:
+            params = get_param(*_SERVER_PARAMETERS).ask(ways[host])
+        except StrakesError as error:
+            return said(error)
+        if params.cut_off:
+            return params.why or "lctl gives only a part of them"
+        return "" if _of_one_server(params, file_system) else f"it serves no target of {file_system}"
+
+    return {host: why for host, why in ask_each(ways, ask).items() if why}
+
+
+def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:
+    # A server has metadata targets, data targets, or both: what it has not is missing, and that is well.
+    mine = {
+        parameter: text for parameter, text in params.values.items() if is_target_of(device(parameter), file_system)
+    }
+    seen: dict[str, dict[str, float]] = {}
+    for parameter, text in mine.items():
+        if parameter.endswith((".brw_stats", ".recovery_status")):
+            continue
+        own = _parsed(text)
+        if own is not None:
+            counted_by_target = parameters.of_metadata_target if parameter.endswith(".md_stats") else Stats.data
+            seen[device(parameter)] = counted_by_target(own) | _since("", own)
+        else:
+            seen[device(parameter)] = {}
+    for parameter, text in mine.items():
+        if parameter.endswith(".brw_stats") and (counters := seen.get(device(parameter))):
+            with suppress(NotUnderstoodError):
+                histograms = parse_histograms(text)
+                counters |= parameters.of_disk(histograms)
+                counters[SINCE] = max(counters.get(SINCE, 0.0), histograms.start_s or 0.0)
+        if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
+            with suppress(NotUnderstoodError):
+                # It moves with every start that clients had to come back to.
+                counters[SERVER] = float(parse_recovery(text).started_unix_s or 0)
+    return seen
+
+
+def _parsed(text: str) -> Stats | None:
+    try:
+        return parse_stats(text)
+    except NotUnderstoodError:
+        return None
+
+
+def _since(side: str, *stats: Stats) -> dict[str, float]:
+    """Return the latest beginning: whichever of the counters somebody clears, it moves."""
+    starts = [counted.start_s for counted in stats if counted.start_s is not None]
+    return {side + SINCE: max(starts)} if starts else {}
+
+
+_DESCRIBE_NO_SPACE = LustreSpace((), {})
+_NO_LIMITS = lfs.LustreQuota(0, 0, 0, 0, 0, 0)
+# With these, large buffered calls are direct ones (2.17 and newer).
+_HYBRID = ("hybrid_io", "hybrid_io_write_threshold_bytes", "hybrid_io_read_threshold_bytes")
+# What decides how fast this client may be; any user may read them.
+_SETTINGS = {
+    "llite": ("max_read_ahead_mb", "max_read_ahead_per_file_mb", "max_cached_mb", "statahead_max", *_HYBRID),
+    "mdc": ("max_rpcs_in_flight", "max_mod_rpcs_in_flight"),
+    "osc": ("max_rpcs_in_flight", "max_pages_per_rpc", "max_dirty_mb", "checksums"),
+}
+
+
+def describe(answers: Answers, path: str, mount: Mount, name: ClientName, servers: Servers | None) -> Description:
+    """Return what can be known; notes say what could not, and why."""
+    targets, manager, manager_state = connections(answers, path, name)
+    ways = ways_to_servers(answers.run, servers, hosts(targets))
+    targets = _restated(targets, _recovering(ask_health(answers, ways, name.file_system)))
+    if own := answers.get(list_nids(), ()) if THIS_NODE in ways else ():
+        # As other clients call this node.
+        targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
+    space = _space(answers, path)
+    targets = _with_complaints(targets, space)
+    room = {target.name: (target.total, target.free) for target in space.targets}
+    inodes = {target.name: (target.total, target.free) for target in _space(answers, path, inodes=True).targets}
+    in_pool = {
+        pool: answers.get(lfs.members(name.file_system, pool), ())
+        for pool in answers.get(lfs.pools(name.file_system), ())
+    }
+
+    def sizes(target: Connection) -> tuple[int, int, int, int]:
+        return (*room.get(target.name, (0, 0)), *inodes.get(target.name, (0, 0)))
+
+    return Description(
+        file_system_name=name.file_system,
+        version=answers.get(lfs.module_version(), "") or answers.get(lfs.tool_version(), ""),
+        servers=_servers(targets, manager, manager_state),
+        data_targets=tuple(
+            DataTarget(
+                *(target.name, target.index, target.host, target.state),
+                *sizes(target),
+                pools=tuple(pool for pool, there in in_pool.items() if target.name in there),
+            )
+            for target in targets
+            if target.kind == "OST"
+        ),
+        metadata_targets=tuple(
+            MetadataTarget(target.name, target.index, target.host, target.state, *sizes(target))
+            for target in targets
+            if target.kind == "MDT"
+        ),
+        pools=tuple(in_pool),
+        network=_network(answers, targets),
+        client=_client(answers, mount, name),
+        notes=(*_quota_notes(answers, path), *answers.notes),
+    )
+
+
+def _space(answers: Answers, path: str, *, inodes: bool = False) -> LustreSpace:
+    """Return the room of all targets that answer: one that does not must not hide the others."""
+    try:
+        return lfs.df(path, inodes=inodes).ask(answers.run)
+    except CommandTimeout as error:
+        answers.note(error)
+        return answers.get(lfs.df(path, inodes=inodes, lazy=True), _NO_SPACE)
+    except StrakesError as error:
+        answers.note(error)
+        return _NO_SPACE
+
+
+def _with_complaints(targets: Iterable[Connection], space: LustreSpace) -> tuple[Connection, ...]:
+    """Return what ``lfs df`` says of a target that is otherwise well: degraded, read-only, no answer."""
+    complaints = {target.name: target.state for target in space.targets if target.state}
+    complaints |= {name.removesuffix("_UUID"): why.lower() for name, why in space.missing.items()}
+    return _restated(targets, complaints)
+
+
+def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple[Connection, ...]:
+    return tuple(
+        replace(target, state=states[target.name]) if target.state == ACTIVE and target.name in states else target
+        for target in targets
+    )
+
+
+def _recovering(health: Health) -> dict[str, str]:
+    """Return the targets that take their clients back at the moment, with their state."""
+    return {recovery.target: recovery.status.lower() for recovery in health.recoveries if not recovery.serving}
+
+
+def _servers(targets: Iterable[Connection], manager: str, manager_state: str) -> tuple[Server, ...]:
+    """One entry for each machine and what it does there."""
+    servers = [Server(host_of(manager), "mgs", manager, manager_state)] if manager else []
+    for kind, role in (("MDT", "mds"), ("OST", "oss")):
+        by_address: dict[str, list[Connection]] = {}
+        for target in targets:
+            if target.kind == kind and target.address:
+                by_address.setdefault(target.address, []).append(target)
+        for address, there in by_address.items():
+            ill = [target.name for target in there if target.state != ACTIVE]
+            state = f"{len(ill)} of {counted(len(there), 'target')} not active" if ill else ACTIVE
+            servers.append(Server(host_of(address), role, address, state))
+    return tuple(servers)
+
+
+def _network(answers: Answers, targets: Iterable[Connection]) -> tuple[str, ...]:
+    """Return this client's addresses; the kinds of network its servers are on where only root may know those."""
+    own = answers.get(list_nids(), ())
+    return own or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address))
+
+
+def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
+    settings = {"mount options": ",".join(dict.fromkeys((*mount.options, *mount.super_options)))}
+    wanted = [f"{kind}.*-{name.instance}.{own}" for kind, names in _SETTINGS.items() for own in names]
+    values = answers.get(get_param(*wanted), _NOTHING).values
+    for kind, names in _SETTINGS.items():
+        for own in names:
+            told = [
+                _value(own, text)
+                for parameter, text in values.items()
+                if parameter.startswith(f"{kind}.") and parameter.endswith(f".{own}")
+            ]
+            if told:
+                settings[f"{kind}.{own}"] = _summary(told)
+    return settings
+
+
+def _value(own: str, text: str) -> str:
+    """Return the value, which some parameters give among others: "max_cached_mb: 983"."""
+    lines = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(f"{own}:")]
+    return lines[0] if lines else text
+
+
+def _summary(values: list[str]) -> str:
+    """One value where all targets have it."""
+    seen = Counter(values).most_common()
+    return seen[0][0] if len(seen) == 1 else ", ".join(f"{value} ({counted(times, 'target')})" for value, times in seen)
+
+
+def _quota_notes(answers: Answers, path: str) -> list[str]:
+    user = lfs.user_name()
+    notes = []
+    limits = answers.get(lfs.quota(user, path), _NO_LIMITS)
+    for used, hard, unit in (
+        (limits.used_bytes, limits.hard_bytes, "bytes"),
+        (limits.used_files, limits.hard_files, "files"),
+    ):
+        if hard:
+            has, may = (
+                (format_bytes(used), format_bytes(hard)) if unit == "bytes" else (counted(used, "file"), f"{hard:,}")
+            )
+            notes.append(f"User {user} has {has} here and may have {may}.")
+    return notes

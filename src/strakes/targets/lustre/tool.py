@@ -1,0 +1,335 @@
+"""Calls of ``lfs`` and ``lctl``: their parameters, what their outputs have in common, and many servers at once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shlex
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.targets.command import Command, CommandTimeout, Completed, Runner
+from strakes.targets.target import said
+from strakes.units import counted
+
+T = TypeVar("T")
+
+# The exit status of a usage error; all others are the errno.
+_USAGE = 4
+
+_TARGET = re.compile(r"^(?P<name>[\w-]+?-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4}))(?:_UUID)?$")
+_NUMBERED = re.compile(r" \(\d+\)$")
+_KEY = re.compile(r"(?<![\w.])([a-z][a-z0-9_.]*):(?=\s|$)")
+
+_ROOT = "Run strakes as root or as the owner, or ask your administrator to allow it."
+_WHERE = "Give a directory on a mounted Lustre file system."
+_AGAIN = "See what the servers say (lfs check servers, lctl get_param *.*.import) and try again when they answer."
+_SPACE = "lfs df and lfs quota show where the space has gone."
+
+# What the user can mend, and what came from the file system; with the next thing to do where there is one.
+_BAD_INPUT = {
+    errno.ENOENT: "",
+    errno.EEXIST: "Choose a name that is not taken.",
+    errno.ENOTDIR: "",
+    errno.ENODEV: "",
+    errno.EINVAL: "",
+    errno.ENOTTY: _WHERE,
+    errno.EFBIG: "",
+    errno.ERANGE: "",
+    errno.ENAMETOOLONG: "",
+    errno.ENODATA: "",
+    errno.EOPNOTSUPP: _WHERE,
+    errno.ENOTEMPTY: "",
+}
+_FAILED = {
+    **dict.fromkeys(
+        (errno.EIO, errno.EAGAIN, errno.ENOTCONN, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.EHOSTUNREACH), _AGAIN
+    ),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _SPACE),
+}
+_BY_TEXT = {os.strerror(number): number for number in (*_FAILED, *_BAD_INPUT)}
+
+
+class NotUnderstoodError(MeasurementError):
+    """Output that is not of the form known: another version of Lustre, or cut off."""
+
+
+def not_understood(tool: str, line: str) -> NotUnderstoodError:
+    """For output of ``tool`` (as typed) that makes no sense at ``line``."""
+    remedy = "Please report it with the version (lfs --version) and the whole output."
+    return NotUnderstoodError(f"the output of {tool} is not understood", where=repr(line[:200]), remedy=remedy)
+
+
+def number(text: str, tool: str) -> int:
+    """Return a whole number, decimal or hexadecimal. Raises NotUnderstoodError."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise not_understood(tool, text) from None
+
+
+def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
+    """Name, kind and index of a target. Raises NotUnderstoodError.
+
+    >>> target_name("labfs-OST000a_UUID", "lfs osts")
+    ('labfs-OST000a', 'OST', 10)
+    """
+    match = _TARGET.match(uuid)
+    if match is None:
+        raise not_understood(tool, uuid)
+    return match["name"], match["kind"], int(match["index"], 16)
+
+
+def key_values(line: str) -> Iterator[tuple[str, str]]:
+    """Return the pairs of a line, of which a value may be missing.
+
+    >>> list(key_values("stripe_count:  1 pattern:        stripe_offset: -1"))
+    [('stripe_count', '1'), ('pattern', ''), ('stripe_offset', '-1')]
+    """
+    keys = list(_KEY.finditer(line))
+    ends = [*(key.start() for key in keys[1:]), len(line)]
+    for key, end in zip(keys, ends, strict=False):
+        yield key[1], line[key.end() : end].strip()
+
+
+def explanation(done: Completed) -> str:
+    """Return what a command said of its failure; of lines that end with the same reason the first."""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    if not lines and done.status != _USAGE:
+        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
+    reasons: dict[str, str] = {}
+    for line in lines:
+        reasons.setdefault(_NUMBERED.sub("", line).rpartition(": ")[2], line)
+    lines = list(reasons.values())
+    return "; ".join(lines[:3]) + (f"; and {counted(len(lines) - 3, 'line')} more" if len(lines) > 3 else "")
+
+
+def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> StrakesError:
+    """Return the error for a command that ended with a status other than 0: who has to do what follows from the status.
+
+    ``remedy`` is for values that are not good; other causes have theirs.
+
+    >>> done = Completed(("lfs", "mkdir", "-i", "99", "d"), 19, "", "lfs mkdir: dirstripe error on 'd': No such device")
+    >>> type(refusal(done, "the directory was not made")).__name__
+    'BadInputError'
+    """
+    where = where or shlex.join(done.argv)
+    why = explanation(done)
+    if "Operation not permitted" in why or "Permission denied" in why:
+        return EnvironmentLacksError(what, where=where, why=why, remedy=_ROOT)
+    if "is not a valid command" in why or (
+        done.status == _USAGE and (not why or "unrecognized option" in why or "invalid option" in why)
+    ):
+        why = why or "it printed how it is used instead"
+        return EnvironmentLacksError(
+            what, where=where, why=why, remedy="This version of Lustre does not know that; a newer one may."
+        )
+    if "not on a Lustre file" in why:
+        return BadInputError(what, where=where, why=why, remedy=_WHERE)
+    if done.status == _USAGE:
+        return BadInputError(what, where=where, why=why, remedy=remedy)
+    if done.status < 0:
+        return MeasurementError(what, where=where, why=f"the command was ended by {signal.Signals(-done.status).name}")
+    # The words are surer than the status, which other tools do not take from errno.
+    number = next((number for text, number in _BY_TEXT.items() if text in why), done.status)
+    if not why:
+        why = f"exit status {done.status}" + (f": {os.strerror(number)}" if number in _BY_TEXT.values() else "")
+    if number in _BAD_INPUT:
+        return BadInputError(
+            what, where=where, why=why, remedy=_BAD_INPUT[number] or (remedy if done.status != errno.ENOENT else "")
+        )
+    return MeasurementError(what, where=where, why=why, remedy=_FAILED.get(number, ""))
+
+
+def checked(done: Completed, what: str, where: str = "", remedy: str = "") -> str:
+    """Return standard output of a command that succeeded. Raises what :func:`refusal` makes of one that did not."""
+    if done.status != 0:
+        raise refusal(done, what, where, remedy)
+    return done.stdout
+
+
+_MISSING = re.compile(r"^error: get_param: param_path '([^']+)': No such file or directory$")
+_ERROR = re.compile(r"^(?:error|lctl)\b")
+# Before every line, by commands that reach many servers at once (pdsh, clush).
+_HOST = re.compile(r"^[^\s=:]+: ")
+
+
+def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
+    """Return a command of which only its status matters; ``what`` failed where it is not 0."""
+
+    def read(done: Completed) -> None:
+        checked(done, what, remedy=remedy)
+
+    return Command(argv, read)
+
+
+@dataclass(frozen=True)
+class Params:
+    """Full name -> value, which may have many lines.
+
+    ``missing`` are the names asked for of which there is none. ``cut_off``: lctl met another difficulty (mostly that
+    the user is not root), gave ``why`` or nothing, and values may lack lines and ends of lines.
+    """
+
+    values: Mapping[str, str]
+    missing: tuple[str, ...] = ()
+    cut_off: bool = False
+    why: str = ""
+
+
+def get_param(*names: str) -> Command[Params]:
+    """Values of all parameters whose names match. That there are none is no error."""
+    return Command(("lctl", "get_param", *names), read_params)
+
+
+def read_params(done: Completed) -> Params:
+    """Read it. Raises StrakesError for output that is of no parameter."""
+    patterns = [word for word in done.argv[2:] if not word.startswith("-")]
+
+    def is_asked(line: str) -> bool:
+        name, equals, _ = line.partition("=")
+        return bool(equals) and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+    lines, errors = _without_host(done.stdout, is_asked), _without_host(done.stderr, _ERROR.match)
+    missing = [match for line in errors if (match := _MISSING.match(line))]
+    names = tuple(match[1].replace("/", ".") for match in missing)
+    # What stands before the first value is the greeting of a server.
+    first = next((number for number, line in enumerate(lines) if is_asked(line)), len(lines))
+    if lines and first == len(lines) and not names:
+        raise not_understood("lctl get_param", lines[0])
+    values: dict[str, list[str]] = {}
+    for line in lines[first:]:
+        name, _, value = line.partition("=")
+        if is_asked(line):
+            values[name] = [value] if value else []
+        else:
+            values[next(reversed(values))].append(line)
+    texts = {name: "\n".join(lines) for name, lines in values.items()}
+    others = sum(_ERROR.match(line) is not None for line in errors) > len(missing)
+    cut_off = done.status != 0 and (not names or others)
+    return Params(texts, names, cut_off, explanation(done) if done.stderr else "")
+
+
+def _without_host(text: str, is_meant: Callable[[str], object]) -> list[str]:
+    """Return the lines, without the host before each where only so one of them is what is meant."""
+    lines = text.splitlines()
+    if any(is_meant(line) for line in lines):
+        return lines
+    prefixes = (match[0] for line in lines if (match := _HOST.match(line)) and is_meant(line[match.end() :]))
+    prefix = next(prefixes, "")
+    # Of an empty line, the space at the end may be missing.
+    return [
+        line.removeprefix(prefix) if line.startswith(prefix) else line.removeprefix(prefix.rstrip()) for line in lines
+    ]
+
+
+def device(parameter: str) -> str:
+    """Return the device in a parameter's name.
+
+    >>> device("mgc.MGC192.168.77.1@tcp.import")
+    'MGC192.168.77.1@tcp'
+    """
+    return parameter.partition(".")[2].rpartition(".")[0]
+
+
+def set_param(name: str, value: str) -> Command[tuple[str, ...]]:
+    """Set all parameters whose names match; gives their full names. What is in force may differ: read it back."""
+
+    def read(done: Completed) -> tuple[str, ...]:
+        if done.status != 0:
+            # The last of many lines is of all devices.
+            summary = replace(done, stderr="".join(done.stderr.splitlines(keepends=True)[-1:]))
+            raise refusal(summary, f"{name} was not set to {value}")
+        lines = done.stdout.splitlines()
+        for line in lines:
+            if not line.endswith(f"={value}"):
+                raise not_understood("lctl set_param", line)
+        return tuple(line.removesuffix(f"={value}") for line in lines)
+
+    return Command(("lctl", "set_param", f"{name}={value}"), read)
+
+
+class Answers:
+    """``notes`` says what was not answered, and why."""
+
+    def __init__(self, run: Runner) -> None:
+        """Take how commands are run."""
+        self.run = run
+        self.notes: list[str] = []
+        self._silent: set[str] = set()
+
+    def get(self, command: Command[T], otherwise: T) -> T:
+        """Return the answer, or ``otherwise`` and a note; a tool that did not answer in time is not asked again."""
+        if command.argv[0] in self._silent:
+            return otherwise
+        try:
+            return command.ask(self.run)
+        except StrakesError as error:
+            if isinstance(error, CommandTimeout):
+                self._silent.add(command.argv[0])
+            self.note(error)
+            return otherwise
+
+    def note(self, error: StrakesError) -> None:
+        """Keep why something was not answered."""
+        if said(error) not in self.notes:
+            self.notes.append(said(error))
+
+
+# Each is a remote shell that waits; the limit is what a small client has the memory for.
+_AT_ONCE = 64
+
+
+def ask_each(hosts: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
+    """Return each server's answer, in the order of the servers. ``ask`` is called in threads.
+
+    >>> ask_each(["oss2", "oss1"], len)
+    {'oss2': 4, 'oss1': 4}
+    """
+    names = list(hosts)
+    if not names:
+        return {}
+    with ThreadPoolExecutor(min(_AT_ONCE, len(names))) as pool:
+        return dict(zip(names, pool.map(ask, names), strict=True))
+
+
+# A server has connections of its own to data targets, named after its metadata target.
+_DEVICE = re.compile(r"^(?P<target>.+-(?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-(?!MDT)(?P<instance>\w+)$")
+
+
+def is_target_of(name: str, file_system: str) -> bool:
+    """Tell whether a target belongs to a file system.
+
+    >>> is_target_of("lab-MDT000a", "lab"), is_target_of("lab-2-MDT000a", "lab"), is_target_of("lab-2-MDT000a", "lab-2")
+    (True, False, True)
+    """
+    return re.fullmatch(rf"{re.escape(file_system)}-(?:MDT|OST)[0-9a-f]{{4}}", name) is not None
+
+
+def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
+    """Return the parameters of a mount's devices; ``ask_instance`` is asked for its name if there are several mounts.
+
+    Where that is not known, those of the other mounts are among them.
+
+    >>> values = {"osc.lab-OST0000-osc-ff01.state": "FULL", "osc.lab-OST0000-osc-ff02.state": "DISCONN"}
+    >>> of_mount(values, "lab", lambda: "ff01")
+    {'osc.lab-OST0000-osc-ff01.state': 'FULL'}
+    """
+    instances: dict[str, str] = {}
+    for parameter in values:
+        match = _DEVICE.match(device(parameter))
+        if match and is_target_of(match["target"], file_system):
+            instances[parameter] = match["instance"]
+    wanted = set(instances.values())
+    if len(wanted) > 1:
+        # Where its servers do not answer, nobody says which mount it is.
+        with suppress(StrakesError):
+            wanted = {ask_instance()} & wanted or wanted
+    return {parameter: values[parameter] for parameter, instance in instances.items() if instance in wanted}

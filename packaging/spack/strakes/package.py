@@ -33,6 +33,7 @@ class Strakes(PythonPackage):
     depends_on("py-prometheus-client@0.20:0", type=("build", "run"))
     depends_on("py-pyyaml@6:6", type=("build", "run"))
     depends_on("py-rich@13.7:15", type=("build", "run"))
+    depends_on("py-scipy@1.13:1", type=("build", "run"))
     depends_on("py-duckdb@1:2", type="run", when="+parquet")
 
     def test_version(self):

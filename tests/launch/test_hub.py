@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import queue
-import re
 import socket
 import subprocess
 import threading
@@ -16,7 +15,6 @@ from typing import Any, cast
 
 import pytest
 
-from conftest import ROOT
 from strakes.errors import EnvironmentLacksError
 from strakes.launch import mpi, slurm
 from strakes.launch.choice import Launch
@@ -386,17 +384,3 @@ def test_a_launcher_that_does_not_end_is_killed_and_one_that_ends_is_waited_for(
     hub._started[0].wait()
     hub.close()
     assert [process.returncode for process in hub._started] == [0, -9]
-
-
-def test_limits_are_those_that_the_document_states() -> None:
-    text = (ROOT / "docs/security.md").read_text()
-    stated = text[text.index("The process that asks nodes waits") : text.index("before they are killed.")]
-    assert [float(number) for number in re.findall(r"\d+(?:\.\d+)?", stated)] == [
-        hub_module._START_S,
-        hub_module._LAGGARD_S,
-        hub_module._ANSWER_S,
-        hub_module._PROOF_S,
-        hub_module._MOST_UNPROVED,
-        hub_module._TICK_S,
-        hub_module._LEAVE_S,
-    ]

@@ -21,7 +21,7 @@ def test_a_hostile_path_is_text_on_the_page() -> None:
 
 def test_what_is_not_decided_is_a_leaning_and_no_advice() -> None:
     page = render_guide(example_portrait())
-    advice, _, rest = page.partition("## Not known")
+    advice, _, rest = page.partition("## Not decided or not measured")
     assert "leaning to" not in advice and "leaning to one per process" in rest
 
 

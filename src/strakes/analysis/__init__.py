@@ -1,1 +1,1 @@
-"""From a stored run to what it shows: cells collected, warnings raised, findings judged. Pure."""
+"""Turn a stored run into results, warnings and findings. Pure."""

@@ -1,7 +1,4 @@
-"""How much was measured at a time, and what figures of so much can be figures of: phases, data and files of each rank.
-
-Pure.
-"""
+"""How much each phase moved, and what its figures can therefore show. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from strakes.units import counted, format_bytes, format_seconds, typed_bytes
 # A phase of less is a burst, over before write-back, a server or a device has settled: whoever streams for hours meets
 # other limits.
 _BURST_S = 0.5
-# Whoever wants to be sure that no memory answers moves this many times the memory (S3).
+# Data of this many times the memory cannot be answered from memory (S3).
 _TIMES_MEMORY = 2
 
 
@@ -42,7 +39,7 @@ def amounts_of(results: Results) -> str:
 
 
 def _of_bursts(results: Results) -> str:
-    """Return in words how many figures stand on phases too short to show what lasts; nothing where there is none."""
+    """Return how many figures come from phases too short to show a sustained rate, as text; empty if none does."""
     short = len(bursts(results))
     if not short:
         return ""
@@ -110,7 +107,7 @@ def _short(results: Results) -> list[RunWarning]:
         "work begins, not a sustained rate."
     )
     remedy = (
-        "Give --phase 1s with a larger --budget, or measure one study by itself: strakes study NAME DIR --phase 1s. "
+        "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR --phase 1s. "
         "More files: --files 100000."
     )
     if all(cell.study == "plan" for cell in results.measured):
@@ -121,7 +118,7 @@ def _short(results: Results) -> list[RunWarning]:
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
     """Warn where the data that was moved fits into the memory of a server like this node.
 
-    Writes end with fsync, which a cache that outlives a power cut may answer; reads follow what was just written.
+    Writes end with fsync, which a battery-backed cache may answer; reads follow recent writes.
     """
     memory = int(facts.get("memory_bytes", 0))
     moving = [
@@ -144,7 +141,7 @@ def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]
     )
     remedy = (
         f"strakes study data-per-process DIR --data-per-rank {typed_bytes(_TIMES_MEMORY * memory // ranks)} moves "
-        "twice as much data as this node has memory. Give more where servers have more memory, and give the budget "
+        "twice the memory of this node. Give more where servers have more memory, and give the budget "
         "that it then asks for."
     )
     return [RunWarning("fits-servers-memory", text, remedy, tuple(moved))]

@@ -12,7 +12,7 @@ from strakes.statistics.grades import INTERVAL_CONFIDENCE, Choice, Versus
 from strakes.studies.compose import from_own_cache, log_values
 from strakes.studies.study import Study
 
-# What is said of an answer whose figures come from a cache of this node's client.
+# Remark on an answer whose figures come from a cache of this node's client.
 _CACHED = "from this client's cache"
 
 

@@ -129,7 +129,7 @@ def _felt_by_others(run: Run) -> Mapping[str, Any]:
     if not parts:
         return {}
     yielded, slowed = gave_way(run.visits)
-    # Of a run that was resumed the part that others felt most.
+    # If the run was resumed: the part that disturbed others most.
     most = max(parts, key=lambda part: part.during.get("p99_s", 0.0))
     about = {"limit_s": most.limit_s, "before": most.before, "during": most.during}
     return {**about, "yielded_visits": yielded, "slowed_visits": slowed, "stopped": parts[-1].stopped}

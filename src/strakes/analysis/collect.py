@@ -18,7 +18,7 @@ from strakes.store.records import Visit
 
 
 def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
-    """Return the value of a metric in its unit; ``device``: that of the file system, where it has one here."""
+    """Return the value of a metric in its unit; ``device``: the file system's device on this node, if any."""
     if metric == "seconds_per_item":
         items_per_rank = sample.operations / len(sample.ranks)
         return sample.elapsed_s / items_per_rank if items_per_rank else float("nan")
@@ -28,9 +28,9 @@ def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
 
 
 def _side_value(metric: Metric, sample: Sample, device: str) -> float:
-    """Of the node that was measured, or of the accelerators of a training.
+    """Return metrics of the measured node, or of the accelerators of a training.
 
-    How busy the device is (else the busiest), the share of processor time that waited, memory left.
+    Utilisation of the device (or of the busiest one), the share of processor time spent waiting, and free memory.
     """
     counters = sample.counters
     if metric == "utilisation":
@@ -47,7 +47,7 @@ def _side_value(metric: Metric, sample: Sample, device: str) -> float:
 
 
 def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Return what the servers that tell use together; None where none does."""
+    """Return the sum over the servers that report it; None if no server does."""
     told = [counters["now.memory_bytes"] for counters in servers.values() if "now.memory_bytes" in counters]
     return sum(told) if told else None
 
@@ -71,7 +71,7 @@ def collect(
 
 
 def _device(cell: Cell, facts: Mapping[str, Any]) -> str:
-    """Return the device here that the cell's file system is on; empty where there is none."""
+    """Return the local device of the cell's file system; empty if it has none."""
     side = facts.get("against", {}) if cell.place.target == "against" else facts
     return str((side.get("block_device") or {}).get("name", ""))
 
@@ -145,7 +145,7 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     return pooled_rate(amounts, [seen.sample.elapsed_s for seen in observations])
 
 
-# The first work on a file system is told beside the rate of the run where it was this many times as fast.
+# The rate of the first work on a file system is shown if it was this many times the rate of the run.
 _FRESH = 2.0
 
 

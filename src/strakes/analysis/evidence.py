@@ -1,7 +1,6 @@
-"""What makes a figure doubtful: physical checks on plain values, each of which returns its warnings.
+"""Physical checks of figures. Each takes plain values and returns its warnings.
 
-Every check takes the ids of the cells it is about (none: the whole run) and returns an empty list where there is
-nothing to say.
+Every check takes the ids of the cells that it concerns (none: the whole run). An empty list means no doubt.
 """
 
 from __future__ import annotations
@@ -27,36 +26,36 @@ MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
 def cached_before(resident_bytes: int, read_bytes: int, cells: Sequence[str] = ()) -> list[RunWarning]:
-    """`cache-suspect` where more than 5 % of what is about to be read is in the page cache already.
+    """Return `cache-suspect` if more than 5 % of the data to read is in the page cache already.
 
     >>> [warning.text for warning in cached_before(524288, 1048576)]  # doctest: +NORMALIZE_WHITESPACE
-    ['512 KiB of the 1 MiB to read (50 %) were in the page cache before the read, so the rate is partly that of
-    memory.']
+    ['512 KiB of the 1 MiB to read (50 %) were in the page cache before the read, so memory supplied a
+    part of the rate.']
     """
     if read_bytes <= 0 or resident_bytes <= CACHED_SHARE * read_bytes:
         return []
-    # Of what is shared with others, or read in part, more may be there than is read.
+    # The cache may hold more of a file than is read: other ranks share it, or only a part is read.
     resident_bytes = min(resident_bytes, read_bytes)
     share = resident_bytes / read_bytes
     text = (
         f"{format_bytes(resident_bytes)} of the {format_bytes(read_bytes)} to read ({_percent(share)}) were in the "
         "page cache before the "
-        "read, so the rate is partly that of memory."
+        "read, so memory supplied a part of the rate."
     )
     return [_warning("cache-suspect", text, cells)]
 
 
 def answered_before(counted_bytes: float, read_bytes: float, who: str, cells: Sequence[str] = ()) -> list[RunWarning]:
-    """`cache-suspect` where the counters of a device or of servers show that a part of a read never came to them.
+    """Return `cache-suspect` if the counters of a device or of servers show less data than was read.
 
     >>> answered_before(1e6, 1e9, "Device sda", ["a:read"])[0].text
-    'Device sda read 977 KiB of 954 MiB: a cache in front of it, or what is not counted, answered the rest.'
+    'Device sda read 977 KiB of 954 MiB: a cache in front of it, or an uncounted device, answered the rest.'
     """
     if read_bytes <= 0 or counted_bytes >= ANSWERED_SHARE * read_bytes:
         return []
     text = (
-        f"{who} read {format_bytes(counted_bytes)} of {format_bytes(read_bytes)}: a cache in front of it, or what "
-        "is not counted, answered the rest."
+        f"{who} read {format_bytes(counted_bytes)} of {format_bytes(read_bytes)}: a cache in front of it, or an "
+        "uncounted device, answered the rest."
     )
     return [_warning("cache-suspect", text, cells)]
 
@@ -77,9 +76,9 @@ def cache_below(backing_file: str, cells: Sequence[str] = ()) -> list[RunWarning
 
 
 def cache_unseen(file_system: str, cells: Sequence[str]) -> list[RunWarning]:
-    """`cache-unseen` for buffered reads of a file system whose client keeps data where the kernel does not look.
+    """Return `cache-unseen` for buffered reads of a file system whose client has a cache outside the kernel's.
 
-    ``cells``: those reads of which nobody counted what reached the storage.
+    ``cells``: the reads whose traffic to the storage was not counted.
 
     >>> cache_unseen("gpfs", ["a:read"])[0].text
     'gpfs also keeps data in the page pool of its client: how much of the reads that answered is not known.'
@@ -189,7 +188,7 @@ def servers_not_well(seen: Sequence[tuple[str, Sequence[str]]]) -> list[RunWarni
 
 
 def hybrid_io(thresholds: Mapping[str, int], cells: Sequence[str]) -> list[RunWarning]:
-    """`hybrid-io` for buffered calls that the file system made direct ones; ``thresholds``: from which size on."""
+    """Return `hybrid-io` for buffered calls made direct by the file system; ``thresholds``: the smallest such size."""
     if not cells:
         return []
     sizes = " and ".join(f"{operation}s of {format_bytes(size)}" for operation, size in thresholds.items())
@@ -293,7 +292,7 @@ def gave_way(yielded: int, slowed: int, stopped: bool) -> list[RunWarning]:
 
 
 def left_out(runs: int, limits: Sequence[str], kept: str) -> list[RunWarning]:
-    """`left-out` for runs under other limits than those that are shown: nothing is pooled across limits."""
+    """Return `left-out` for runs under other limits than the ones shown: such runs are never pooled."""
     if not runs:
         return []
     others = "; ".join(limits)

@@ -1,4 +1,4 @@
-"""What limits did to the figures: which runs may stand together, and which cells are figures of a limit. Pure."""
+"""Effect of limits on figures: which runs may be pooled, and which cells only show a limit. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from strakes.findings.sample import Sample
 from strakes.statistics.interval import median
 from strakes.store.records import Visit
 
-# Of the time of the ranks; less is what a nap more or less comes to.
+# Share of the ranks' time. Less than this is chance.
 HELD_SHARE = 0.02
 
 
 def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
     """Return the visits that ended well under the limit of most of them; of equal limits, under the highest.
 
-    What ran under different limits is never pooled, and cells are never compared across them.
+    Runs under different limits are never pooled, and their cells are never compared.
 
     >>> from strakes.launch.impact import Impact
     >>> free, half = Visit(1), Visit(2, impact=Impact(share=0.5))

@@ -23,7 +23,7 @@ _THRESHOLDS = {
 _BUFFERED = ("posix", "raw", "uring", "mpiio", "stdio")
 
 
-# What turns a parameter of the kernel on (kstrtobool).
+# Values that the kernel takes as true (kstrtobool).
 _ON = ("1", "y", "Y", "t", "T", "on", "On", "ON")
 
 
@@ -45,7 +45,7 @@ def hybrid_io(run: Run) -> list[RunWarning]:
 
 
 def _thresholds(settings: Mapping[str, str]) -> dict[str, int]:
-    """Return from which size on which operation is direct; the kernel takes 64M as well as 67108864."""
+    """Return the size in bytes from which each operation is direct; the kernel takes 64M as well as 67108864."""
     thresholds = {}
     for operation, name in _THRESHOLDS.items():
         with suppress(BadInputError):

@@ -1,4 +1,4 @@
-"""Interruptions of a service, each as it was known last: what is seen while it lasts has no end yet."""
+"""Interruptions of a service, each in its latest known state: one that lasts has no end yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do about each warning."""
+"""Remedies of warnings."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ REMEDIES: Mapping[str, str] = {
     "cache-suspect": "Read more data than fits into the memory of nodes and servers, use O_DIRECT, or let other "
     "nodes read the data.",
     "cache-unseen": "Read more data than that cache holds, or use O_DIRECT, or let other nodes read the data; "
-    "--servers lets the servers count what they read.",
+    "--servers lets the servers count their reads.",
     "target-unlike": "strakes target DIR shows these targets. Measure again when they are like the others, or mention "
     "it with the figures.",
-    "server-unlike": "Look at its disks, its network and what else it does; strakes study target-baseline measures "
-    "each data target by itself. Figures of files on several servers are those of the slowest one.",
+    "server-unlike": "Look at its disks, its network and its other work; strakes study target-baseline measures "
+    "each data target alone. The slowest server limits files on several servers.",
     "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
     "service-interrupted": "Find out why the servers failed over. The figures come from undisturbed runs, unless the "
     "warning says that runs were not repeated.",
@@ -25,15 +25,14 @@ REMEDIES: Mapping[str, str] = {
     "stonewalled": "Give more time or less work. The rate covers only the work finished in time.",
     "direct-refused": "All figures are buffered. Read the cache warnings with them, or measure where O_DIRECT is "
     "supported.",
-    "node-unlike": "Leave the node out of --hosts, or read the figures as those of unlike nodes.",
-    "begun-apart": "Start no more ranks than processors, and check what else keeps them busy. Longer phases are "
-    "affected less.",
+    "node-unlike": "Leave the node out of --hosts, or expect the slowest node to limit the figures.",
+    "begun-apart": "Start no more ranks than processors, and stop other programs. Longer phases are affected less.",
     "held-back": "Read these rates as lower limits: without --impact or --neighbour the file system may do more.",
     "gave-way": "Measure at a quieter time. Work that was slowed down shows neither the file system alone nor its "
     "usual state.",
     "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
     "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
-    "hybrid-io": "Read these figures as those of direct I/O. strakes study hybrid-io DIR (as root) shows both; lctl "
+    "hybrid-io": "These figures show direct I/O. strakes study hybrid-io DIR (as root) shows both; lctl "
     "set_param llite.*.hybrid_io=0 turns it off.",
     "budget-skipped": "Give a larger --budget, or run only this study with strakes study.",
 }

@@ -9,7 +9,7 @@ from strakes.findings.cell import Cell
 
 
 def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
-    """Return in one sentence what was measured; ``measured_ranks`` are those of the cells that were.
+    """Return the scope of a run as one sentence; ``measured_ranks``: numbers of ranks of the measured cells.
 
     >>> scope_of([], [1, 8], {"host": "n1"})  # doctest: +NORMALIZE_WHITESPACE
     'one client measured: 1 to 8 ranks on node n1; this says nothing about more clients or about the limits of the
@@ -18,7 +18,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     span = _span(measured_ranks)
     nodes = sorted(environment.get("engine", {}).get("nodes", {})) or [str(environment.get("host", "this node"))]
     where = f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes ({', '.join(nodes)})"
-    # Every rank of these cells has a session with the servers of its own.
+    # Every rank of these cells is a client with its own session.
     sessions = [cell.plan.ranks for cell in cells if cell.plan.inside_ceph()]
     mounts = "one client" if len(nodes) == 1 else f"{len(nodes)} clients (one on each node)"
     if not sessions:

@@ -1,4 +1,4 @@
-"""What servers counted while cells ran: sums over the visits that have counters, and servers slower than the others."""
+"""Counters of servers while cells ran, summed over visits, and servers slower than the others."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
 
 
 def told_of_servers(visits: Sequence[Visit], *, remote: bool) -> str:
-    """Return in words how much of the measured data and names came to servers, and to devices; nothing if none counts.
+    """Return the share of the data and names that reached servers and devices, as text; empty without counters.
 
-    What a cache of this node answered no server counts. Servers count other clients, too.
+    Servers do not see the answers of this node's cache. They also count other clients.
     """
     asked: Counter[str] = Counter()
     counted: Counter[str] = Counter()

@@ -72,7 +72,7 @@ def _regular(cell: Measured) -> list[Observation]:
 
 
 def _limits(run: Run, results: Results) -> list[RunWarning]:
-    """Figures of a limit, and runs that could not stand beside them."""
+    """Return warnings of figures that only show a limit, and of runs under other limits."""
     visits = run.visits
     stopped = any(event.stopped for event in run.events_of(NeighbourFelt))
     shown = under_one_limit(visits)
@@ -131,9 +131,9 @@ def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
 
 
 def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
-    """Return what the device, or else the servers, counted for each read, beside what was read.
+    """Return, for each read, the bytes that the device or the servers counted, and the bytes read.
 
-    None where nobody counts.
+    None without counters.
     """
     if device:
         # One without an entry moved nothing.
@@ -182,7 +182,7 @@ def _stonewalled(results: Results) -> list[RunWarning]:
 
 
 def _hints(results: Results) -> list[RunWarning]:
-    """Of libraries, which pass over what they do not know."""
+    """Return warnings of libraries that ignored a setting."""
     warnings: list[RunWarning] = []
     for cell in _measured(results):
         told = [seen.sample.effective for seen in _regular(cell)]
@@ -215,7 +215,7 @@ def _target(run: Run) -> list[RunWarning]:
     drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
     lines = [line for visit in run.visits if visit.cell not in drills for line in visit.servers_disturbed]
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
-    # Of those that were met, and no others.
+    # Only checks that were made.
     lost = as_known_last(lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions])
     again = sum(1 for visit in run.visits if visit.ended == "interrupted")
     slow = slow_servers([visit for visit in run.visits if visit.cell not in drills], _SURE_OF_SERVERS)
@@ -233,7 +233,7 @@ def _others(run: Run) -> list[RunWarning]:
     """Return who else measured with strakes in the same directory."""
     who = list(dict.fromkeys(name for event in run.events_of(OthersSeen) for name in event.who))
     text = f"Another measurement worked in the same directory at the same time: {'; '.join(who)}."
-    remedy = "Take these figures as those of a shared system, or measure one after the other."
+    remedy = "These figures show a shared system. For others, measure one after the other."
     return [RunWarning("other-measurement", text, remedy)] if who else []
 
 
@@ -248,7 +248,7 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 
 
 def _begun(run: Run, results: Results) -> list[RunWarning]:
-    """Phases whose ranks began apart; those that had too few processors for it are told apart from the others."""
+    """Return warnings of phases whose ranks began apart, separately for phases with fewer processors than ranks."""
     warnings: list[RunWarning] = []
     for crowded in (False, True):
         phases = [

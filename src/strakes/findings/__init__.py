@@ -1,1 +1,1 @@
-"""What a run found, as frozen values: portrait, results, places."""
+"""Results of a run as frozen values: portrait, questions, answers, results, places."""

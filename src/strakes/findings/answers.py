@@ -20,9 +20,9 @@ class Question:
     """A decision that a person has to take, and the settings measured for it.
 
     ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options from the least
-    demanding one up, of which the first that is good enough is the answer. ``alike``: what it means that all options
-    are alike, where "all alike" does not say it. ``advises``: whether the answer is a setting that a user chooses.
-    ``remark``: what has to be known with the answer, e.g. that a cache answered.
+    demanding one up; the first that is good enough is the answer. ``alike``: the text to show if all options
+    are alike. ``advises``: whether the answer is a setting that a user chooses.
+    ``remark``: a caution to show with the answer, e.g. that a cache answered.
     """
 
     id: str
@@ -52,7 +52,7 @@ class Answer:
     """The best available answer to one question.
 
     ``chosen``, ``measure``: the option that is best or good enough. ``against``: the comparison that the grade is on.
-    ``within``: for "alike", the factor within which all options lie. ``confidence``: of each interval by itself.
+    ``within``: for "alike", the factor within which all options lie. ``confidence``: of each interval alone.
     ``blocks``: how many measured both options of ``against``. ``alike``, ``advises``, ``remark``: as in the question.
     """
 

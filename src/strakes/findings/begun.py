@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from strakes.findings.sample import Beginning, Sample
 from strakes.statistics.interval import median
 
-# What the ranks of a phase may begin apart without a word.
+# Ranks may begin this much apart without a warning.
 APART_S = 1e-3
 
 
@@ -34,7 +34,7 @@ class Begun:
 
 
 def begun(sample: Sample) -> Begun | None:
-    """Of one phase; None where one rank did it, or where it is not known to have begun.
+    """Return the start of one phase; None with one rank, or if its start is not known.
 
     >>> ranks = [[0, 0.25], [1, 0.0]]
     >>> write = Sample("write", columns=["rank", "start_s"], ranks=ranks, elapsed_s=0.5, begun=Beginning())
@@ -60,7 +60,7 @@ def begun(sample: Sample) -> Begun | None:
 
 
 def all_begun(samples: Iterable[Sample]) -> list[Begun]:
-    """Of every phase that several ranks began."""
+    """Return the start of every phase of several ranks."""
     return [start for sample in samples if (start := begun(sample)) is not None]
 
 

@@ -1,4 +1,4 @@
-"""What is measured: one setting of a study's factors, its plan, and the figures taken from the plan's phases."""
+"""A cell: one setting of a study's factors, its plan, and the figures taken from the plan's phases."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ SIDE_METRICS: tuple[Metric, ...] = (
     "utilisation",
 )
 
-# What another tool ran is not known.
+# The phases of another tool are not known.
 NO_PLAN = Plan(0, ())
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure taken from one phase of a cell's plan. ``settings`` are added to those of the cell."""
+    """One figure taken from one phase of a cell's plan. ``settings`` are added to the cell's settings."""
 
     phase: str
     metric: Metric
@@ -70,19 +70,18 @@ class Measure:
 
     @property
     def suffix(self) -> str:
-        """What follows the cell's key in the measure's id."""
+        """Part of the measure's id after the cell's key."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
 @dataclass(frozen=True)
 class Cell(Record):
-    """One setting of a study's factors: the plan that is run for it and what is measured in that plan.
+    """One setting of a study's factors: its plan and the measures taken from it.
 
-    ``priority`` 1 is measured unless the budget is very short, higher ones when it allows. ``layout`` is what its files
-    are to have; None: what they have anyway. ``precision``: the relative half-width to reach, where it is not the
-    run's own. ``fingerprint``: of the plan, as the store keeps it; of what another tool measured (``imported``), which
-    has no plan, it says what must agree for two runs to be alike. ``knobs``: settings of the file system during its
-    visits, which are put back.
+    ``priority`` 1 is measured unless the budget is very short, higher ones if time allows. ``layout``: required of its
+    files; None: the default. ``precision``: the relative half-width to reach, if it is not the run's own.
+    ``fingerprint``: of the plan; the fingerprint of an ``imported`` cell, which has no plan, covers the settings that
+    must agree for two runs to be alike. ``knobs``: settings of the file system during its visits; they are put back.
     """
 
     study: str

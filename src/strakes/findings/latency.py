@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from strakes.findings.sample import Sample
 
 SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-# What is waited for, beside the calls themselves.
+# Waits outside the calls themselves.
 _WAITS = ("gather", "lag")
 
 
@@ -41,7 +41,7 @@ def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
 
 
 def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
-    """Return the latencies of all calls of several samples of one phase, whatever their kinds; None without any."""
+    """Return the latencies of all calls of several samples of one phase, of all kinds; None without any."""
     merged: list[Sample] = []
     for sample in samples:
         merged += [

@@ -1,6 +1,6 @@
 """Where a cell's plan runs.
 
-By default in a directory of its own, else in one whose place on the file system is chosen beforehand.
+The default is a new directory; a place can also fix its layout or its target.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from strakes.targets.description import Placement
 
 @dataclass(frozen=True)
 class Place:
-    """A directory made for every visit, its settings read back; what differs from what was asked for is an error.
+    """A directory made for every visit. Its settings are read back, and a difference is an error.
 
-    ``target``: the file system measured, or the one it is measured ``against``. ``placement`` is that of the plan's
+    ``target``: the file system measured, or the one it is measured ``against``. ``placement``: of the plan's
     directory; ``entries`` places directories in it by name (as the engine calls them: ``items.0.tree``). A place with
     ``kept`` is a directory of that name that stays from visit to visit: pools in it grow, and a file system that moves
-    directories to their targets at leisure has the time to do so. A plan in it has to remove what it makes, pools
-    aside.
+    directories to their targets at leisure has time to do so. A plan in it must remove its files, except
+    pools.
     """
 
     target: Literal["", "against"] = ""

@@ -1,4 +1,4 @@
-"""What a run found, as frozen values.
+"""Results of a run as frozen values.
 
 ``schemas/findings.json`` is their JSON form (``dataclasses.asdict`` of Portrait).
 """
@@ -16,7 +16,7 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class IntervalOf:
-    """An interval and what it is of, e.g. "ratio of 1 MiB to 4 KiB".
+    """An interval and the quantity it belongs to, e.g. "ratio of 1 MiB to 4 KiB".
 
     ``unit`` of both bounds: "times" of a ratio, "share" (shown in %), a unit of measures; empty for a plain number.
     """
@@ -34,7 +34,7 @@ class CellEstimate:
 
     ``median``, ``low``, ``high`` are in ``unit`` (B/s, op/s, s).
 
-    ``low`` and ``high`` are None where there are too few runs for an interval. ``values`` are the raw runs in time
+    ``low`` and ``high`` are None with too few runs for an interval. ``values`` are the raw runs in time
     order, ``pooled`` is total work over total time (None where the unit is not a rate). ``imported``: another tool's
     repetitions. ``fresh``: the rate of the first work on the file system, where it was far above all later runs.
     """
@@ -69,7 +69,7 @@ class Finding:
     """One statement with its verdict.
 
     ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), inconclusive (measured, not
-    enough), unknown (not measured; ``needs`` says what it would take). ``evidence`` lists cell ids. ``tone``: good /
+    enough), unknown (not measured; ``needs`` names what is missing). ``evidence`` lists cell ids. ``tone``: good /
     bad where the interval shows that the file system does this well / badly, else neutral.
     """
 
@@ -111,9 +111,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published value drawn beside ours and marked as theirs: a band of x, points (x, y), or text only.
+    """A published value, drawn and marked as such: a band of x, points (x, y), or text only.
 
-    ``label`` names the points. A fitted law is drawn the same way; its ``source`` is none of ours.
+    ``label`` names the points. A fitted law is drawn the same way; its ``source`` is not a published study.
     """
 
     source: str
@@ -150,7 +150,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class ServerCount:
-    """What one target or server counted while a cell's ``visits`` ran, with making and removing their files.
+    """Counters of one target or server over a cell's ``visits``, which include making and removing files.
 
     ``counters`` have the names of ``strakes.targets.description.Observation``.
     """

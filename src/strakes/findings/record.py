@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Rows = Sequence[Sequence[float]]
-# Left as they came: nothing in them has a type of its own, and they are most of what a run holds.
+# Kept as read: they have no Python types, and most of a run consists of them.
 _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What is read leniently. A field that has its default is not written, but those of ``always_written``.
+    """Base of records that ignore unknown keys. Fields with their default are written only if in ``always_written``.
 
     ``extra``: keys that this version does not know.
     """
@@ -40,7 +40,7 @@ class Record:
 
 
 def from_record(kind: type[T], record: object) -> T:
-    """Return the value that ``record`` is. Raises KeyError, TypeError or ValueError where it is none.
+    """Return the value of ``record``. Raises KeyError, TypeError or ValueError if it is not one.
 
     >>> from strakes.findings.place import Place
     >>> place = Place(kept="population")
@@ -98,7 +98,7 @@ def _converter() -> Converter:
     converter.register_unstructure_hook_func(lambda kind: kind in _AS_THEY_ARE, lambda value: value)
     converter.register_structure_hook(Plan, lambda record, _: plan_from_record(record))
     converter.register_unstructure_hook(Plan, lambda plan: plan.to_json())
-    # Components are told where a layout is shown; what a run asks for and gets has none.
+    # Components appear only where a layout is shown; a layout that a run sets has no components.
     layout = make_dict_unstructure_fn(Layout, converter, _cattrs_omit_if_default=True, components=override(omit=True))
     converter.register_unstructure_hook(Layout, layout)
     return converter

@@ -33,8 +33,8 @@ class Observation:
 class Measured:
     """One measure of one cell with everything observed for it, in time order.
 
-    ``settings`` are those of the cell and of the measure. ``lower_is_better`` for times. ``elsewhere``: another node
-    made what it read.
+    ``settings``: of the cell and of the measure. ``lower_is_better`` for times. ``elsewhere``: another node
+    wrote the data that it read.
     """
 
     id: str

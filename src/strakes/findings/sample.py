@@ -1,4 +1,4 @@
-"""What an engine tells of one finished phase of a plan; ``docs/reference/engine.md`` defines the message."""
+"""An engine's message on one finished phase of a plan; ``docs/reference/engine.md`` defines the message."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# A read of which more than this was in the page cache beforehand is not a measurement of storage.
+# A read does not measure storage if more than this share was in the page cache before it.
 CACHED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class PageCache(Record):
-    """What the page cache held of a file, before and after a phase.
+    """Bytes of a file in the page cache, before and after a phase.
 
-    ``method`` "none" where the kernel does not tell; ``error_bytes``: by how much it may be wrong where it is a sample.
+    ``method`` is "none" if the kernel does not say; ``error_bytes``: the possible error if only a sample was read.
     """
 
     method: str = "none"
@@ -43,7 +43,7 @@ class PageCache(Record):
     error_bytes: int = 0
 
     def always_written(self) -> Sequence[str]:
-        """Return what was found, nothing too."""
+        """Return the value, also if it is 0."""
         return () if self.method == "none" else ("file_bytes", "resident_before_bytes", "resident_after_bytes")
 
 
@@ -66,11 +66,11 @@ class HeldBack(Record):
 
 @dataclass(frozen=True)
 class Sample(Record):
-    """One phase: amounts and rates of all ranks, each a row under ``columns``; ``counters`` are of rank 0's node.
+    """One phase: amounts and rates of all ranks, each a row under ``columns``; ``counters``: of rank 0's node.
 
-    Of another tool's figure there is the name and the rate alone. ``listed``: directories read, and matches of find.
-    ``trained``: what the accelerators of an epoch would have had. ``latency_timeline``: percentiles second by second.
-    ``parts``: of a mixed phase, each as a sample. The ``recovery`` figures and the counts after them are those of a
+    The figure of another tool has only a name and a rate. ``listed``: directories read, and matches of find.
+    ``trained``: data supplied to the accelerators of an epoch. ``latency_timeline``: percentiles second by second.
+    ``parts``: of a mixed phase, each as a sample. ``recovery`` and the counts after it belong to a
     drill.
     """
 
@@ -120,7 +120,7 @@ class Sample(Record):
         return bool(self.ranks)
 
     def column(self, name: str) -> list[float]:
-        """Return that value of every rank; empty where the engine did not tell it.
+        """Return that value of every rank; empty if the engine did not send it.
 
         >>> Sample("write", columns=["rank", "open_s"], ranks=[[0, 0.25], [1, 0.5]]).column("open_s")
         [0.25, 0.5]

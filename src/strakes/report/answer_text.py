@@ -10,7 +10,7 @@ from strakes.report.numbers import percent
 from strakes.statistics.grades import Grade
 
 GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "alike", "undecided": "-"}
-# Above this ratio a difference is told in times, below in percent.
+# Above this ratio a difference is shown as a factor, below in percent.
 _IN_TIMES = 1.5
 # Differences below this share are not worth a figure.
 _SAME = 0.03

@@ -13,7 +13,7 @@ from strakes.units import GIB, KIB, MIB, TIB, format_bytes
 
 MOST_TICKS = 9
 FEWEST_TICKS = 4
-# A published band may widen the x axis until our own points take this share of it; what lies further out is cut.
+# A published band may widen the x axis until our own points take this share of it; the rest is cut.
 SHARE_OF_OURS = 0.6
 # From this ratio of largest to smallest median on, a linear axis would press the small ones flat.
 LOG_FROM_RATIO = 10.0
@@ -21,7 +21,7 @@ LOG_FROM_RATIO = 10.0
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis in data coordinates; ``ticks`` are places and what is written there."""
+    """An axis in data coordinates; ``ticks``: places and their labels."""
 
     scale: Literal["log", "linear"]
     low: float

@@ -1,4 +1,4 @@
-"""A site beside systems that others measured: figures of each client node, theirs marked as theirs. Pure."""
+"""Comparison of a site with published systems, per client node. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from strakes.report.facts import headlines_of
 from strakes.report.numbers import show, show_interval
 from strakes.units import counted
 
-# Beginning of a headline -> the phase that is most like it; the first headline that there is stands for it.
+# Beginning of a headline -> the most similar phase; the first such headline is used.
 _PHASES = (
     ("ior_easy_write", ("write, direct", "write, buffered")),
     ("ior_easy_read", ("read, direct", "read, buffered")),
     ("mdtest_easy_write", ("file-create",)),
 )
-# Systems of at most so many times more, or fewer, client nodes are of a site's size.
+# Systems of at most this many times more, or fewer, client nodes are comparable with a site.
 _LIKE = 2.0
 _FEWEST = 3
 
@@ -52,7 +52,7 @@ def render_beside(portrait: Portrait, systems: Sequence[System], source: str) ->
 
 
 def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
-    """Return the systems with about as many client nodes; where there are too few, those nearest in number.
+    """Return the systems with about as many client nodes; if they are too few, the nearest in number.
 
     >>> from strakes.literature.io500 import System
     >>> made = [System(f"s{n}", "x", "2025", n, {}) for n in (10, 10, 20, 500)]
@@ -70,7 +70,7 @@ def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
 def place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
     """Return how many of the others are surely slower and surely faster than the interval of ours."""
     if cell.low is None or cell.high is None:
-        return "where that stands is not known: there is no interval"
+        return "its rank is not known: it has no interval"
     slower = sum(rate < cell.low / nodes for rate in theirs)
     faster = sum(rate > cell.high / nodes for rate in theirs)
     within = len(theirs) - slower - faster

@@ -10,14 +10,14 @@ from strakes.report.numbers import when
 from strakes.units import format_bytes, format_seconds
 
 _ENDED = {
-    "interrupted": "This run was interrupted. The report shows what was measured before.",
+    "interrupted": "This run was interrupted. The report shows its samples up to then.",
     "partial": "Part of this run could not be measured. The report shows the rest.",
-    "failed": "This run failed. The report shows what was measured before.",
+    "failed": "This run failed. The report shows its samples up to then.",
 }
 
 
 def title_of(portrait: Portrait) -> str:
-    """Return what was measured, as the user named it."""
+    """Return the measured directory, as the user named it."""
     return str(portrait.target.get("path") or portrait.run.get("target") or "unknown target")
 
 
@@ -48,7 +48,7 @@ def size_of(target: Mapping[str, Any]) -> str:
 
 
 def felt_by_others(portrait: Portrait) -> str:
-    """How long operations of a probe beside the measurement took, where there was one."""
+    """Return the times of the probe's operations during the measurement, if there was a probe."""
     felt = portrait.run.get("neighbour")
     if not felt:
         return ""
@@ -81,7 +81,7 @@ def taken_in_turn(portrait: Portrait) -> str:
 
 
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
-    """Rows of name and value; what is not known is left out."""
+    """Return rows of name and value, without unknown values."""
     target, machine = portrait.target, portrait.environment
     other = target.get("against")
     rows = (

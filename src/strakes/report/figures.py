@@ -29,13 +29,13 @@ HEIGHT = 400
 COLUMN = 0.014
 ASIDE = 0.009
 ROOM = 0.64
-# The names of more categories than these stand on end, or they would run into each other.
+# More categories than this have vertical names, or they would overlap.
 MOST_UPRIGHT = 12
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What plotly draws and how it is told to those who cannot see it. ``points`` counts the markers drawn."""
+    """A plotly figure with its description for screen readers. ``points``: number of markers."""
 
     data: tuple[Mapping[str, object], ...]
     layout: Mapping[str, object]
@@ -44,7 +44,7 @@ class Drawing:
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
-    """Draw the figure, with hollow markers for cells in ``warned``; None where no cell has a finite value."""
+    """Draw the figure, with hollow markers for cells in ``warned``; None if no cell has a finite value."""
     names = categories(figure) if figure.x_scale == "category" else ()
     x = x_axis(figure)
     drawn = [_SeriesOf(series, index, names, cells) for index, series in enumerate(figure.series)]
@@ -286,7 +286,7 @@ def _finite(values: Sequence[float]) -> list[float]:
 
 
 def _length(low: float | None, high: float | None) -> float:
-    """Return the length of half an error bar; none where there is no bound to draw."""
+    """Return the length of half an error bar; 0 without a bound."""
     return 0.0 if low is None or high is None or not math.isfinite(high - low) else high - low
 
 

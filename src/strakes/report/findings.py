@@ -73,5 +73,5 @@ def _plain(value: object) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    # JSON has no form for NaN and infinity: whoever reads it finds null, as for what was not measured.
+    # JSON has no NaN and no infinity: both become null.
     return None if isinstance(value, float) and not math.isfinite(value) else value

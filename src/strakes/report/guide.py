@@ -80,7 +80,7 @@ def _expect(portrait: Portrait) -> Iterator[str]:
 
 
 def _traits(findings: Sequence[Finding]) -> Iterator[str]:
-    for tone, title in (("good", "What it does well"), ("bad", "What it does badly")):
+    for tone, title in (("good", "Strengths"), ("bad", "Weaknesses")):
         chosen = [finding for finding in findings if finding.tone == tone]
         if chosen:
             yield from _heading(title)
@@ -88,7 +88,7 @@ def _traits(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _studies(portrait: Portrait) -> Iterator[str]:
-    """Each study's figures as tables, with what they show."""
+    """Return each study's figures as tables, with its findings."""
     cells = {cell.id: cell for cell in portrait.cells}
     for study in dict.fromkeys(figure.study for figure in portrait.figures):
         yield from _heading(study.replace("-", " ").capitalize())

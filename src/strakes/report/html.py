@@ -43,7 +43,7 @@ MOST_OPEN = 5
 
 @dataclass(frozen=True)
 class HeadlineRow:
-    """A headline with the value of the cell it stands on; ``width``: what is said of its interval."""
+    """A headline with the value of its cell; ``width``: text on its interval."""
 
     label: str
     settings: str
@@ -93,8 +93,8 @@ def render_html(portrait: Portrait) -> str:
 
 
 def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ...], int]]:
-    """Return what is known, by how it speaks of the file system: title, statements, how many more."""
-    titles = {"good": "What it does well", "bad": "What it does badly", "neutral": "What else was found"}
+    """Return findings by tone: title, statements, number of further ones."""
+    titles = {"good": "Strengths", "bad": "Weaknesses", "neutral": "Other findings"}
     chosen = {tone: [card for card in settled if card.tone == tone] for tone in titles}
     return [(title, *foremost(chosen[tone], MOST_SETTLED)) for tone, title in titles.items() if chosen[tone]]
 
@@ -126,7 +126,7 @@ def _drawings(parts: Sequence[Section]) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """Write the control characters of all texts in a value as codes; what is markup already is our own."""
+    """Write control characters of all texts in a value as codes; Markup is trusted."""
     match value:
         case str():
             return value if hasattr(value, "__html__") else for_page(value)

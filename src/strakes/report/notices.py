@@ -15,7 +15,7 @@ EXAMPLE = "For example: "
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings of one code and remedy: what each says of which cells; no cells mean the whole run."""
+    """All warnings of one code and remedy: texts with their cells; no cells mean the whole run."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -24,7 +24,7 @@ class Notice:
 
     @property
     def text(self) -> str:
-        """What it says in one sentence: the only one, or the first as an example."""
+        """Return its only text, or the first as an example."""
         return self.said[0][0] if len(self.said) == 1 else f"{EXAMPLE}{self.said[0][0]}"
 
     @property

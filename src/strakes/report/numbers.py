@@ -12,7 +12,7 @@ from strakes.units import KIB, format_bytes, format_seconds, format_value
 
 
 def show(value: float, unit: str) -> str:
-    """Return a measured value; like ``format_value``, but never "0.00" for what is not zero.
+    """Return a measured value; like ``format_value``, but never "0.00" for another number.
 
     >>> show(1048576 * 1234.0, "B/s"), show(2000.0, "B/s"), show(0.0021, "op/s"), show(0.0, "s"), show(0.125, "share")
     ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s', '12.5 %')
@@ -31,7 +31,7 @@ def show(value: float, unit: str) -> str:
 
 
 def show_range(low: float, high: float, unit: str, beside: str = "", dash: str = "–") -> str:
-    """Two bounds with one dash; a unit is written once, and not at all where ``beside`` (the median as shown) has it.
+    """Return two bounds with one dash; the unit is left out if ``beside`` (the median as shown) has it.
 
     >>> show_range(0.0012, 0.0013, "s"), show_range(0.0009, 0.0013, "s")
     ('1.20–1.30 ms', '900 us – 1.30 ms')
@@ -51,13 +51,13 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
 
 
 def show_interval(cell: CellEstimate, dash: str = "–") -> str:
-    """Return the interval of a cell's median, or that there is none."""
+    """Return the interval of a cell's median, or a note without one."""
     if cell.low is None or cell.high is None:
         return "imported, no interval" if cell.imported else "too few runs"
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 
-# An interval whose bounds are further apart than so many times says so in words, where a figure stands foremost.
+# An interval with a larger ratio of its bounds is also described in words, in headlines.
 _WIDE = 2.0
 
 
@@ -83,7 +83,7 @@ def show_fresh(cell: CellEstimate) -> str:
 
 
 def listed(*texts: str) -> str:
-    """Return those of the texts that are not empty, with commas between them.
+    """Return the texts that are not empty, joined by commas.
 
     >>> listed("2–30 s", "", "varied 15-fold")
     '2–30 s, varied 15-fold'
@@ -92,7 +92,7 @@ def listed(*texts: str) -> str:
 
 
 def show_bounds(interval: IntervalOf, dash: str = "–", beside: str = "") -> str:
-    """Return the bounds with their unit, which is left out where ``beside`` (the median as shown) has it.
+    """Return the bounds with their unit, left out if ``beside`` (the median as shown) has it.
 
     >>> show_bounds(IntervalOf(0.956, 1.034, 0.9, "ratio of 1 MiB to 4 KiB", "times"), " - ")
     '0.96 - 1.03 times'
@@ -101,7 +101,7 @@ def show_bounds(interval: IntervalOf, dash: str = "–", beside: str = "") -> st
 
 
 def show_interval_of(interval: IntervalOf, dash: str = "–", median: float | None = None) -> str:
-    """Return an interval's bounds, with the median where it is known, its confidence, and what it is of.
+    """Return an interval's bounds, with the median if known, its confidence, and its quantity.
 
     >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"))
     '1.31–12.0 times (90 %): ratio of 1 MiB to 4 KiB'

@@ -1,4 +1,4 @@
-"""What a publication had and what was measured here, for the report of a run that reproduces it: columns of each."""
+"""Columns of a publication and of this run, for the report of a reproduction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Published:
-    """Everything of one source that this run stands beside. ``left_out``: what, and why."""
+    """Everything of one source that this run reproduces. ``left_out``: the rest, and why."""
 
     source: str
     paper: str
@@ -35,7 +35,7 @@ class Published:
 
 
 def published(portrait: Portrait) -> Published | None:
-    """None for a run that reproduces nothing."""
+    """Return None for a run that reproduces nothing."""
     source = _source_of(portrait)
     if source is None:
         return None

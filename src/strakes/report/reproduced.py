@@ -77,7 +77,7 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
     lines += [
         f"  {text}" for line in answers for text in wrap(f"{line.word}: {line.title}: {line.text}", _WIDTH - 2, most=4)
     ]
-    lines += ["", "What else was found here"]
+    lines += ["", "Other findings here"]
     findings = [finding for portrait in portraits for finding in portrait.findings]
     lines += [f"  {line}" for text in _found(findings) for line in wrap(text, _WIDTH - 2, most=4)]
     left_out = [f"{omission.what}: {omission.why}" for omission in source.left_out(against=_against(portraits))]

@@ -40,7 +40,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class PublishedText:
-    """What others found elsewhere, opening with the name of the source. ``drawn``: how it is seen in the figure."""
+    """A published result, beginning with the name of its source. ``drawn``: its marks in the figure."""
 
     text: str
     drawn: Literal["", "hatched", "marks"]
@@ -48,9 +48,9 @@ class PublishedText:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with what stands beside it; ``computed``: texts on lines that were computed from its own points.
+    """A figure with its texts; ``computed``: texts on lines fitted to its points.
 
-    ``hollow``: some of its markers are, for a warning.
+    ``hollow``: some markers are hollow, for a warning.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""What servers counted during a study, as a table: who got which share of the requests and of the bytes."""
+"""Table of the servers' counters during a study: the share of requests and of bytes of each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ServerTable:
 
 
 def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
-    """Return the sums over a study's cells; None where nothing was counted."""
+    """Return the sums over a study's cells; None without counters."""
     sums: dict[str, Counter[str]] = {}
     for count in counts:
         sums.setdefault(count.server, Counter()).update(_named(count.counters))

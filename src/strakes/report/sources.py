@@ -1,4 +1,4 @@
-"""The papers whose values stand beside ours, as a reader can find them."""
+"""References of the publications whose values a report shows."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _WIDTH_INCH, _HEIGHT_INCH, _DOTS_PER_INCH = 7.0, 4.2, 200
 # As the report: a series is known by dash and marker as well as by colour.
 _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", "--", ":", "-.", (0, (8, 3)), (0, (8, 3, 2, 3)))
 _MARKERS = ("o", "s", "D", "^", "X", "v")
-# Names of categories that stand beside each other, and how many characters they may have together.
+# Most categories with horizontal names, and the most characters of these names.
 _MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 
@@ -63,7 +63,7 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
         from matplotlib import rc_context
         from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:
-        # Of the environment that this runs in, whichever it is: that of a checkout has nothing to install strakes from.
+        # Of the present environment: a checkout's own cannot install strakes as a package.
         remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib"
         raise EnvironmentLacksError("figures in files need matplotlib", why=str(error), remedy=remedy) from error
     # Text stays text, and the same figure gives the same bytes.

@@ -1,4 +1,4 @@
-"""A portrait on one screen: how to use the file system, how fast it is, what was not measured, where there is more."""
+"""A portrait on one screen: how to use the file system, how fast it is, what was not measured."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_COLUMNS = 100
 FEWEST_COLUMNS = 60
 MOST_HEADLINES = 10
 MOST_FINDINGS = 5
-# Warnings that change what every figure means stand above the answers.
+# Warnings that affect every figure come before the answers.
 FIRST = ("background-load", "memory-file-system", "service-interrupted", "servers-not-well", "held-back")
 DASH = "-"
 
@@ -45,9 +45,9 @@ _STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "d
 def render_summary(
     portrait: Portrait, report: Path | None = None, *, width: int | None = None, colour: bool | None = None
 ) -> str:
-    """Return the summary as text; ``report`` is where the HTML report is.
+    """Return the summary as text; ``report``: path of the HTML report.
 
-    ``width`` defaults to that of the terminal; ``colour`` to what standard output and NO_COLOR allow.
+    ``width`` defaults to the terminal's; ``colour`` follows standard output and NO_COLOR.
     """
     from io import StringIO
 
@@ -84,7 +84,7 @@ def _text(line: _Line) -> Text:
 
 
 def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
-    """Return the screen, with as many remarks as fit: answers and figures are never left out."""
+    """Return the screen with the remarks that fit; answers and figures are never left out."""
     for most in (3, 2, 1, 0):
         lines = list(_screen(portrait, report, width, most))
         if len(lines) <= MOST_LINES:
@@ -178,14 +178,14 @@ _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 
 
 def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
-    """Return what was found beyond the answers: in a study what was measured, in a survey good and bad traits."""
+    """Return findings other than answers: all of a study, good and bad ones of a survey."""
     decided = [finding for finding in portrait.findings if finding.verdict not in ("unknown", "inconclusive")]
     if portrait.run.get("kind") == "survey":
         decided = [finding for finding in decided if finding.tone != "neutral"]
     if not decided:
         return
     yield ()
-    yield ((translate("What else was found"), "bold"), _more(len(decided) - MOST_FINDINGS))
+    yield ((translate("Other findings"), "bold"), _more(len(decided) - MOST_FINDINGS))
     for finding in decided[:MOST_FINDINGS]:
         yield from _finding(finding, width)
 
@@ -199,7 +199,7 @@ def _finding(finding: Finding, width: int) -> Iterator[_Line]:
 
 
 def _not_measured(portrait: Portrait, width: int, most: int) -> Iterator[_Line]:
-    """Return what was left out, each reason once, and what is open for another reason than the budget."""
+    """Return the cells left out, each reason once, and questions open for another reason than the budget."""
     reasons = list(dict.fromkeys(cell.reason for cell in portrait.skipped))
     open_ = [
         f"{finding.statement}{f' Needed: {finding.needs}' if finding.needs else ''}"
@@ -234,7 +234,7 @@ def _more(count: int) -> tuple[str, str]:
 
 
 def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
-    # Neither is cut: both are there to be copied.
+    # Neither is cut, so that both can be copied.
     if report is not None:
         yield ((padded(translate("Report"), 8), "bold"), (for_terminal(str(report)), ""))
     if portrait.reproduce:
@@ -282,10 +282,10 @@ _END = re.compile(r"(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?]) (?=[A-Z\d])|(?<=[。！？]
 
 
 def _sentences(text: str, width: int, most: int) -> list[str]:
-    """Return as many whole sentences as fit into ``most`` lines, and the first in any case.
+    """Return the whole sentences that fit into ``most`` lines, always the first.
 
-    >>> _sentences("Of two. Three words here.", 12, 1), _sentences("One that needs more.", 8, 1)
-    (['Of two.'], ['One that', 'needs', 'more.'])
+    >>> _sentences("On two. Three words here.", 12, 1), _sentences("One that needs more.", 8, 1)
+    (['On two.'], ['One that', 'needs', 'more.'])
     """
     ends = [end.start() for end in _END.finditer(text)] + [len(text)]
     fitting = [lines for end in ends if len(lines := wrapped(text[:end], width)) <= most]

@@ -45,7 +45,7 @@ def tables_of(cells: Sequence[CellEstimate]) -> tuple[CellTable, ...]:
 
 
 def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
-    """Return what is the same in all settings, and the names of the rest in order of first appearance.
+    """Return the common settings, and the names of the others in order of first appearance.
 
     >>> shared_and_varying([{"ranks": 2, "direct": False}, {"ranks": 4, "direct": False}])
     ({'direct': False}, ['ranks'])

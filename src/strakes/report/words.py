@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-# What each warning says, as short as it can be said.
+# Each warning in a few words.
 WARNINGS: Mapping[str, str] = {
     "background-load": "Other programs kept this machine busy",
     "begun-apart": "Ranks did not begin together",
     "budget-skipped": "Some cells did not fit into the budget",
     "cache-suspect": "A cache answered, at least in part",
-    "cache-unseen": "The client has a cache of its own that may have answered",
+    "cache-unseen": "The client's own cache may have answered",
     "clock-jump": "The clock was set during the run",
     "direct-refused": "The file system refuses O_DIRECT",
     "few-runs": "Too few runs for an interval",

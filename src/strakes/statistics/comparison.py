@@ -33,7 +33,7 @@ RatioAt = Callable[[float], Estimate]
 
 @dataclass(frozen=True)
 class Judged:
-    """One ratio with what may be said of it. ``needs`` is empty unless the verdict is INCONCLUSIVE."""
+    """One ratio with its verdict. ``needs`` is empty unless the verdict is INCONCLUSIVE."""
 
     verdict: Verdict
     ratio: Estimate
@@ -58,10 +58,9 @@ def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least:
 def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
     """Return how many times better ``b`` is than ``a``, of values in time order that share no blocks.
 
-    What slows a machine for seconds slows several values in a row, which then say less than as many independent ones.
-    So many values are taken together in a few batches, each with its median, and the batches are compared (batch means:
-    Law and Kelton, Simulation Modeling). What slows it for longer than a run lasts is in none of its values: a run as a
-    whole may be off by as much as its own parts differ.
+    A disturbance of seconds slows several values in a row, which makes them dependent. Long series are therefore
+    compared by the medians of a few batches (batch means: Law and Kelton, Simulation Modeling). A disturbance longer
+    than a run is invisible in it: the variance of a whole run is taken from the differences between its parts.
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
@@ -73,21 +72,19 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return how many times better ``b`` is than ``a``, of values that are runs of their own.
+    """Return how many times better ``b`` is than ``a``, of values that are whole runs.
 
-    How far runs differ is in them.
+    Their scatter includes the differences between runs.
     """
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: independent_ratio(first, second, confidence)
 
 
 def wander(values: Sequence[float]) -> float:
-    """Return the variance of the logarithm of a run as a whole, as far as the run itself shows it.
+    """Return the variance of the logarithm of a whole run, estimated by that of the medians of its parts.
 
-    That of the medians of its parts.
-
-    Not divided by their number, as it would be if the parts were independent: where a machine changes slowly, means
-    over longer times scatter no less (docs/statistics.md has it measured).
+    It is not divided by the number of parts: on a machine that changes slowly, means over longer times scatter no less
+    (measured in docs/statistics.md).
 
     >>> wander([1.0, 1.0, 1.0, 1.0]), round(wander([1.0, 1.1, 1.0, 1.1]), 4)
     (0.0, 0.003)

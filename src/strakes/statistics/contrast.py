@@ -1,8 +1,8 @@
-"""Ratios of two settings, what may be said of them, and what many comparisons at once cost.
+"""Ratios of two settings with intervals, and the correction for many comparisons.
 
 Both kinds of ratio work on logarithms, so that a over b is exactly the inverse of b over a. The methods were chosen by
-simulation (docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only where both
-settings scatter alike.
+simulation (docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only if both
+settings have the same scatter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from strakes.statistics.interval import Estimate, Interval, interpolated_interva
 
 
 class Verdict(StrEnum):
-    """What a ratio a / b of rates shows about a."""
+    """Verdict on a, from a ratio a / b of rates."""
 
     FASTER = "FASTER"
     SLOWER = "SLOWER"
@@ -27,7 +27,8 @@ class Verdict(StrEnum):
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
     """Return the ratio a / b over the common blocks, by block number, with the interval of its trimmed mean.
 
-    What slows a whole block (drift, a neighbour's job) cancels. No interval with fewer than three common blocks or with
+    A disturbance of a whole block (drift, a neighbour's job)
+    cancels. No interval with fewer than three common blocks or with
     a value that is not positive. Raises ValueError without a common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
@@ -44,7 +45,7 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
 
 
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
-    """Return the ratio of the medians of two sets of runs that share no blocks; ``runs`` is that of the smaller set.
+    """Return the ratio of the medians of two sets of runs that share no blocks; ``runs``: size of the smaller set.
 
     The two intervals are joined as variances add (MOVER: Zou and Donner, Statist. Med. 27 (2008) 1693). No interval
     while either set is too small or holds a value that is not positive. Raises ValueError for an empty set.
@@ -110,7 +111,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 
 
 def paired_logs(a: Mapping[int, float], b: Mapping[int, float]) -> list[float] | None:
-    """Logarithms of a / b over the common blocks, in block order; None when one of the values is not positive."""
+    """Return logarithms of a / b over the common blocks, in block order; None if a value is not positive."""
     common = sorted(a.keys() & b.keys())
     if any(a[block] <= 0 or b[block] <= 0 for block in common):
         return None

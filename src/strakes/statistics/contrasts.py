@@ -180,7 +180,7 @@ class Population:
         return grid, masses / masses.sum(axis=1, keepdims=True)
 
     def posterior(self, contrast: Contrast) -> Posterior:
-        """Return what is known of one comparison's true log ratio."""
+        """Return the posterior of one comparison's true log ratio."""
         import numpy as np
 
         grid, masses = self._grid

@@ -75,7 +75,7 @@ class Answer:
 class Choice:
     """A question in numbers: the values of each level. ``ordered``: levels from the least demanding one up.
 
-    Of ordered levels the first that is good enough is chosen, else the one that seems best.
+    The first ordered level that is good enough is chosen; without an order, the one that seems best.
     """
 
     levels: tuple[Values, ...]
@@ -83,7 +83,7 @@ class Choice:
 
 
 def grade(choices: Sequence[Choice]) -> list[Answer | None]:
-    """Answer all questions of a run; None where fewer than two levels were measured together often enough.
+    """Answer all questions of a run; None with fewer than two levels that share enough blocks.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]

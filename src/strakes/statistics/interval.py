@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-# Without so much of them at each end, values are most of them; most of them so many times apart are no one figure.
+# "Most values" leaves out this share at each end. With a larger ratio of their bounds no single figure describes them.
 _AT_EACH_END = 0.1
 FAR_APART = 1.5
-# Of the error allowed, what interpolation is told to spend: it spends up to 1.2 times that (measured for 4 to 30 values
+# Share of the allowed error given to interpolation: it spends up to 1.2 times that (measured for 4 to 30 values
 # of ten shapes).
 ERROR_SHARE = 0.85
 # Two values have a standard deviation, but one degree of freedom makes an interval that says nothing.
@@ -37,7 +37,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The median of ``runs`` values; ``interval`` is None while there are too few of them for the confidence asked."""
+    """The median of ``runs`` values; ``interval`` is None with too few values for the requested confidence."""
 
     median: float
     interval: Interval | None
@@ -93,7 +93,7 @@ def most_of(values: Sequence[float]) -> tuple[float, float]:
 
 
 def far_apart(values: Sequence[float]) -> bool:
-    """Whether most values are so far apart that no single figure tells of them.
+    """Tell whether the values differ too much for a single figure.
 
     >>> far_apart([1.0, 1.1, 1.0, 1.4]), far_apart([1.0, 1.1, 1.0, 1.6])
     (False, True)
@@ -107,8 +107,8 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
 
     None for too few values.
 
-    For a number of values fixed beforehand; :class:`strakes.statistics.stopping.StoppingRule` is for values added until
-    they suffice. The two ranks mirror each other so that the interval of seconds is the interval of rates turned over.
+    For a number of values fixed beforehand. The two ranks are symmetric, so the interval of seconds is the inverse of
+    the interval of rates.
     Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
@@ -121,7 +121,7 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
 
 
 def interpolated_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return an interval whose ends lie between two order statistics, so that it need not be wider than asked.
+    """Return an interval whose ends are interpolated between order statistics.
 
     None for too few values.
 
@@ -148,9 +148,9 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
 
 
 def figure_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return the interval of one figure: that of the median, or below five values a t interval of the logarithms.
+    """Return the interval of the median, or below five values a t interval of the logarithms.
 
-    None with fewer than three values, or where few of them are not all positive.
+    None with fewer than three values, or with fewer than five that are not all positive.
 
     >>> found = figure_interval([100.0, 110.0, 105.0], 0.9)
     >>> found is not None and (round(found.low), round(found.high))

@@ -59,11 +59,10 @@ class Law:
 class Scalability:
     """The law fitted to medians, and to resampled runs for the intervals.
 
-    Resampled coefficients may be negative, as the scatter of the runs has it; cut at zero they would make every rate
-    beyond look too low. The law itself has none below zero, so an interval reaches as far as what the law says.
-    ``worst_residual`` is the largest relative distance of a measured median from the fit: where it is larger than the
-    scatter of the runs, the law does not describe this system and its coefficients mean nothing. Where it misses a
-    median by more than 5 %, something else may limit the rate: beyond what was measured it may then stay as it is.
+    Resampled coefficients may be negative; cut at zero they would bias extrapolated rates downwards. The law itself has
+    no negative coefficient, and every interval includes its value. ``worst_residual``: the largest relative distance
+    of a measured median from the fit. If it exceeds the scatter of the runs, the law does not describe this system. If
+    it exceeds 5 %, something else may limit the rate, which may then stay constant beyond the measured range.
     """
 
     law: Law
@@ -135,7 +134,7 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
 
 def _not_negative(clients: Sequence[int], medians: NDArray[np.float64]) -> Law:
-    """Return the best law without a negative coefficient: of so few, every set of those above zero is tried."""
+    """Return the best law without a negative coefficient: every set of positive coefficients is tried."""
 
     def error(law: Law) -> float:
         return sum(

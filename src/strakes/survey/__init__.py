@@ -1,1 +1,1 @@
-"""Running studies within a budget: pilot, interleaved blocks, confirmation of what is to be advised."""
+"""Run studies within a budget: a pilot, then interleaved blocks."""

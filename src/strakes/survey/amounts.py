@@ -12,7 +12,7 @@ from strakes.studies.study import Context
 from strakes.survey.request import Request
 from strakes.units import counted, format_bytes, format_seconds, typed_bytes, typed_seconds
 
-# Share of the budget for blocks; the rest is for what comes before and after them.
+# Share of the budget for blocks; the rest is for set-up and removal.
 MEASURE_SHARE = 0.92
 # Blocks that amounts are chosen for, and below which cells are left out. With 12 blocks nine of ten differences of 30 %
 # at a scatter of 15 % are found, with 8 seven of ten, with 6 five (bench/truth).
@@ -22,17 +22,17 @@ _OVERHEAD = 1.3
 # Operations on existing names take about half as long as making them, on every file system measured.
 _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
-# Before phases become shorter than this, cells are left out: such a rate is that of starting up.
+# Cells are left out before phases become shorter than this: shorter phases show how work starts.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.01, 2.0
-# At most this share of the time is set aside for what visits take beside their phases.
+# At most this share of the time is set aside for the parts of visits outside phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 @dataclass(frozen=True)
 class Load:
-    """What one block takes: phases as long as one that makes files, and seconds beside them."""
+    """Cost of one block: phases, counted as phases that create files, and seconds outside phases."""
 
     cells: int
     phases: float
@@ -60,12 +60,12 @@ def _weight(phase: Phase) -> float:
 
 
 def asked_phase_s(request: Request, context: Context) -> float | None:
-    """Return how long phases are by what was asked for, by the pilot's rates; None where nothing was."""
+    """Return the phase length that the requested amounts give at the pilot's rates; None without a request."""
     asked = [request.phase_s] if request.phase_s is not None else []
     if request.data_per_rank is not None:
         slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
         asked.append(request.data_per_rank * context.team / slower)
-    # What grows over many visits, or is made before a drill, has its own pace.
+    # Pools that grow over many visits, and files of a drill, have their own pace.
     paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
     if request.files is not None and not paced:
         asked.append(request.files / context.pilot.creates_per_s)
@@ -104,7 +104,7 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
 def refuse_without_room(
     request: Request, room: tuple[int, int], team: int, further: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """Raise BadInputError, with what would fit, for all amounts at once of which there is no room on the target.
+    """Raise BadInputError, naming all amounts that do not fit on the target, and the largest that do.
 
     ``room``: the most bytes and files that one plan may put there. ``further``: other reasons, each with its remedy.
     """

@@ -45,7 +45,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
             limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * expected_s)
             visit = visit_cell(session, cell, "measure", schedule.block, limit_s)
             schedule.take(visit, session.visits)
-        # What is left of this block takes longer than what is left of the time.
+        # The rest of this block takes longer than the rest of the time.
         if len(session.visits) == before:
             return
 
@@ -58,7 +58,7 @@ def _drop_rest(session: Session, schedule: Schedule) -> None:
 
 
 def _show(session: Session, schedule: Schedule, cell: Cell) -> None:
-    """Show what is measured now, and how many cells are still open."""
+    """Show the current cell, and how many cells are still open."""
     still_open = len(schedule.open_cells())
     session.progress.cells(len(session.cells) - still_open, len(session.cells))
     detail = f"block {schedule.block}, {counted(still_open, 'cell')} open"

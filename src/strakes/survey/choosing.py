@@ -1,4 +1,4 @@
-"""What a run measures, kept before its first block: facts of its target, a pilot, and the cells that fit both."""
+"""Choose and store the cells of a run, from the facts of its target and a pilot."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     context = make_context(request, facts, pilot, room, session.description)
     cells, skipped = choose_cells(request, context)
     if not cells:
-        # Servers that do not answer tell of no parts either, and that is then the reason.
+        # Servers that do not answer cannot list targets either; then that is the reason.
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
         remedy = "Ask for less, or give a directory that has more room or is on a file system that can do this."
         too_small = [
@@ -170,7 +170,7 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
         smallest = replace(cell, plan=smallest_plan(plan.ranks, session.request.seed))
         overhead_s = median(beside_phases_s(_piloted(session, smallest)) for _ in range(_SMALLEST_PILOTS))
         pilots.append(replace(rates, overhead_s=overhead_s))
-    # The amounts have to suit the slower one, too.
+    # The amounts must also suit the slower one.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 

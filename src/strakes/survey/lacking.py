@@ -34,7 +34,7 @@ def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], l
 
 
 def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
-    """Return why phases of the plan cannot be run, by name: no interface for it, or none of its files.
+    """Return, by phase, why it cannot run: its interface or its files are missing.
 
     >>> from strakes.plan import StreamPhase, TransferPhase
     >>> write = TransferPhase("dump", "write", "shared-file", "segmented", 4096, 4096, backend="mpiio")

@@ -1,4 +1,4 @@
-"""Before several nodes are measured together: are they alike, and what do their links carry?"""
+"""Check before a run on several nodes: are they alike, and how fast are their links?"""
 
 from __future__ import annotations
 

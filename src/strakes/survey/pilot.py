@@ -13,7 +13,7 @@ from strakes.units import KIB, MIB
 # A file system that does less than this is measured all the same; amounts are sized as if it did.
 _SLOWEST_BYTES_PER_S = 256 * KIB
 _SLOWEST_CREATES_PER_S = 5.0
-# What every rank moves and makes at least, and how long a phase of so little may take.
+# Least data and files of a rank, and the longest time that a phase of these may take.
 _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
@@ -43,7 +43,7 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
 
 
 def smallest_plan(ranks: int, seed: int) -> Plan:
-    """Return the pilot with next to nothing to do: what takes time is then everything beside it."""
+    """Return a pilot with almost no work, which measures the time outside phases."""
     return pilot_plan(ranks, ranks * _SMALLEST_BYTES, ranks * _FEWEST_ITEMS, _SMALLEST_S, seed)
 
 

@@ -19,15 +19,15 @@ from strakes.targets.description import Layout
 # How long directories get to move to the targets they were placed on, and which share of the budget at most.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
-# Cells of a lower priority are placed as long as less than this share of the budget is spent. With twice as much, a
+# Cells of a lower priority are placed until this share of the budget is spent. With twice as much, a
 # study of two minutes has no time left to decide anything.
 _PLACING_SHARE = 0.15
 
 
 def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Make directories for the cells' layouts; return the cells whose layout is really given.
+    """Make directories for the cells' layouts; return the cells whose files got their layout.
 
-    What files get is kept in the run.
+    The run keeps the layout in effect.
     """
     refused: set[Layout | None] = set()
     why: list[str] = []
@@ -55,7 +55,7 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
             "the file system gives none of the layouts asked for",
             where=str(session.request.directory),
             why="; ".join(dict.fromkeys(why)),
-            remedy="strakes target DIR shows what can be set here.",
+            remedy="strakes target DIR shows which settings are possible here.",
         )
     return kept
 
@@ -86,15 +86,15 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
             "no directory can be placed as the study needs it",
             where=str(session.request.directory),
             why="; ".join(dict.fromkeys(filter(None, refused.values()))),
-            remedy="strakes target DIR shows what can be set here.",
+            remedy="strakes target DIR shows which settings are possible here.",
         )
     return [cell for cell in cells if cell in kept]
 
 
 def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
-    """Return why a cell's directories cannot be placed; empty where they can. ``refused``: what is known by wish."""
+    """Return why a cell's directories cannot be placed; empty if they can. ``refused``: known answers."""
     if cell.priority > 1 and session.elapsed_s() > _PLACING_SHARE * session.request.budget_s:
-        return "a larger --budget measures it, too; placing its directories would take too much of this one"
+        return "a larger --budget also measures it; placing its directories would take too much of this one"
     wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
     stays = bool(cell.place.kept and cell.place.placement)
     if wish not in refused or (stays and not refused[wish]):

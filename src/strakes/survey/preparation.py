@@ -23,9 +23,9 @@ from strakes.survey.request import Request
 from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, counted, format_bytes, format_seconds
 
-# strakes never fills a target beyond this share of what is free.
+# strakes fills at most this share of the free space.
 FREE_SHARE = 0.8
-# Nor does it push more than this share of the available memory through the page cache in one plan.
+# A plan puts at most this share of the available memory through the page cache.
 MEMORY_SHARE = 0.25
 # Where the target is memory, its data counts twice: as file and as page.
 MEMORY_SHARE_IN_MEMORY = 0.1
@@ -73,15 +73,15 @@ def limits(
 
 def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
     """Return the most bytes and files that one plan of the request may put on the target."""
-    # Who asks for amounts knows what they are for; what is in memory is never filled with it.
+    # Requested amounts are taken as they are, except on a file system in memory.
     beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
     return limits(facts, memory_available_bytes(), beyond, request.files, stated=request.kind == "run")
 
 
 def refuse_amounts(request: Request, facts: Mapping[str, Any], cpus: int) -> None:
-    """Raise BadInputError for all amounts that fit in no case, with what would fit, before the target is touched.
+    """Raise BadInputError for all amounts that cannot fit, with the largest that do, before the target is touched.
 
-    ``facts`` are those that the file system tells. How long data and files take only a pilot shows.
+    ``facts``: of the file system. Only a pilot shows how long data and files take.
     """
     room = room_of(request, facts)
     further = []
@@ -146,12 +146,12 @@ def team_size(cpus: int, launch: Launch) -> int:
 
 
 def most_ranks(launch: Launch) -> int | None:
-    """More ranks no cell can have; None where it may have as many as it wants."""
+    """Return the largest number of ranks of a cell; None without a limit."""
     return launch.ranks if launch.launcher == "local" else processes(launch)
 
 
 def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[SkippedCell]]:
-    """All cells of the studies that fit the target and the budget, and those that do not, with the reason."""
+    """Return all cells that fit the target and the budget, and the others with the reason."""
     cells: list[Cell] = []
     skipped: list[SkippedCell] = []
     for study in request.studies:
@@ -190,7 +190,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
 
 def why_left_out(context: Context) -> str:
     """Return why a cell that matters less than others is not measured."""
-    return f"a larger --budget measures it, too; here phases of {format_seconds(context.phase_s)} came first"
+    return f"a larger --budget also measures it; here phases of {format_seconds(context.phase_s)} came first"
 
 
 def _through_libcephfs(cell: Cell) -> Cell:
@@ -210,7 +210,7 @@ def _through_libcephfs(cell: Cell) -> Cell:
 
 
 def memory_available_bytes() -> int:
-    """Give what this node has left. Raises BadInputError where its kernel does not tell."""
+    """Return the available memory in bytes. Raises BadInputError if the kernel does not report it."""
     available = memory_sizes().get("MemAvailable")
     if available is None:
         remedy = "Use a Linux kernel of version 3.14 or later."

@@ -1,4 +1,4 @@
-"""What is asked for: which studies, where, how long, how exact."""
+"""A request: which studies, where, for how long, and how exact."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from strakes.targets.command import Servers
 
 @dataclass(frozen=True)
 class Request:
-    """A survey, or one study by itself (``full``: every level of its factors).
+    """A survey, or one study (``full``: every level of its factors).
 
     ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
-    ``against``: a second file system, measured in turn with the first. ``beside``: directories that ranks take in turn
-    with ``directory``. ``like``: a run whose plans are taken as they
-    are. ``files``: how many a population grows to, and each phase of metadata makes. ``data_per_rank``: bytes of each
-    rank in each phase of data. ``phase_s``: how long phases are to take. None: chosen. ``libcephfs``: metadata
-    operations without the mount, every rank a client of its own. ``visit``: of studies that interrupt the service.
-    ``impact``: how much load all of it may be. ``neighbour_s``: what 99 of 100 operations of other people may take
-    meanwhile.
+    ``against``: a second file system, measured alternately with the first. ``beside``: directories that ranks use in
+    rotation with ``directory``. ``like``: a run whose plans are used unchanged. ``files``: final size of a population,
+    and files of each phase of metadata. ``data_per_rank``: bytes of each rank in each phase of data. ``phase_s``:
+    length of phases. None: chosen. ``libcephfs``: metadata operations without the mount, every rank is a client.
+    ``visit``: runs studies that interrupt the service. ``impact``: limit of the load. ``neighbour_s``: time that 99 of
+    100 operations of other users may take during the run.
     """
 
     kind: str
@@ -57,7 +56,7 @@ class Request:
     servers: Servers | None = None
 
     def fingerprint(self) -> str:
-        """Return what must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""
+        """Return the settings that must agree for a resume; budget and seed may differ."""
         same = {
             "kind": self.kind,
             "name": self.name,
@@ -80,7 +79,7 @@ class Request:
         return {name: value for name, value in asked.items() if value}
 
     def further(self) -> dict[str, object]:
-        """Return the other directories that were asked for, by what they are for."""
+        """Return the other requested directories, by purpose."""
         against = {"against": str(self.against.resolve())} if self.against else {}
         return {**against, **({"beside": [str(path.resolve()) for path in self.beside]} if self.beside else {})}
 
@@ -104,10 +103,10 @@ class Request:
 
 
 class ProgressDisplay(Protocol):
-    """Who is told how far things are."""
+    """Receiver of progress."""
 
     def update(self, text: str, fraction: float, detail: str) -> None:
-        """Show what is measured now, how much is done (0 to 1), and what is known so far."""
+        """Show the current cell, the share done (0 to 1), and results so far."""
 
     def note(self, text: str) -> None:
         """Show a sentence that stays."""

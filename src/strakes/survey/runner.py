@@ -31,20 +31,20 @@ from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 from strakes.units import typed_seconds
 
-# What a run takes at least, with next to nothing measured.
+# Shortest possible run, with almost no work.
 _LEAST_S = 5.0
 
 
 def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWriter:
-    """Run the request to its end and returns the closed run.
+    """Run the request to its end and return the closed run.
 
     Raises BadInputError before the target is touched, EnvironmentLacksError without an engine, MeasurementError when
-    the target fails; KeyboardInterrupt ends it in order. In every case the run keeps what was measured and the target
-    is left as it was.
+    the target fails; KeyboardInterrupt ends it in order. In every case the run keeps its samples, and the target
+    is restored.
     """
     for study in request.studies:
         if study.interrupts_service and request.visit is None:
-            remedy = f"Run it by itself: strakes study {study.name} DIR --yes-this-interrupts-service"
+            remedy = f"Run it alone: strakes study {study.name} DIR --yes-this-interrupts-service"
             raise BadInputError(
                 f"the study {study.name} interrupts the service, and you have not agreed to that", remedy=remedy
             )
@@ -82,7 +82,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
         writer = begin_run(store, request.kind, request.name, request.directory, options, target, hello, request.resume)
         if request.resume is not None:
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
-        # What a population has grown to is gone on with, where it was kept; its budget is for each time by itself.
+        # A kept population grows on from its present size; each resume has a budget anew.
         grows = any(study.visits_in_sequence for study in request.studies)
         with ended_in_order(store, writer, resumable=request.keep or not grows), ExitStack() as stack:
             visits = list(writer.run.visits)

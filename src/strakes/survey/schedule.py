@@ -22,7 +22,7 @@ from strakes.survey.amounts import FEWEST_BLOCKS
 _FIRST_GUESS = 2.0
 # A cell never gets more runs than this: at 60 the interval of a median is a quarter as wide as at 5.
 MOST_RUNS = 60
-# "alike" ends a question at the looks, and from the last look on every so many blocks.
+# "alike" ends a question at the looks, and after the last look at every multiple of this number of blocks.
 _LOOK_EVERY = 5
 
 
@@ -151,7 +151,7 @@ class Schedule:
     def fit(self, remaining_s: float) -> list[Cell]:
         """Drop the least important cells until all others can have enough runs in time; return what was dropped.
 
-        Cells of priority 1 stay: too few runs of what matters most still say something.
+        Cells of priority 1 stay: even a few runs of the most important cells are useful.
         """
         dropped: list[Cell] = []
         while self.needed_s() > remaining_s:

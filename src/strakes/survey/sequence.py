@@ -1,6 +1,6 @@
-"""Measuring cells one after the other, each going on where the one before ended.
+"""Measure cells one after the other, each continuing where the one before ended.
 
-What they made is removed, and that is timed.
+The removal of their files is timed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from strakes.units import counted, format_seconds
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
-    """Visit every cell its number of times, one after the other; then remove what they left and keep how long it took.
+    """Visit every cell its number of times, one after the other; then remove their files and keep how long it took.
 
-    Returns whether nothing is left to go on with: a kept population that is smaller than it was to be can grow on.
+    Returns whether the run is complete: a kept population below its final size can still grow.
     """
     visits = max(study.visits_in_sequence for study in session.request.studies)
     done = [visit.cell for visit in session.visits if visit.is_measurement and visit.ended_well]
@@ -45,7 +45,7 @@ def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> 
 
 
 def _drop(session: Session, cells: list[Cell], *, keep: bool) -> None:
-    """Tell which cells the budget did not reach."""
+    """Warn of cells that the budget did not reach."""
     reached = {visit.cell for visit in session.visits if visit.ended_well}
     reason = "the budget was spent; to continue, run the same command with --resume" if keep else "the budget was spent"
     for cell in cells:

@@ -23,14 +23,14 @@ from strakes.targets.description import Description
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 
-# A plan that takes this many times what was expected, and this long at least, is given up.
+# A plan is stopped after this many times the expected time, and not before this many seconds.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
-# Times of interruptions are in whole seconds: what follows is not to be taken for disturbed.
+# Times of interruptions are in whole seconds; the next plan must not count as disturbed.
 _SETTLED_S = 1.0
 # A server that fails over takes about a minute or two.
 _BACK_WITHIN_S = 120.0
-# With a small budget nobody wants to wait so long for what will not come.
+# With a small budget the wait is shorter.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 # In a plan there is one place for all of them: the engine deals them out.
@@ -44,8 +44,8 @@ _LOOK_SHARE = 100.0
 class Session:
     """Everything alive during a run.
 
-    ``sides``: the file system measured, under "", the one it is measured ``against``, and those whose directories the
-    ranks take in turn with the first, under ``BESIDE`` and a number.
+    ``sides``: the measured file system under "", the one it is measured ``against``, and the directories that ranks
+    use in rotation with the first under ``BESIDE`` and a number.
     """
 
     request: Request
@@ -73,7 +73,7 @@ class Session:
         return self.sides[""].target
 
     def elapsed_s(self) -> float:
-        """Return seconds spent so far, those before a resume included."""
+        """Return seconds spent, including the time before a resume."""
         return self.spent_before_s + time.monotonic() - self.started
 
     def left_s(self, share: float = 1.0) -> float:
@@ -82,10 +82,10 @@ class Session:
 
 
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:
-    """Run one plan and keeps what came of it; ``ended`` is yielded where it was ended for other people's sake.
+    """Run one plan and keep its samples; yield ``ended`` if it was stopped to protect other users.
 
-    One that servers did not serve throughout is made again. Raises MeasurementError when the target failed,
-    StoppedForOthersError when there is no load that others can bear.
+    A plan interrupted by a fail-over of servers is repeated. Raises MeasurementError if the target failed,
+    StoppedForOthersError if even the smallest load disturbs others.
     """
     for _ in range(MOST_INTERRUPTED):
         visit = _visit_once(session, cell, purpose, block, limit_s)
@@ -99,7 +99,7 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
 
 
 def _wait_until_served(target: Target) -> None:
-    """Wait until no server is lost any more: what is measured meanwhile would only be interrupted again."""
+    """Wait until no server is lost: a plan started earlier would be interrupted again."""
     deadline = time.monotonic() + _BACK_WITHIN_S
     while any(lost.ended_unix_s is None for lost in target.interruptions()) and time.monotonic() < deadline:
         time.sleep(_SETTLED_S)
@@ -176,7 +176,7 @@ def note_others(session: Session, when: str) -> None:
 def note_trouble(session: Session, when: str) -> None:
     """Keep which servers do not serve as they should before anything is measured, and when all is done."""
     for side in session.sides.values():
-        # Of a local file system there is nobody to ask.
+        # A local file system has no servers to ask.
         sentences = side.target.trouble() if side.target.mount.remote else ()
         if sentences:
             session.writer.append_event(TroubleSeen(when, sentences))

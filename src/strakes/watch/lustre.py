@@ -169,7 +169,7 @@ def _work(stats: Stats) -> Work:
 
 
 def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the operations and the bytes of each job.
+    r"""Return the operations and the bytes of each job.
 
     Lustre 2.7 to 2.12 count reads and writes only in the lines of their bytes.
 

@@ -12,7 +12,7 @@ from strakes.launch.local import LocalEngine
 from strakes.launch.messages import LoggedOperation, Progress
 from strakes.neighbour import neighbour as module
 from strakes.neighbour.control import SHARES, TOO_MANY
-from strakes.neighbour.felt import latencies, record
+from strakes.neighbour.latency import latencies, record
 from strakes.neighbour.neighbour import Neighbour
 
 LIMIT_S = 0.02

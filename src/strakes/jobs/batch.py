@@ -1,4 +1,4 @@
-"""Slurm jobs that outlive the shell they were submitted from: a script, sbatch, and what the queue says of them."""
+"""Slurm jobs that outlive the submitting shell: write the script, submit it with sbatch, ask squeue for its state."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from strakes.store.jobs import Job, Jobs, is_job_id
 from strakes.targets import command
 
 _ASK_S = 20.0
-# Before its time is over the job is told, so that it ends in order and can be gone on with.
+# Slurm sends SIGTERM this long before the time limit, so that the run ends in order and can be resumed.
 _WARNING_S = 60
 _OPTION = "--batch"
 
 
 def submit_job(name: str, arguments: Sequence[str], launch: Launch, options: Sequence[str], jobs: Jobs) -> str:
-    """Submit ``strakes ARGUMENTS`` with further ``options`` of sbatch; the job's number.
+    """Submit ``strakes ARGUMENTS`` with further ``options`` of sbatch and return the job's id.
 
-    Raises EnvironmentLacksError without sbatch, or when it refuses.
+    Raises EnvironmentLacksError if sbatch is missing or refuses the job.
     """
     directory = jobs.make_directory()
     sbatch = _tool("sbatch")
@@ -65,7 +65,7 @@ def submit_job(name: str, arguments: Sequence[str], launch: Launch, options: Seq
 
 
 def script(arguments: Sequence[str], directory: Path) -> str:
-    """Return what the job runs. It says how it ended, whatever accounting there is or is not.
+    """Return the job's shell script. It stores its exit status in a file, so that no Slurm accounting is needed.
 
     >>> print(script(["survey", "/scratch/my dir"], Path("/home/u/.strakes/jobs")).splitlines()[1])
     #SBATCH --signal=B:TERM@60 --no-requeue
@@ -75,16 +75,16 @@ def script(arguments: Sequence[str], directory: Path) -> str:
     return f"""#!/bin/sh
 #SBATCH --signal=B:TERM@{_WARNING_S} --no-requeue
 {f"export STRAKES_STORE={shlex.quote(store)}" if store else ":"}
-told=
-trap 'told=yes; kill -TERM $!' TERM
+signalled=
+trap 'signalled=yes; kill -TERM $!' TERM
 cd {shlex.quote(os.getcwd())} || exit 2
 {strakes} &
 strakes=$!
 wait $strakes
 status=$?
-# A signal ends the waiting, not what is waited for; 127: it had ended before the signal came.
-while [ -n "$told" ]; do
-    told=
+# A signal ends wait, not the process. Status 127: the process had ended before the signal.
+while [ -n "$signalled" ]; do
+    signalled=
     wait $strakes
     again=$?
     [ $again = 127 ] || status=$again
@@ -115,11 +115,11 @@ def without_batch(arguments: Sequence[str]) -> list[str]:
 
 
 def state_of(job: Job) -> str:
-    """Return what the queue says (PENDING, RUNNING, ...) with its reason.
+    """Return the job's state in the queue (PENDING, RUNNING, ...) with its reason.
 
-    ``ENDED``: the job said how it ended; ``KILLED``: it did not.
+    ``ENDED``: the job stored its exit status; ``KILLED``: it left the queue without storing one.
 
-    Raises EnvironmentLacksError where there is no queue to ask, MeasurementError where it does not answer.
+    Raises EnvironmentLacksError if squeue is missing, MeasurementError if the queue does not answer.
     """
     if job.status is not None:
         return "ENDED"
@@ -134,14 +134,14 @@ def state_of(job: Job) -> str:
 
 
 def cancel(job: Job) -> None:
-    """Cancel a job. Raises MeasurementError when it cannot be."""
+    """Cancel a job. Raises MeasurementError if scancel fails."""
     done = command.run([str(_tool("scancel")), job.id], _ASK_S)
     if done.status != 0:
         raise MeasurementError(f"job {job.id} cannot be cancelled", where="scancel", why=_last(done.stderr))
 
 
 def _placement(launch: Launch) -> list[str]:
-    """Return the part of the launch that the job must be given to be able to do it."""
+    """Return the sbatch options that allocate the ranks and hosts of the launch."""
     words = [] if launch.ranks is None else [f"--ntasks={launch.ranks}"]
     if launch.ranks_per_node is not None:
         words.append(f"--ntasks-per-node={launch.ranks_per_node}")

@@ -1,4 +1,4 @@
-"""How a run begins: a new one in the store or one that is resumed, and the file systems it is measured on."""
+"""Start of a run: create it in the store or resume it, and make its workspace on the target."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def begin_run(
     hello: Hello,
     resume: str | None,
 ) -> RunWriter:
-    """Begin a new run where ``resume`` is None, else go on with that run ("": the newest with the same fingerprint)."""
+    """Begin a new run if ``resume`` is None, otherwise resume it ("": the newest run with the same fingerprint)."""
     if resume is None:
         return store.create(kind, name, directory, options, {**target.environment(), "engine": asdict(hello)})
     writer = store.resume(resume or None, str(options["fingerprint"]))
@@ -41,7 +41,7 @@ def begin_run(
 def open_site(
     stack: ExitStack, engine: Engine, target: Target, run_id: str, *, keep: bool, adopt: bool = False
 ) -> Site:
-    """Make a workspace on the target, removed at the end of ``stack`` unless it is to be kept."""
+    """Make a workspace on the target; leaving ``stack`` removes it unless ``keep`` is set."""
     with interrupts_deferred():
         workspace = stack.enter_context(Workspace.create(target.path, run_id, keep=keep, adopt=adopt))
     return Site(engine, target, workspace, Places(workspace.path, target), TargetWatch(target))

@@ -1,4 +1,4 @@
-"""How busy the processors of servers were in each phase, where servers run on this machine."""
+"""Processor utilisation of servers on this machine, by phase."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from strakes.findings.sample import Sample
 from strakes.targets.processors import ProcessorUse, ServerProcess, processor_use
 
-# At first; a look takes some microseconds for each server.
+# Initial sampling interval; one sample costs a few microseconds per server.
 _EVERY_S = 0.01
-# Of a phase that is as long as this many looks its share is known to a few percent.
+# A phase of at least this many sampling intervals has an error of a few percent.
 _LEAST_LOOKS = 5
-# With so many every second one is forgotten, and looks are taken half as often from then on.
+# At this number every second sample is dropped and the interval doubled, which bounds the memory.
 _MOST_LOOKS = 20_000
 
 
 class ProcessorWatch:
-    """Looks at the processes' clocks from :meth:`begin` to :meth:`end`."""
+    """Samples the processor time of processes from :meth:`begin` to :meth:`end`."""
 
     def __init__(self, processes: Mapping[str, ServerProcess]) -> None:
         """Take the processes by the names of their servers."""
@@ -30,20 +30,20 @@ class ProcessorWatch:
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def begin(self) -> None:
-        """Start looking."""
+        """Start sampling."""
         self._thread.start()
 
     def end(self) -> None:
-        """Stop looking."""
+        """Stop sampling."""
         self._ends.set()
         self._thread.join()
 
     def shares(self, samples: Sequence[Sample]) -> dict[str, dict[str, float]]:
-        """Return by phase and server the share that it used of what it may use; without phases that were too short.
+        """Return by phase and server the used share of the available processor time; omit phases that are too short.
 
-        Of a quota that threads share the kernel leaves a part unused: a period in which it was used up counts whole.
+        The kernel leaves part of a cgroup quota unused, so a period in which the quota was exhausted counts as 100 %.
         """
-        told: dict[str, dict[str, float]] = {}
+        by_phase: dict[str, dict[str, float]] = {}
         for sample in samples:
             began, ended = sample.origin_unix_s, sample.origin_unix_s + sample.elapsed_s
             if sample.elapsed_s < _LEAST_LOOKS * self._every_s or not self._saw(began, ended):
@@ -54,8 +54,8 @@ class ProcessorWatch:
                     continue
                 used_s, periods, used_up = (after - before for before, after in zip(*uses, strict=True))
                 share = max(used_s / sample.elapsed_s / process.processors, used_up / periods if periods > 0 else 0.0)
-                told.setdefault(sample.name, {})[name] = round(min(1.0, share), 4)
-        return told
+                by_phase.setdefault(sample.name, {})[name] = round(min(1.0, share), 4)
+        return by_phase
 
     def _look(self) -> None:
         ends = False
@@ -71,7 +71,7 @@ class ProcessorWatch:
         return bool(self._looks) and self._looks[0][0] <= began and ended <= self._looks[-1][0]
 
     def _use(self, number: int, moment: float) -> tuple[float, float, float] | None:
-        """Return what it had used at a moment, between two looks in proportion: seconds, periods, those used up."""
+        """Interpolate a process's use at a moment: seconds, quota periods, exhausted quota periods."""
         behind = max(1, bisect_left(self._looks, moment, key=lambda look: look[0]))
         (first, low), (second, high) = ((at, uses[number]) for at, uses in self._looks[behind - 1 : behind + 1])
         if low is None or high is None:

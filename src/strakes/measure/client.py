@@ -1,7 +1,7 @@
-"""How fast the client itself is just now: a fixed piece of work that touches no file system.
+"""The present speed of the client: times a fixed amount of work without any file system.
 
-A shared machine may be a quarter slower for a minute. Beside every visit it is measured what that does to memory and
-system calls, so that ``compare`` does not take a slower client for a slower file system.
+A shared machine may be 25 % slower for a minute. Memory copies and system calls are timed with every visit, so that
+``compare`` does not mistake a slower client for a slower file system.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CALLS = 3000
 
 
 def time_client() -> float:
-    """Time the work: some milliseconds.
+    """Return the duration of the work in seconds, a few milliseconds.
 
     >>> 0 < time_client() < 10
     True

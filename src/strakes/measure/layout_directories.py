@@ -1,7 +1,4 @@
-"""Directories of the workspace whose files get a layout.
-
-Made once for each layout, and what was really given is read back.
-"""
+"""Directories of the workspace whose new files get a given layout: one for each layout, verified by reading it back."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ from strakes.targets.target import Target
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """A layout that was asked for and the one that files get.
+    """A requested layout and the layout that new files get.
 
-    ``differences`` are texts for people, empty when they agree. ``given`` is None where the file system refused,
-    ``differences`` then says why.
+    ``differences`` are messages, empty if the layouts agree. If the file system refused the layout, ``given`` is None
+    and ``differences`` has the reason.
     """
 
     wanted: Layout
@@ -32,7 +29,7 @@ class GivenLayout:
 
 
 class Places:
-    """Where plans run: in the workspace itself, or below it where their files get another layout."""
+    """The directories of plans: the workspace, or for each layout a directory below it."""
 
     def __init__(self, workspace: Path, target: Target) -> None:
         self._workspace = workspace
@@ -40,15 +37,15 @@ class Places:
         self._made: dict[Layout, Path] = {}
 
     def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
-        """Return a fresh directory for each layout among the cells.
+        """Make a directory for each layout of the cells that has none; return requested and given layouts.
 
-        One whose layout is not the one wanted is not used.
+        A directory whose layout differs from the requested one is removed.
         """
         wanted = dict.fromkeys(cell.layout for cell in cells if cell.layout is not None)
         return [self._make(one) for one in wanted if one not in self._made]
 
     def of(self, layout: Layout | None) -> Path | None:
-        """Where a plan for that layout runs; None where it was not given."""
+        """Return the directory for plans with that layout, or None if the file system did not give the layout."""
         return self._workspace if layout is None else self._made.get(layout)
 
     def _make(self, wanted: Layout) -> GivenLayout:
@@ -67,7 +64,7 @@ class Places:
         if differences:
             calls.remove_directory(str(place))
         else:
-            # The engine works only where a marker says that the directory is ours.
+            # The engine works only in directories with a marker.
             calls.make_file(str(place / MARKER_NAME))
             self._made[wanted] = place
         return GivenLayout(wanted, given, differences)

@@ -1,4 +1,4 @@
-"""Making the directory a cell asked for, and reading back where it really is."""
+"""Makes the directories of a cell with their placement on servers, and verifies the placement."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _AT_ONCE = 4
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
-    """Make ``workspace/name`` as the place wants it; returns what was given, for the store.
+    """Make ``workspace/name`` as ``place`` describes; return the placements found, for the store.
 
-    Raises UnsupportedError where the target cannot do that, MeasurementError when it gave something else.
+    Raises UnsupportedError if the target cannot place directories, MeasurementError if a placement differs.
     """
     directory = workspace / name
     given: dict[str, Any] = {}
@@ -34,20 +34,20 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     else:
         calls.make_directory(str(directory))
     placed = {entry: wanted for entry, wanted in place.entries.items() if wanted.kind != "inherit"}
-    # Each is several calls that mostly wait.
+    # Each placement takes several calls that mostly wait.
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda one: _make_placed(target, directory, *one), placed.items())
         given |= {entry: asdict(placement) for entry, placement in zip(placed, found, strict=True)}
     if others := [str(directory / entry) for entry in place.entries if entry not in placed]:
         calls.make_directories(others)
     if place.kept and place.entries:
-        # CephFS gives an empty directory back to the rank that has its parent, whatever it is pinned to.
+        # CephFS hands an empty pinned directory back to its parent's rank.
         calls.make_files([str(directory / entry / _NEVER_EMPTY) for entry in place.entries])
     return given
 
 
 def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
-    """Whether the target can place directories so, tried with ones that are removed again; empty when it can."""
+    """Try the placement with temporary directories; return the reason why it fails, or an empty text."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
     calls.make_directory(str(directory))
@@ -63,7 +63,7 @@ def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
 
 
 def grown(plan: Plan, rounds: int) -> Plan:
-    """Return the plan for a pool on which as many rounds were begun before, so that it makes files of other names.
+    """Return the plan for a pool after ``rounds`` earlier rounds, with file names that none of them used.
 
     >>> from strakes.studies.pools import pool_phase
     >>> grown(Plan(2, (pool_phase("fill", "accumulate", files=50),)), 3).phases[0].first_item
@@ -77,15 +77,12 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return rounds that may have made files there.
-
-    Those told of, and one for each time that the run was broken off.
-    """
+    """Return the number of rounds that may have made files: the recorded ones and one for each interruption."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 
 def files_kept(visits: Sequence[Visit], kept: str) -> int:
-    """How many files the kept place holds, by the samples of the rounds that ended well."""
+    """Return the number of files in the kept place, from the samples of successful rounds."""
     there = [visit for visit in visits if visit.kept == kept and visit.ended_well]
     return sum(sample.operations for visit in there for sample in visit.samples)
 
@@ -102,5 +99,5 @@ def _refuse(differences: tuple[str, ...], directory: Path) -> None:
             "the file system did not place a file or directory as asked",
             where=str(directory),
             why="; ".join(differences),
-            remedy="strakes target DIR shows what it can do.",
+            remedy="strakes target DIR shows the supported placements.",
         )

@@ -1,4 +1,4 @@
-"""A visit: one plan run once in the directory that its cell asked for, with what the servers counted meanwhile."""
+"""A visit: runs a cell's plan once in its directory and reads the servers' counters before and after."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from strakes.store.records import Visit
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 
-# How a visit ended that servers did not serve throughout: it is made again.
+# End of a visit during which servers were unavailable; it is repeated.
 INTERRUPTED = "interrupted"
 MOST_INTERRUPTED = 3
-# What the engine says of a request whose values do not go together.
+# The engine's reason for refusing a plan that contradicts itself.
 _CONTRADICTION = "the request breaks the contract"
-# And of one that would be taken on another machine.
+# The engine's reason for refusing a plan that needs another machine.
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
-# As the engine words it, and the load from which a slow plan is the machine's fault.
+# The engine's message, and the load per processor above which the machine is blamed for a slow plan.
 _OVER_LIMIT = "the plan took longer than its limit"
 _OVERLOAD = 3.0
 _HANGS = (
@@ -39,16 +39,16 @@ _HANGS = (
 
 
 class RunPlan(Protocol):
-    """How a plan is run in ``workspace/name``, where that is more than handing it to the engine."""
+    """Runs a plan in ``workspace/name`` for studies that do more than hand it to the engine."""
 
     def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
-        """Run ``plan``; return what came of it."""
+        """Run ``plan`` and return its result."""
         ...
 
 
 @dataclass(frozen=True)
 class Site:
-    """A file system that is measured, and what measures it."""
+    """A measured file system with its workspace, engine and counters."""
 
     engine: Engine
     target: Target
@@ -58,8 +58,8 @@ class Site:
 
 
 def _stays(workspace: Workspace, visit: Path, plan: Plan) -> bool:
-    """Whether what a visit measures stays in the end: that of the last one does, and the one before it goes now."""
-    # Objects do not lie where files do, so that those of the one before could not go.
+    """Return whether to keep the visit's files. Only the last visit's are kept; remove the previous visit's now."""
+    # The sweep of the workspace does not reach objects in S3, so they are never kept.
     if not workspace.keep or any(phase.backend == "s3" for phase, _ in plan.each()):
         return False
     if workspace.kept is not None:
@@ -78,15 +78,15 @@ def make_visit(
     on_progress: Callable[[Progress], None] | None = None,
     run_plan: RunPlan | None = None,
 ) -> Visit:
-    """Run the cell's plan once, under ``conditions``; returns ``planned`` with what came of it, however it ended."""
+    """Run the cell's plan once, under ``conditions``; return ``planned`` with the result, also after a failure."""
     directory, place = site.places.of(cell.layout), cell.place
     assert directory is not None
     name = place.kept or f"v{planned.visit}"
-    # What making its directories takes is part of what a visit costs the budget.
+    # The budget includes the time to make the directories.
     started_unix_s, started = time.time(), time.monotonic()
     with conditions or nullcontext():
         given = {} if place.is_plain() else prepare(site.target, directory, name, place)
-        # Servers that were asked for are read for each cell at least once.
+        # With --servers, counters are read at least once for each cell.
         first = planned.purpose == "measure" and planned.block == 1
         site.watch.begin(needed=first and site.target.servers is not None)
         if run_plan is not None:
@@ -101,9 +101,9 @@ def make_visit(
     answers = result.ended in ("ok", "cancelled") or result.cleaned or site.workspace.answers()
     if not answers:
         site.workspace.leave_alone()
-    # A study that interrupts the service measures just that.
+    # A study with run_plan interrupts the service on purpose.
     lost = site.watch.interruptions(started_unix_s, ended_unix_s) if run_plan is None else ()
-    # What a growing population has made cannot be made again; nor can anything while nobody answers.
+    # A growing pool of files cannot repeat a round, and a dead file system cannot repeat anything.
     again = bool(lost) and answers and result.ended != "cancelled" and not place.kept
     return replace(
         planned,
@@ -115,7 +115,7 @@ def make_visit(
         ended=INTERRUPTED if again else result.ended,
         interruptions=lost,
         samples=result.samples,
-        # Of no limit that a plan has: nothing that is given to strakes makes a dead server answer.
+        # The engine suggests a longer limit, which does not help while the servers are dead.
         errors=result.errors if answers else tuple(replace(error, remedy=_HANGS) for error in result.errors),
         servers=servers,
         servers_disturbed=disturbed,
@@ -127,7 +127,7 @@ def make_visit(
 
 
 def require_end(visit: Visit, site: Site) -> None:
-    """Raise KeyboardInterrupt for a visit that was cancelled, MeasurementError for one that did not come to its end."""
+    """Raise KeyboardInterrupt for a cancelled visit, MeasurementError for an interrupted or failed one."""
     if visit.ended == "cancelled":
         raise KeyboardInterrupt
     if visit.ended == INTERRUPTED:
@@ -135,16 +135,16 @@ def require_end(visit: Visit, site: Site) -> None:
             f"the service was interrupted in each of {MOST_INTERRUPTED} runs",
             where=f"{site.workspace.path} (cell {visit.cell})",
             why=" ".join([*map(str, visit.interruptions), *site.target.trouble()]),
-            remedy="See why its servers fail over, and measure when they no longer do: --resume continues the run.",
+            remedy="Find out why the servers fail over. When they are stable, --resume continues the run.",
         )
     if not visit.ended_well:
         raise failure(visit.ended, visit.errors, f"{site.workspace.path} (cell {visit.cell})", site.target)
 
 
 def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
-    """Return what the engine met, and which servers are not well.
+    """Return the exception for a failed visit, with the engine's error and the servers in trouble.
 
-    What only took too long while this machine had more to do than it can is no failure of the file system.
+    A time-out while this machine is overloaded does not count as a failure of the file system.
     """
     trouble = " ".join(target.trouble())
     load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))

@@ -1,7 +1,4 @@
-"""What servers count while plans run: looked at before and after, by differences.
-
-Looking must cost little of the time there is.
-"""
+"""Server counters of each visit: read before and after, stored as differences, at a bounded share of the time."""
 
 from __future__ import annotations
 
@@ -24,13 +21,13 @@ from strakes.targets.description import (
 )
 from strakes.targets.target import Target
 
-# Of the time that has passed; a slow look happens less often.
+# Largest share of the elapsed time that reading counters may take; slow counters are read less often.
 _SHARE = 0.05
-# Between two plans nothing of ours happens: what was seen after one holds before the next, for so long.
+# Between two plans we cause no load, so a reading after one plan is reused before the next for this time.
 _FRESH_S = 0.25
-# Where a look takes longer, it holds for this share of the time it took.
+# A slow reading is reused for this multiple of its duration.
 _FRESH_SHARE = 0.5
-# Times that file systems remember are in whole seconds.
+# File systems record times in whole seconds.
 _WHOLE_SECONDS_S = 1.0
 
 
@@ -50,7 +47,7 @@ class TargetWatch:
         self._processors: ProcessorWatch | None = None
 
     def begin(self, *, needed: bool = False) -> None:
-        """Look before a visit. With ``needed``, also where looking takes a large share of the time."""
+        """Read the counters before a visit; with ``needed`` also if that exceeds the share of the time."""
         self._before, self._lost = None, ()
         self._observe_before(needed=needed)
         if self._processors is not None:
@@ -61,7 +58,7 @@ class TargetWatch:
             self._processors.begin()
 
     def busy(self, samples: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
-        """After it: by phase and server, the share of its processors that each server on this machine used."""
+        """Return by phase the share of its processors that each server on this machine used during the visit."""
         if self._processors is None:
             return {}
         self._processors.end()
@@ -74,11 +71,11 @@ class TargetWatch:
         age_s = math.inf if self._last is None else time.monotonic() - self._last[0]
         fresh = age_s < max(_FRESH_S, _FRESH_SHARE * self._look_s)
         self._before = self._last[1] if fresh and self._last is not None else self._look()
-        # Nothing to be counted now, or without --servers, is nothing to be counted later.
+        # A target without counters now, for example without --servers, will not have any later.
         self._counts = bool(self._before)
 
     def end(self) -> tuple[Observation, tuple[str, ...]]:
-        """After it: what was counted, and what cannot be; both empty where nobody looked."""
+        """Return the counters' differences over the visit and the disturbed counters; both empty if not read."""
         if not self._before:
             return {}, ()
         before, after = self._before, self._look()
@@ -88,14 +85,14 @@ class TargetWatch:
         return {name: counters for name, counters in counted.items() if counters}, disturbed(before, after)
 
     def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
-        """Return when servers did not serve this client: as the file system remembers it, or as its counters show."""
+        """Return when servers were unavailable to this client, from the file system's records or its counters."""
         remembered = [
             interruption
             for interruption in self._remembered(ended_unix_s - began_unix_s)
             if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
-        # Who lost a server may have noticed nothing of it; what its counters show, the server knows better.
+        # The client may not have noticed the loss of a server; the server's own times are better than the visit's.
         counted = {recovery.target: recovery for recovery in self._target.recoveries()} if self._lost else {}
         with_counts = [_as_counted(interruption, counted.get(interruption.target)) for interruption in remembered]
         known = {interruption.target for interruption in remembered}
@@ -107,7 +104,7 @@ class TargetWatch:
         return (*with_counts, *others)
 
     def _remembered(self, took_s: float) -> tuple[Interruption, ...]:
-        """Ask the file system; one that takes long to answer only after a loss, or a visit that took far longer."""
+        """Ask the file system for interruptions; if that is slow, only after a loss or a much longer visit."""
         if not self._lost and self._recall_s > _SHARE * took_s:
             return ()
         began = time.monotonic()
@@ -124,16 +121,16 @@ class TargetWatch:
 
 
 def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
-    """Counters with one of the names that mean the same everywhere, zeros too: they say that a target was not used."""
+    """Return the counters with names common to all file systems, including zeros, which show an unused target."""
     return {
         name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data.", NOW))
     }
 
 
 def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, whole: bool = False) -> Interruption:
-    """Add whom the server evicted; with ``whole`` also its own times, where it told them."""
+    """Add the clients that the server evicted; with ``whole`` also the times that the server recorded."""
     if recovery is None or (recovery.started_unix_s or 0.0) < interruption.began_unix_s - _WHOLE_SECONDS_S:
-        return interruption  # that was another time
+        return interruption  # the recovery belongs to an earlier interruption
     if interruption.evicted_clients is None:
         interruption = replace(interruption, evicted_clients=recovery.evicted)
     if not whole or recovery.started_unix_s is None:

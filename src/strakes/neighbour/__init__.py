@@ -1,1 +1,1 @@
-"""Measuring beside others: a small probe feels what they feel, and the measurement gives way before they suffer."""
+"""Protection of other users: a probe times small operations, and the load is reduced when they become slow."""

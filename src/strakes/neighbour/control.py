@@ -1,23 +1,23 @@
-"""From what the probe has felt so far to the load that may be: a pure function of its history."""
+"""The load controller: computes the allowed load from the probe's latest operations. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# Of the last so many operations of one kind. Where 1 in 100 is slow, so many slow ones are there by chance in 8 of 100
-# windows (binomial); where 10 in 100 are, in 998 of 1000.
+# The load is reduced if TOO_MANY of the last WINDOW operations of one kind were slow. By the binomial distribution
+# that happens in 8 % of windows if 1 % of operations are slow, and in 99.8 % if 10 % are.
 WINDOW = 100
 TOO_MANY = 3
-# Of the time in which each rank keeps the file system busy. After the last step there is nothing left but to stop.
+# Duty cycle of each rank at each step. After the last step the measurement stops.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-# Operations in a row, none of them slow, after which a step back is tried; twice as many each time that was wrong.
+# Consecutive operations without a slow one before the load is raised; doubled each time the raise had to be undone.
 CALM = 600
 
 
 @dataclass(frozen=True)
 class Felt:
-    """One operation of the probe: of which kind, and whether it took longer than others are to wait."""
+    """One operation of the probe: its kind, and whether it took longer than the limit."""
 
     kind: str
     slow: bool
@@ -25,7 +25,7 @@ class Felt:
 
 @dataclass(frozen=True)
 class Control:
-    """How far the measurement gives way: ``share`` of its load, or ``stopped``.
+    """State of the controller: the allowed ``share`` of the load, or ``stopped``.
 
     >>> control = Control()
     >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:
@@ -43,11 +43,11 @@ class Control:
 
     @property
     def share(self) -> float:
-        """Return the share of the load that may be."""
+        """Return the allowed share of the load, 0 to 1."""
         return SHARES[self.step]
 
     def after(self, felt: Felt) -> Control:
-        """Return what one more operation makes of it."""
+        """Return the state after one more operation."""
         recent = (*self.recent.get(felt.kind, ()), felt.slow)[-WINDOW:]
         calm = 0 if felt.slow else self.calm + 1
         if sum(recent) >= TOO_MANY:
@@ -57,7 +57,7 @@ class Control:
         return Control(self.step, self.stopped, self.raised, calm, self.calm_wanted, {**self.recent, felt.kind: recent})
 
     def _less(self) -> Control:
-        """Begin anew: what was felt under more load says nothing of less."""
+        """Reduce the load by one step and forget the latencies under the higher load."""
         wanted = 2 * self.calm_wanted if self.raised else self.calm_wanted
         if self.stopped or self.step + 1 == len(SHARES):
             return Control(len(SHARES) - 1, stopped=True, calm_wanted=wanted)

@@ -1,17 +1,17 @@
-"""``--neighbour p99=20ms``: how long 99 of 100 operations of other people may take at most."""
+"""Parser of ``--neighbour p99=20ms``, the limit for the 99th percentile of other users' latencies."""
 
 from __future__ import annotations
 
 from strakes.errors import BadInputError
 from strakes.units import parse_seconds
 
-# Below that it is the probe's own machine that is felt, above that nobody would call it a neighbour.
+# Below 1 ms the probe's own scheduling dominates; above 1 minute the limit protects nobody.
 _LEAST_S, _MOST_S = 0.001, 60.0
 _REMEDY = "Write, for example, p99=20ms: 99 of 100 operations of others then take no longer than that."
 
 
 def parse_neighbour(text: str) -> float:
-    """Seconds. Raises BadInputError.
+    """Return the limit in seconds. Raises BadInputError.
 
     >>> parse_neighbour("p99=20ms")
     0.02

@@ -1,4 +1,4 @@
-"""A good neighbour: listens to the probe around and during every visit, and gives way or stops."""
+"""Applies the load controller to a measurement: reads the probe around and during every visit, slows down or stops."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from strakes.errors import EnvironmentLacksError, StoppedForOthersError
 from strakes.launch.engine import Engine
 from strakes.launch.messages import LoggedOperation, Progress
 from strakes.neighbour.control import TOO_MANY, WINDOW, Control, Felt
-from strakes.neighbour.felt import is_slow, latencies, record, worst
+from strakes.neighbour.latency import is_slow, latencies, record, worst
 from strakes.neighbour.probe import KINDS, Probe
 from strakes.store import RunWriter
 from strakes.store.records import NeighbourFelt
 from strakes.targets.workspace import Workspace
 from strakes.units import format_seconds
 
-# The probe alone, before anything is measured; its first operations meet what has never been looked at.
+# The probe runs alone for _ALONE_S before the measurement; its first _WARM_UP_S meet cold caches and do not count.
 _WARM_UP_S = 0.5
 _ALONE_S = 3.0
-# After a visit that gave way: until nobody was slow for so long, but not longer than that.
+# Pause after a cancelled visit: until no operation was slow for _QUIET_S, at most _REST_S.
 _QUIET_S = 1.0
 _REST_S = 5.0
 _LOOK_S = 0.1
-# A probe that says nothing for so much longer than the limit waits itself.
+# A probe without results for this time above the limit is itself blocked, which counts as slow.
 _SILENT_S = 2.0
 
 
 class Listener(Protocol):
-    """Where what the probe felt comes from."""
+    """Source of the probe's operations."""
 
     def take(self) -> list[LoggedOperation]:
-        """Return the operations since the last time."""
+        """Return the operations since the previous call."""
         ...
 
 
 class Neighbour:
-    """``limit_s``: what 99 of 100 operations of others may take.
+    """Keeps the 99th percentile of other users' latencies below ``limit_s`` seconds.
 
-    Call ``begin`` first, then ``before_visit`` and ``after_visit`` in turn.
+    Call ``begin`` once, then ``before_visit`` and ``after_visit`` around each visit.
     """
 
     def __init__(self, limit_s: float, probe: Listener) -> None:
         self.limit_s = limit_s
         self.yielded = False
-        """Whether the visit that runs or ran last was ended for others."""
+        """Whether the current or last visit was cancelled to protect other users."""
         self._probe = probe
         self._control = Control()
         self._all: list[LoggedOperation] = []
-        self._alone = 0  # of them, before anything was measured
-        self._of_visit = 0  # the first of them
+        self._alone = 0  # number of operations before the measurement
+        self._of_visit = 0  # index of the visit's first operation
         self._heard_s = time.time()
-        # What was due earlier is not held against the load there is now.
+        # Operations that were due earlier ran under another load and do not count.
         self._counts_from_s = self._heard_s + _WARM_UP_S
 
     @property
     def share(self) -> float:
-        """Of its load that the measurement may be now."""
+        """Return the allowed share of the load, 0 to 1."""
         return self._control.share
 
     def begin(self) -> None:
-        """Listen to the probe alone. Raises EnvironmentLacksError where others wait too long already."""
+        """Run the probe alone. Raises EnvironmentLacksError if latencies exceed the limit without any load of ours."""
         until = time.monotonic() + _WARM_UP_S + _ALONE_S
         while time.monotonic() < until:
             time.sleep(_LOOK_S)
@@ -73,23 +73,23 @@ class Neighbour:
             raise EnvironmentLacksError(
                 "operations of other users already take longer than --neighbour allows",
                 why=self._why(self._all),
-                remedy="Measure at a quieter time, or give a limit above what others see without strakes.",
+                remedy="Measure at a quieter time, or give a limit above the p99 without strakes.",
             )
 
     def before_visit(self) -> float:
-        """Return the share of its load that the next visit may be.
+        """Return the allowed share of the load for the next visit.
 
-        Raises StoppedForOthersError when not even the smallest can be borne.
+        Raises StoppedForOthersError if latencies exceed the limit even at the lowest load.
         """
         if self.yielded:
             self._rest()
         self._listen()
         if self._control.stopped:
             raise StoppedForOthersError(
-                "stopped, because the operations of other users would take too long; what was measured is kept",
+                "stopped, because the operations of other users would take too long; finished measurements are kept",
                 why=f"at the lowest possible load, {self._why(self._all[-WINDOW * len(KINDS) :])}",
-                remedy="Resume at a quieter time with the same command and --resume. See what was measured: strakes "
-                "report latest",
+                remedy="Resume at a quieter time with the same command and --resume. To see the results: "
+                "strakes report latest",
             )
         if math.isinf(self._counts_from_s):
             self._counts_from_s = time.time()
@@ -98,7 +98,7 @@ class Neighbour:
         return self.share
 
     def while_it_runs(self, engine: Engine, *, may_yield: bool) -> Callable[[Progress], None]:
-        """For the engine's progress: ends the visit as soon as others suffer, where it may be ended."""
+        """Return a progress callback that cancels the visit when the load must be reduced, if ``may_yield``."""
 
         def look(_progress: Progress) -> None:
             if self._listen() and may_yield:
@@ -108,19 +108,19 @@ class Neighbour:
         return look
 
     def after_visit(self) -> dict[str, float]:
-        """Return what the probe felt meanwhile, for the visit's record."""
+        """Return the latencies during the visit, for its record."""
         self._listen()
         return worst(latencies(self._all[self._of_visit :], self.limit_s))
 
     def summary(self) -> NeighbourFelt:
-        """Return what it felt in all: alone, and since."""
+        """Return the latencies before and during the measurement."""
         alone, since = (
             record(latencies(some, self.limit_s)) for some in (self._all[: self._alone], self._all[self._alone :])
         )
         return NeighbourFelt(self.limit_s, alone, since, self.share, self._control.stopped)
 
     def _listen(self) -> bool:
-        """Take in what has come; tell whether the measurement has to be less from now on."""
+        """Process new operations; return whether the load must be reduced."""
         now_s = time.time()
         new = self._probe.take()
         self._all += new
@@ -137,13 +137,13 @@ class Neighbour:
         for event in felt:
             self._control = self._control.after(event)
             if self._control.step != before.step or self._control.stopped != before.stopped:
-                # The load is another one from the next visit on; until then nothing counts.
+                # The load changes with the next visit; operations until then do not count.
                 self._counts_from_s = math.inf
                 return self._control.step > before.step or self._control.stopped
         return False
 
     def _rest(self) -> None:
-        """Wait until what the visit has left under way is over: it is not held against the next one."""
+        """Wait until write-back of the cancelled visit has ended, so that it does not count against the next one."""
         began = quiet_since = time.monotonic()
         while time.monotonic() - began < _REST_S and time.monotonic() - quiet_since < _QUIET_S:
             time.sleep(_LOOK_S)
@@ -164,7 +164,7 @@ class Neighbour:
 
 @contextmanager
 def neighbour_in(limit_s: float, workspace: Workspace, writer: RunWriter) -> Iterator[Neighbour]:
-    """Provide a Neighbour with its probe in ``workspace``; what it felt is in the run at the end."""
+    """Provide a Neighbour with its probe in ``workspace``; store its latencies in the run at the end."""
     with Probe(workspace.path) as probe:
         neighbour = Neighbour(limit_s, probe)
         try:

@@ -1,7 +1,4 @@
-"""The probe: an engine of its own in a directory of its own.
-
-Its few operations a second are due whatever became of those before.
-"""
+"""The probe: a second engine that starts a few operations per second in a separate directory (open loop)."""
 
 from __future__ import annotations
 
@@ -21,23 +18,23 @@ from strakes.launch.messages import LoggedOperation, PlanResult
 from strakes.plan import MixedPhase, Part, Plan, ProbePhase
 from strakes.units import KIB
 
-# Of each kind: few enough to be no load themselves, enough to know within seconds.
+# Operations of each kind per second: a negligible load that still shows a slowdown within seconds.
 RATE_PER_S = 10.0
 KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cycle", "file-read", "write-fsync")
-# One plan; the next one follows at once.
+# Duration of one plan; the next one follows immediately.
 _PLAN_S = 60.0
 _LIMIT_S = 600.0
-# What it did is told so often, but not for fewer operations of each kind: to be told takes longer than to do it.
-_TOLD_S, _OPERATIONS = 0.5, 2
+# The engine reports at most this often, and not before this number of operations: a report costs more than one of them.
+_REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
-# Others have processors of their own: theirs are not busy with our measurement.
+# Other users' processors do not run our measurement, so the probe takes priority over it.
 _NICE = -10
 
 
 def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
-    """Return a plan with a rank for each kind of operation.
+    """Return a plan with one rank for each kind of operation.
 
-    A 4 KiB file made, looked at and removed; 4 KiB read past the page cache; 4 KiB written and synchronised.
+    The kinds: create, stat and remove a 4 KiB file; read 4 KiB past the page cache; write 4 KiB and fsync.
     """
     parts = tuple(
         Part(1, ProbePhase(kind, kind, rate_per_s, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True))
@@ -47,7 +44,7 @@ def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
 
 
 class Probe:
-    """Runs in a thread from ``start`` to ``stop``; ``take`` hands over what has been felt since the last time."""
+    """Runs the probe in a thread while the context is open; ``take`` returns the new operations."""
 
     def __init__(
         self, workspace: Path, engine: Callable[[], Engine] = LocalEngine, rate_per_s: float = RATE_PER_S
@@ -61,9 +58,9 @@ class Probe:
         self._thread = threading.Thread(target=self._work, name="strakes-neighbour", daemon=True)
 
     def __enter__(self) -> Self:
-        # Started here: that no engine is there is the caller's to hear.
+        # Started in the caller's thread, so that a missing engine raises there.
         hello = self._engine.start()
-        with suppress(OSError):  # not ours to ask for: then it feels our own processors, too
+        with suppress(OSError):  # without the privilege, the probe's latency includes our own processor load
             os.setpriority(os.PRIO_PROCESS, hello.pid, _NICE)
         self._thread.start()
         return self
@@ -74,13 +71,13 @@ class Probe:
         self._stopping.set()
         self._engine.cancel()
         if isinstance(error, ServersDeadError):
-            self._engine.cancel()  # for the second time: at once
+            self._engine.cancel()  # a second cancel ends the engine immediately
             return
         self._thread.join(_JOIN_S)
         self._engine.close()
 
     def take(self) -> list[LoggedOperation]:
-        """In the order of arrival. Raises MeasurementError when the probe cannot go on."""
+        """Return the new operations in order of arrival. Raises MeasurementError if the probe has failed."""
         if self._failed is not None:
             raise self._failed
         taken = []
@@ -99,7 +96,7 @@ class Probe:
                     f"n{number}",
                     _LIMIT_S,
                     on_log=self._felt.extend,
-                    progress_s=max(_TOLD_S, _OPERATIONS / self._rate_per_s),
+                    progress_s=max(_REPORT_S, _OPERATIONS_PER_REPORT / self._rate_per_s),
                 )
             except StrakesError as error:
                 self._failed = error

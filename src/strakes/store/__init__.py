@@ -1,7 +1,4 @@
-"""The store: every run is a directory of its own that survives any crash.
-
-The catalogue beside them only speeds up listing.
-"""
+"""The store of runs: one directory for each run, consistent after any crash, and a catalogue that speeds up listing."""
 
 from strakes.files import default_root
 from strakes.store.run import Run, RunSummary

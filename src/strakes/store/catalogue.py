@@ -1,7 +1,7 @@
-"""The catalogue: a cache of all run.json files, so that listing thousands of runs is quick.
+"""The catalogue: a cache of all run.json files that makes listing thousands of runs fast.
 
-Each entry carries the stamp of the run.json it was read from. An entry that is missing, old or of a run that is gone is
-mended when the list is asked for, and a catalogue that cannot be read is made again.
+Each entry has the time, inode and size of its run.json. Listing the runs updates missing and outdated entries and
+replaces an unreadable catalogue.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Catalogue:
             for run, stamp in stamps.items()
         }
         if entries != known:
-            # A store that cannot be written is listed all the same.
+            # A read-only store can still be listed.
             with suppress(OSError):
                 replace_kept(self._path, _to_json(entries))
         summaries = sorted((summary for _, summary in entries.values()), key=lambda one: (one.created, one.id))
@@ -64,7 +64,7 @@ class Catalogue:
 
 
 def _summary(row: dict[str, object], path: Path) -> RunSummary:
-    """Return an entry as it was written. Raises TypeError for any other."""
+    """Parse a catalogue entry. Raises TypeError if it has other fields."""
     texts: dict[str, Any] = {key: str(value) for key, value in row.items()}
     return RunSummary(**texts, path=path)
 
@@ -78,7 +78,7 @@ def _to_json(entries: dict[str, tuple[str, RunSummary]]) -> bytes:
 
 
 def _stamp(run: Path) -> str:
-    """Return a text that changes whenever run.json is replaced; empty for a directory without one."""
+    """Return time, inode and size of run.json, which change when it is replaced; empty if it is missing."""
     try:
         status = (run / "run.json").stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -109,7 +109,7 @@ def _read_summary(path: Path) -> RunSummary:
 
 
 def _begun(run: str) -> str:
-    """Return when a run began, as its id has it; empty where it has not.
+    """Return the start time in a run's id, or an empty text if it has none.
 
     >>> _begun("20261121-031339-survey-1f2a"), _begun("mine")
     ('2026-11-21T03:13:39+00:00', '')

@@ -1,4 +1,4 @@
-"""How a run ends that does not come to its end."""
+"""Ends a run in order after an interrupt or a failure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from strakes.store.writer import RunWriter
 
 @contextmanager
 def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
-    """Whatever ends the body early ends the run, too; what was measured is kept, and what is none is no run.
+    """Set the run's status if the body raises; keep its visits, or discard the run if it has none.
 
-    Raises InterruptedByUser for Ctrl-C.
+    Raises InterruptedByUser for Ctrl-C, otherwise the body's exception.
     """
     try:
         yield
@@ -27,7 +27,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         if not resumable:
             remedy = "Its files have been removed. To be able to resume, start the run with --keep."
         raise InterruptedByUser(
-            "interrupted; what was measured is kept", where=f"run {writer.id}", remedy=remedy
+            "interrupted; finished measurements are kept", where=f"run {writer.id}", remedy=remedy
         ) from None
     except StoppedForOthersError as error:
         writer.finish("interrupted")
@@ -35,7 +35,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         raise
     except BaseException as error:
         visits = store.open(writer.id).visits
-        # What is refused after the pilot, because it does not fit, is not a failure of the file system.
+        # A refusal after the pilot (for example: no space) is not a failure of the file system.
         refused = isinstance(error, BadInputError) and all(visit.purpose == "pilot" for visit in visits)
         if visits and not refused:
             writer.finish("failed")

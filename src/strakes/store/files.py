@@ -1,7 +1,4 @@
-"""Files that are whole or absent.
-
-JSON by atomic replacement, JSON lines by appending where a torn last line does not count.
-"""
+"""Crash-safe files of the store: JSON by atomic replacement, JSON lines by appending, with a torn last line ignored."""
 
 from __future__ import annotations
 
@@ -16,14 +13,14 @@ from typing import Any
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.files import PlantedFileError, open_kept, read_kept, replace_kept
 
-# No run is so large; a file of holes says that it is.
+# Above the size of any run: refuses sparse files that would exhaust the memory.
 MOST_BYTES = 4 << 30
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measured one."
 
 
 def store_error(error: OSError, path: Path) -> StrakesError:
-    """Return what an operating system error means for somebody who only wanted to keep a run."""
+    """Return the StrakesError for a failed write to the store."""
     why = error.strerror or str(error)
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return BadInputError("the store is not a directory", where=str(path), why=why, remedy=_WAY_OUT)
@@ -34,22 +31,22 @@ def store_error(error: OSError, path: Path) -> StrakesError:
 
 
 def write_json(path: Path, document: Mapping[str, object]) -> None:
-    """Replace ``path`` as a whole: after a crash it is the old document or the new one."""
+    """Replace ``path`` atomically: after a crash it has the old document or the new one."""
     replace_text(path, json.dumps(document, indent=1) + "\n")
 
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """Replace ``path`` as a whole by one line for each row."""
+    """Replace ``path`` atomically by one line for each row."""
     replace_text(path, "".join(json_line(row) for row in rows))
 
 
 def json_line(row: Mapping[str, object]) -> str:
-    """One row as one line: JSON has no raw line break inside."""
+    """Return a row as one line of JSON."""
     return json.dumps(row, separators=(",", ":")) + "\n"
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace ``path`` durably and as a whole. Raises StrakesError that says what to do."""
+    """Replace ``path`` atomically and durably. Raises StrakesError."""
     try:
         replace_kept(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
@@ -57,15 +54,15 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the document in ``path``.
+    """Return the JSON object in ``path``.
 
-    Raises BadInputError when it is none, FileNotFoundError when there is no such file.
+    Raises BadInputError if the file has none, FileNotFoundError if it is missing.
     """
     return json_document(_read(path), path)
 
 
 def json_document(data: bytes, path: Path) -> dict[str, Any]:
-    """Return the document that was read from ``path``. Raises BadInputError when it is none."""
+    """Parse ``data``, read from ``path``, as a JSON object. Raises BadInputError if it is not one."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -76,9 +73,9 @@ def json_document(data: bytes, path: Path) -> dict[str, Any]:
 
 
 def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
-    """All whole rows of ``path``; none when there is no such file. A torn last line is a crash and does not count.
+    """Return all rows of ``path``, an empty list if it is missing. A last line torn by a crash is ignored.
 
-    Raises BadInputError for any other line that is no row; where it is to be ``whole``, for that one, too.
+    Raises BadInputError for any other line that is not a JSON object; with ``whole`` also for a torn last line.
     """
     try:
         data = _read(path)
@@ -94,17 +91,17 @@ def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
 
 
 def of_another_user(error: PermissionError, path: Path) -> StrakesError:
-    """Return what it means that runs cannot be read."""
+    """Return the StrakesError for a run without read permission."""
     remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
     why = error.strerror or str(error)
     return EnvironmentLacksError("this run belongs to another user", where=str(path), why=why, remedy=remedy)
 
 
 def _read(path: Path) -> bytes:
-    """Read a file.
+    """Read a file of the store.
 
-    Raises EnvironmentLacksError for one that cannot be read, BadInputError for what is no file, FileNotFoundError when
-    there is none.
+    Raises EnvironmentLacksError if it cannot be read, BadInputError if it is not a regular file, FileNotFoundError if
+    it is missing.
     """
     try:
         return read_kept(path, MOST_BYTES)
@@ -118,13 +115,13 @@ def _read(path: Path) -> bytes:
 
 
 def whole_length(data: bytes) -> int:
-    """How many bytes of JSON lines are whole rows.
+    """Return the number of bytes up to the end of the last complete row.
 
     >>> whole_length(b'{"a":1}\\n{"b":')
     8
     """
     end = data.rfind(b"\n") + 1
-    # After a power cut the last line can have its length but not its bytes.
+    # After a power failure the last line can have its full length but not its data.
     last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
     return end if not last or _parse_row(last) is not None else end - len(last)
 
@@ -143,7 +140,7 @@ def _damaged(path: Path, why: str) -> BadInputError:
 
 
 class AppendFile:
-    """A file of JSON lines that grows; what :meth:`append` returned from is on the disk when ``durable``."""
+    """A file of JSON lines for appending; if ``durable``, :meth:`append` returns after fsync."""
 
     def __init__(self, path: Path, *, durable: bool) -> None:
         self._path = path
@@ -154,17 +151,17 @@ class AppendFile:
             raise store_error(error, path) from error
 
     def fileno(self) -> int:
-        """Return its descriptor."""
+        """Return the file descriptor."""
         return self._descriptor
 
     def drop_torn_line(self) -> None:
-        """Cut off what a killed writer left half written, so that the next row does not join it."""
+        """Truncate an incomplete last row of a killed writer, so that the next row does not join it."""
         with open(self._descriptor, "rb", closefd=False) as file:
             file.seek(0)
             os.ftruncate(self._descriptor, whole_length(file.read()))
 
     def append(self, *rows: Mapping[str, object]) -> None:
-        """Add rows. When there is no room for all of them, none stays. Raises StrakesError."""
+        """Append all rows, or none if the disk is full. Raises StrakesError."""
         data = memoryview("".join(map(json_line, rows)).encode())
         before = os.fstat(self._descriptor).st_size
         try:
@@ -173,7 +170,7 @@ class AppendFile:
             if self._durable:
                 os.fsync(self._descriptor)
         except BaseException as error:
-            # Also an interrupt in the middle: the next row must not join half of this one.
+            # Also after an interrupt: the next row must not join half of this one.
             with suppress(OSError):
                 os.ftruncate(self._descriptor, before)
             if isinstance(error, OSError):
@@ -181,5 +178,5 @@ class AppendFile:
             raise
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         os.close(self._descriptor)

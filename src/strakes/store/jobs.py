@@ -1,4 +1,4 @@
-"""Batch jobs that measure: a record for each beside the runs, kept by whoever submits it and by the job itself."""
+"""Records of batch jobs, written by the submitting process and by the job itself."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Job:
 
 
 def is_job_id(text: str) -> bool:
-    """Tell whether Slurm gives such ids: they become names of files.
+    """Return whether ``text`` has the form of a Slurm job id, which becomes part of a file name.
 
     >>> is_job_id("4711"), is_job_id("../../x"), is_job_id("")
     (True, False, False)
@@ -89,7 +89,7 @@ class Jobs:
             replace_kept(self._directory / f"{job}.run", run.encode())
 
     def _job(self, record: Mapping[str, Any]) -> Job:
-        """Read a job; what it says itself is in files beside the record, so that two hosts never write one file."""
+        """Read a job's record and the files written by the job; they are separate because two hosts write them."""
         try:
             texts = (str(record[key]) for key in ("id", "name", "submitted", "output"))
             number, name, submitted, output = texts

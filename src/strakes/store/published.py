@@ -1,4 +1,4 @@
-"""A run as one file (``schemas/export.json``), so that a whole site can read what one measured."""
+"""A run as one file (``schemas/export.json``), for exchange between users and sites."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from strakes.store.run import Run
 _REMEDY = "Write a valid file with: strakes export RUN -o FILE"
 _GZIP_MAGIC = b"\x1f\x8b"
 _MOST_BYTES = 1 << 30
-# Each takes a hundred bytes of memory, whatever it takes in the file.
+# One JSON value takes about 100 bytes of memory, so this limits the parser to 1 GB.
 _MOST_VALUES = 10_000_000
-# Of what is wrong with a file one thing is told, the best of so many.
+# The message has the most relevant of this many schema errors.
 _MOST_ERRORS = 100
 
 
@@ -37,7 +37,7 @@ class PublishedRun(Run):
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What is in its run.json."""
+        """Return the contents of run.json."""
         return self.checked_manifest(self._document["manifest"])
 
     @cached_property

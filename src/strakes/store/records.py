@@ -1,6 +1,6 @@
-"""What a run keeps: visits, and one class for each kind of event.
+"""Records of a run: visits, and one class for each kind of event.
 
-``strakes.findings.record`` has how they are read and written.
+``strakes.findings.record`` reads and writes them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from strakes.targets.description import Interruption, Layout
 
 @dataclass(frozen=True)
 class Visit(Record):
-    """One run of a cell's plan. ``ended``: as of a plan, or "yielded" where it was ended for other people's sake.
+    """One run of a cell's plan. ``ended``: as for a plan, or "yielded" if it was cancelled to protect other users.
 
-    ``client_s``: how long a fixed piece of work took the client itself. ``servers``: what they counted meanwhile, but
-    for those in ``servers_disturbed``. ``servers_busy``: by phase, the share of its processors that each server on this
-    machine used. ``interruptions``: when servers did not serve; a visit that can be made again has then ended
-    "interrupted". ``given``: the placements of its directories. ``kept``: the directory that stays from
-    visit to visit. ``neighbour``: what the probe felt. A trial of a search has ``stage``, ``low`` and ``settings``,
-    too.
+    ``client_s``: duration of a fixed amount of work on the client. ``servers``: their counters during the visit, except
+    those in ``servers_disturbed``. ``servers_busy``: by phase, the share of its processors that each server on this
+    machine used. ``interruptions``: when servers were unavailable; ``ended`` is then "interrupted" if the visit can be
+    repeated. ``given``: the placements of its directories. ``kept``: the directory shared by visits. ``neighbour``:
+    latencies of the probe. ``stage``, ``low`` and ``settings`` are set for trials of a search.
     """
 
     visit: int = 0
@@ -68,7 +67,7 @@ class Visit(Record):
         return self.purpose == "measure"
 
     def sample(self, phase: str) -> Sample | None:
-        """Of the phase with that name."""
+        """Return the sample of the phase with that name, or None."""
         return next((sample for sample in self.samples if sample.name == phase), None)
 
 
@@ -81,7 +80,7 @@ class RunEvent(Record):
 
 @dataclass(frozen=True)
 class FactsFound(RunEvent):
-    """Of the target, before anything was measured."""
+    """Facts about the target, found before the measurement."""
 
     event = "facts"
     facts: Mapping[str, Any]
@@ -89,9 +88,9 @@ class FactsFound(RunEvent):
 
 @dataclass(frozen=True)
 class AmountsChosen(RunEvent):
-    """After the pilot: how long a phase is to take, and the most that a plan may put on the target.
+    """Duration of a phase and largest amount of data of a plan, chosen after the pilot.
 
-    ``like``: those of another run. ``left_out``: how many cells wait for a larger budget.
+    ``like``: the run whose amounts are reused. ``left_out``: number of cells that do not fit the budget.
     """
 
     event = "context"
@@ -134,7 +133,7 @@ class PopulationRemoved(RunEvent):
 
 @dataclass(frozen=True)
 class TargetDescribed(RunEvent):
-    """The file system's parts, and in which of them it is unlike itself."""
+    """The file system's targets, and how they differ from each other."""
 
     event = "description"
     description: Mapping[str, Any]
@@ -169,7 +168,7 @@ class OthersSeen(RunEvent):
 
 @dataclass(frozen=True)
 class LayoutGiven(RunEvent):
-    """What new files get (None: it was refused), and in what that differs from what was asked for."""
+    """The layout of new files (None: refused), and its differences from the requested one."""
 
     event = "layout"
     wanted: Layout
@@ -196,7 +195,7 @@ class NodesChanged(RunEvent):
 
 @dataclass(frozen=True)
 class NeighbourFelt(RunEvent):
-    """What the probe of --neighbour felt before the measurement and meanwhile."""
+    """Latencies of the probe of --neighbour before and during the measurement."""
 
     event = "neighbour"
     limit_s: float
@@ -208,7 +207,7 @@ class NeighbourFelt(RunEvent):
 
 @dataclass(frozen=True)
 class SpaceSearched(RunEvent):
-    """What a search could choose from: its factors, their combinations, the amounts, and what could not be tried."""
+    """The space of a search: factors, their combinations, amounts, and settings that could not be tried."""
 
     event = "space"
     factors: tuple[Mapping[str, Any], ...]
@@ -220,7 +219,7 @@ class SpaceSearched(RunEvent):
 
 @dataclass(frozen=True)
 class UsualTimes(RunEvent):
-    """Of the phases of an application as it is now: what a search weighs them by."""
+    """Present duration of each phase of an application, the weights of a search."""
 
     event = "usual"
     seconds_per_byte: Mapping[str, float]
@@ -239,7 +238,7 @@ _KINDS: Mapping[str, type[RunEvent]] = {kind.event: kind for kind in RunEvent.__
 
 
 def event_from_record(record: Mapping[str, Any]) -> RunEvent:
-    """Return an event. Raises KeyError, TypeError or ValueError for a record that is none.
+    """Parse an event. Raises KeyError, TypeError or ValueError if the record is not valid.
 
     >>> event_from_record({"event": "dropped", "cell": "a", "reason": "no time"})
     CellDropped(cell='a', reason='no time', runs=None)

@@ -26,7 +26,7 @@ E = TypeVar("E", bound=RunEvent)
 FinishedStatus = Literal["complete", "interrupted", "failed", "partial"]
 Status = Literal["running", "complete", "interrupted", "failed", "partial", "damaged"]
 
-# What every run.json says, and what is looked at in every environment.json.
+# Required fields of run.json and environment.json.
 _MANIFEST = {"id": str, "kind": str, "name": str, "target": str, "options": dict, "created": str, "status": str}
 _ENVIRONMENT = {"mount": dict, "engine": dict, "load_average": list, "cpus": int, "memory_bytes": int}
 _FAULTS = (
@@ -103,17 +103,17 @@ class Run:
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """What is measured, in the order of the plan."""
+        """Return the cells in the order of the plan."""
         return self._each(partial(from_record, Cell), "cells")
 
     @cached_property
     def visits(self) -> list[Visit]:
-        """What was measured, in order."""
+        """Return the visits in chronological order."""
         return self._each(partial(from_record, Visit), "visits")
 
     @cached_property
     def events(self) -> list[RunEvent]:
-        """What else happened, in order."""
+        """Return the events in chronological order."""
         return self._each(event_from_record, "events")
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
@@ -143,7 +143,7 @@ class Run:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What was found out of the target before anything was measured; empty where nothing was."""
+        """Return the facts about the target found before the measurement, empty if none were."""
         return next((event.facts for event in self.events_of(FactsFound)), {})
 
     def _each(self, parse: Callable[[dict[str, Any]], T], name: str) -> list[T]:
@@ -170,7 +170,7 @@ class Run:
 
     @cached_property
     def findings(self) -> dict[str, Any] | None:
-        """What it found; None before that was written."""
+        """Return the findings, or None before they are written."""
         path = self.path / "findings.json"
         return read_json(path) if path.exists() else None
 
@@ -188,7 +188,7 @@ class Run:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
-        except OSError:  # a file system without locks: nobody can tell
+        except OSError:  # a file system without locks
             return False
         finally:
             os.close(descriptor)
@@ -197,9 +197,9 @@ class Run:
 
 @contextmanager
 def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError where the files of a run do not fit together, PerhapsDamagedError where work on it fails.
+    """Raise BadInputError if the files of a run contradict each other, PerhapsDamagedError if the body fails.
 
-    What is read is checked as far as every run has it, not each setting of each plan.
+    Only the fields that every run has are checked beforehand.
     """
     run.require_whole()
     try:

@@ -1,4 +1,4 @@
-"""Where runs are kept: making, finding and resuming them."""
+"""Creates, finds and resumes runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Store:
         path = self._new_directory(name)
         try:
             write_json(path / "environment.json", environment)
-            # What makes the directory a run comes last.
+            # run.json makes the directory a run, so it is written last.
             write_json(
                 path / "run.json",
                 {
@@ -92,16 +92,16 @@ class Store:
         return writer
 
     def open(self, run: str) -> Run:
-        """Return the run of that id, of the one id that begins so, the "latest", or the N-th before it, "latest~N".
+        """Return the run with that id or unique prefix of an id, the "latest", or the N-th before it, "latest~N".
 
         Raises BadInputError.
         """
         return Run(self._find(run).path)
 
     def resume(self, run: str | None, fingerprint: str) -> RunWriter:
-        """Go on writing ``run``, else the newest unfinished run whose options carry ``fingerprint``.
+        """Resume ``run``, or if None the newest unfinished run whose options have ``fingerprint``.
 
-        Raises BadInputError that says why not.
+        Raises BadInputError if the run is complete, still running or has other options.
         """
         summary = self._find(run) if run else self._newest_unfinished(fingerprint)
         if summary.status == "complete":
@@ -126,7 +126,7 @@ class Store:
         return writer
 
     def discard(self, writer: RunWriter) -> None:
-        """Forget a run that came to nothing before anything was measured."""
+        """Remove a run without measurements."""
         writer.close()
         _remove(writer.path)
 
@@ -146,7 +146,7 @@ class Store:
             before = int(latest[1] or 0)
             if before < len(runs):
                 return runs[-1 - before]
-            raise BadInputError(f"there is no run {run!r}", why=f"the store has {counted(len(runs), 'run')}")
+            raise BadInputError(f"no run {run!r} in the store", why=f"the store has {counted(len(runs), 'run')}")
         matches = [summary for summary in runs if summary.id == run] or [
             summary for summary in runs if run and summary.id.startswith(run)
         ]
@@ -157,7 +157,7 @@ class Store:
             raise BadInputError(f"{len(matches)} runs begin with {run!r}", why=newest, remedy="Give more of the id.")
         if run and "/" not in run and (self._runs / run / "visits.jsonl").exists():
             raise Run(self._runs / run).damaged("it is missing", "run.json")
-        raise BadInputError(f"there is no run {run!r}", where=str(self.root), remedy=_LIST_THEM)
+        raise BadInputError(f"no run {run!r} in the store", where=str(self.root), remedy=_LIST_THEM)
 
     def _newest_unfinished(self, fingerprint: str) -> RunSummary:
         alike = [run for run in self.runs() if _fingerprint(run) == fingerprint]
@@ -167,7 +167,7 @@ class Store:
         if not alike:
             remedy = f"Start one without --resume. {_LIST_THEM}"
             raise BadInputError(
-                "there is no run with this directory and these options to resume", where=str(self.root), remedy=remedy
+                "no run with this directory and these options can be resumed", where=str(self.root), remedy=remedy
             )
         if alike[-1].status == "running":
             raise BadInputError(
@@ -194,7 +194,7 @@ class Store:
             raise store_error(error, self.root) from error
 
     def _refuse_workspace(self) -> None:
-        """Refuse a store there: what lies in a workspace goes with it when its run ends."""
+        """Refuse a store inside a workspace, which is removed when its run ends."""
         place = Path(os.path.realpath(self.root))
         for ancestor in (place, *place.parents):
             if os.path.lexists(ancestor / MARKER_NAME):
@@ -207,7 +207,7 @@ class Store:
 
 
 def _remove(run: Path) -> None:
-    """Remove the directory of a run, and nothing that is mounted or linked there; what cannot be removed stays."""
+    """Remove the directory of a run without following mounts or links; ignore failures."""
     with suppress(OSError):
         parent = open_directory(run.parent)
         try:

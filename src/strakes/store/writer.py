@@ -20,7 +20,7 @@ from strakes.store.records import RunEvent, Visit, event_to_record
 from strakes.store.run import FinishedStatus, Run
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-_LOCK_PATIENCE_S = 1.0  # somebody who only looks holds the lock for microseconds
+_LOCK_PATIENCE_S = 1.0  # a reader holds the lock for microseconds
 
 
 def utc_now() -> datetime:
@@ -29,9 +29,9 @@ def utc_now() -> datetime:
 
 
 class RunWriter:
-    """The one writer of a run; two are refused. ``run`` is what was there when it began.
+    """The only writer of a run, held by a lock. ``run`` is the run as it was when the writer opened it.
 
-    Leaving it as a context manager without :meth:`finish` keeps the run unfinished, so that it can be resumed.
+    Leaving the context without :meth:`finish` keeps the run unfinished, so that it can be resumed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,7 +48,7 @@ class RunWriter:
         self._visits.drop_torn_line()
         self._events.drop_torn_line()
         self._closed = False
-        # What was there already means before this writer adds anything.
+        # Cached now, so that ``run`` does not include rows of this writer.
         _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
 
     @property
@@ -57,7 +57,7 @@ class RunWriter:
         return self.path.name
 
     def write_cells(self, cells: Iterable[Cell]) -> None:
-        """All cells of the run; replaces an earlier list."""
+        """Write all cells of the run, replacing an earlier list."""
         named = (replace(cell, fingerprint=cell.fingerprint or cell.plan.fingerprint()) for cell in cells)
         write_json_lines(self.path / "cells.jsonl", map(to_record, named))
 
@@ -67,7 +67,7 @@ class RunWriter:
             self._visits.append(*map(to_record, visits))
 
     def append_event(self, event: RunEvent) -> None:
-        """Something worth remembering; may be called from another thread."""
+        """Add an event. Thread-safe."""
         with self._appending:
             if not self._closed:
                 self._events.append(event_to_record(event))
@@ -77,19 +77,19 @@ class RunWriter:
         self.run.write_findings(findings)
 
     def finish(self, status: FinishedStatus) -> None:
-        """Say how the run ended and give it free."""
+        """Set the final status and release the lock."""
         try:
             self._set_manifest(status=status, ended=utc_now().isoformat())
         finally:
             self.close()
 
     def mark_running(self) -> None:
-        """Note in the manifest that a resumed run runs again, and since when."""
+        """Set the status to running and add the present time to the manifest's list of resumptions."""
         resumed = [*self.run.manifest.get("resumed", []), utc_now().isoformat()]
         self._set_manifest(status="running", resumed=resumed)
 
     def close(self) -> None:
-        """Give the run free as it is. May be called twice."""
+        """Release the lock without changing the status. May be called twice."""
         with self._appending:
             if not self._closed:
                 self._closed = True

@@ -1,4 +1,4 @@
-"""What the probe felt, in numbers: how long its operations took, by kind. Pure."""
+"""Latency statistics of the probe's operations, by kind. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.launch.messages import LoggedOperation
 
 @dataclass(frozen=True)
 class Latencies:
-    """Of one kind of operation, in seconds from when it was due; ``slow``: how many took longer than the limit."""
+    """Latencies of one kind of operation, in seconds since it was due; ``slow`` counts those above the limit."""
 
     operations: int
     median_s: float
@@ -22,7 +22,7 @@ class Latencies:
 
 
 def latencies(operations: Iterable[LoggedOperation], limit_s: float) -> dict[str, Latencies]:
-    """By kind; a failed operation counts as one that took for ever in ``slow``, and as long as it took elsewhere."""
+    """Return latencies by kind. A failed operation counts as slow; its duration enters the percentiles as measured."""
     by_kind: dict[str, list[tuple[float, bool]]] = {}
     for operation in operations:
         by_kind.setdefault(operation.phase, []).append(
@@ -34,12 +34,12 @@ def latencies(operations: Iterable[LoggedOperation], limit_s: float) -> dict[str
 
 
 def is_slow(operation: LoggedOperation, limit_s: float) -> bool:
-    """Tell whether an operation failed or took longer than the limit."""
+    """Return whether an operation failed or took longer than the limit."""
     return not operation.acknowledged or operation.ended_s - operation.due_s > limit_s
 
 
 def worst(of: Mapping[str, Latencies]) -> dict[str, float]:
-    """Return all kinds as one: the largest percentile of any, since who does mostly that feels that.
+    """Combine all kinds: sums of the counts, and the largest of each percentile.
 
     >>> worst({"read": Latencies(10, 0.001, 0.002, 0.003, 0), "write": Latencies(10, 0.002, 0.009, 0.01, 1)})
     {'operations': 20, 'slow': 1, 'median_s': 0.002, 'p99_s': 0.009, 'longest_s': 0.01}
@@ -57,11 +57,11 @@ def worst(of: Mapping[str, Latencies]) -> dict[str, float]:
 
 
 def record(of: Mapping[str, Latencies]) -> dict[str, Any]:
-    """As the store keeps it."""
+    """Return the JSON record for the store."""
     return {**worst(of), "kinds": {kind: asdict(latency) for kind, latency in of.items()}}
 
 
 def _of(took: list[float], slow: int) -> Latencies:
     took = sorted(took)
-    # Nearest rank: with fewer than 100 the longest.
+    # Nearest-rank percentile: the maximum for fewer than 100 values.
     return Latencies(len(took), took[(len(took) - 1) // 2], took[math.ceil(0.99 * len(took)) - 1], took[-1], slow)

@@ -1,1 +1,1 @@
-"""A drill: clients at work on a live system, a fault, and what it was for them."""
+"""Drills: cause a fault on a live file system while clients work, measure the outage, and undo the fault."""

@@ -1,4 +1,4 @@
-"""The clients of a drill: what they do and when, as a plan for the engine."""
+"""The engine plan for the clients of a drill."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from strakes.plan import Plan, ProbePhase
 from strakes.units import counted, format_seconds
 
-# The phase in which the fault comes.
+# Name of the phase during which the fault is caused.
 WATCH = "watch"
 # How much longer than they are to work clients may take until the fault is undone.
 _GRACE_S = 60.0
@@ -17,9 +17,8 @@ _GRACE_S = 60.0
 class Timing:
     """The times of a drill, in seconds.
 
-    The fault comes ``before_s`` after the first file, and is undone ``restore_after_s`` later. Where that is None, it
-    is undone when the clients have ended. Clients may wait for the undoing itself: so it comes after a limit all the
-    same.
+    The fault is caused ``before_s`` after the first file and undone ``restore_after_s`` later. If that is None, it is
+    undone when the clients have ended, or after a limit, since clients may be blocked until the undoing.
     """
 
     before_s: float
@@ -45,10 +44,10 @@ class Timing:
 
 
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:
-    """Return the phase in which the clients make files: empty ones, or with bytes that are synchronised.
+    """Return the phase in which the clients create files, empty or of ``file_bytes`` written with fsync.
 
-    With ``sessions`` every client is a session of libcephfs, and so a client to the servers; otherwise it is a thread
-    on the mount.
+    With ``sessions`` every client is a libcephfs session, a separate client to the servers; otherwise a thread on the
+    mount.
     """
     return ProbePhase(
         WATCH,

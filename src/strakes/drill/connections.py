@@ -1,4 +1,4 @@
-"""What a drill's own mount went through: connections lost, evicted and replayed, as the file system remembers them."""
+"""Connection history of the drill's mount: lost, evicted and replayed connections, from the file system's records."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from strakes.targets.description import ConnectionChange, Interruption, TargetRe
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
 
-# File systems remember some changes only (Lustre 16 for each target), and tell their times in whole seconds.
+# File systems keep a short history (Lustre: 16 changes per target), with times in whole seconds.
 _LOOK_EVERY_S = 0.5
 _WHOLE_SECONDS_S = 1.0
 
 
 class ConnectionWatch:
-    """What the file system under a directory remembers of its connections; silent where it remembers none."""
+    """Reports the connection history of the file system under a directory, if it keeps one."""
 
     def __init__(self, directory: Path, servers: Servers | None = None) -> None:
         """Remember what there was before the drill. Raises StrakesError where the directory is not one."""
@@ -31,7 +31,7 @@ class ConnectionWatch:
         self._status = {name: recovery.status for name, recovery in self._recovered.items()}
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Tell each change of a connection, and of what servers say of their recovery, until ``stop`` and once more."""
+        """Report changes of connections and of the servers' recovery until ``stop`` is set, and once more then."""
         looked_s = time.time()
         over = False
         while not over:
@@ -68,5 +68,5 @@ class ConnectionWatch:
 
 
 def _when(change: ConnectionChange, looked_s: float) -> float:
-    """Return its time as closely as it is known: after the look before, within the second that was told."""
+    """Return the best estimate of its time: after the previous reading, within the recorded second."""
     return min(max(change.unix_s, looked_s), change.unix_s + _WHOLE_SECONDS_S)

@@ -1,4 +1,4 @@
-"""What the engine writes into the files of a drill, worked out a second time, and what a reader finds in them."""
+"""Expected checksums of a drill's files, computed independently of the engine, and the checksums read back."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ class FilesRead:
 
 
 def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier: str) -> dict[FileKey, str]:
-    """Return the SHA-256 of every file that the phase is to write; ``directory`` is as the engine was told.
+    """Return the SHA-256 of every file of the phase; ``directory`` is the path as passed to the engine.
 
-    File k of a rank has the bytes from k x ``file_bytes`` on of the stream of the rank (docs/reference/engine.md).
+    File k of a rank has bytes k x ``file_bytes`` to (k + 1) x ``file_bytes`` of the rank's stream
+    (docs/reference/engine.md).
     """
     salt = _fnv(os.fsencode(directory) + b"/" + identifier.encode())
     sums = {}
@@ -93,13 +94,13 @@ def read_back(directory: PurePath, reader: Reader | None, *, wrote: str, ask: Ru
     files = ("find", str(place), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-type", "f", "-exec")
     if reader is None:
         by = f"this machine's mount; written by {wrote}"
-        # What this machine's own page cache has says nothing of the servers.
+        # Drop this machine's page cache, so that the files are read from the servers.
         ask((*files, sys.executable, "-I", "-S", "-c", _FORGET, "{}", "+"), _READ_S)
     else:
         by = f"{reader.host}; written by {wrote}"
         ask = reader.servers.runner(reader.host, ask)
     read = ask((*files, "sha256sum", "--", "{}", "+"), _READ_S)
-    # Files that cannot be read have a status of their own, and are missing here.
+    # sha256sum fails if some files cannot be read; they are then missing in the result.
     if read.status != 0 and not read.stdout and "sha256sum" not in read.stderr:
         raise MeasurementError(
             "the files of the clients cannot be read back", where=f"{place} on {by}", why=read.stderr.strip()
@@ -108,7 +109,7 @@ def read_back(directory: PurePath, reader: Reader | None, *, wrote: str, ask: Ru
 
 
 def file_of(name: str) -> FileKey | None:
-    """Return rank and number of a probe's file, which the engine calls ``fRANK.NUMBER``; None for any other.
+    """Return rank and number from a probe's file name ``fRANK.NUMBER``, or None for another name.
 
     >>> file_of("f12.0034"), file_of("data")
     ((12, 34), None)

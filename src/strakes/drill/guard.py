@@ -1,7 +1,6 @@
-"""The promise that a fault is undone: on disk, and kept by a process of its own where the drill cannot.
+"""The guard of a fault: a record on disk, and a process that undoes the fault if the drill dies.
 
-That process waits for the drill's end, however it comes. It is in a session of its own and takes no signals of the
-terminal: what kills the drill does not kill it.
+The process waits for the drill's end. It runs in a new session, so that signals of the terminal do not reach it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from strakes.units import format_seconds
 # A server that is being repaired may answer late. Doubled, a drill that cannot be undone ends ten minutes later.
 UNDO_LIMIT_S = 300.0
 _AGAIN_S = 5.0
-# What the drill tells its guard when it has tried for as long itself.
+# Sent to the guard when the drill has used up the time limit for the undoing.
 _TRIED = b"tried"
 
 
@@ -44,9 +43,9 @@ class Promise:
         )
 
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
-        """Undo the fault unless that is done, and return what was done; ``say`` is told when a server does not answer.
+        """Undo the fault unless it is undone; return a description. Calls ``say`` if a server does not answer.
 
-        Raises StrakesError when the fault could not be undone: the next strakes command tries again.
+        Raises StrakesError if the fault cannot be undone; the next strakes command then tries again.
         """
         try:
             return "" if self._tried else _keep_trying(self._path, say)
@@ -85,7 +84,7 @@ def main() -> int:
         signal.signal(number, signal.SIG_IGN)
     # The end of the file: the drill has closed it, or is dead.
     tried = sys.stdin.buffer.read() == _TRIED
-    with suppress(StrakesError):  # what fails now, the next strakes command tries again and tells
+    with suppress(StrakesError):  # the next strakes command tries again and reports the error
         if not tried:
             _keep_trying(Path(sys.argv[1]), lambda _text: None)
         return 0

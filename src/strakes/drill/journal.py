@@ -28,7 +28,7 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Pending:
-    """One fault: what it was, whose it is, and what puts it right."""
+    """A fault that is not undone yet: description, owning process, and undoing."""
 
     path: Path
     fault: str
@@ -66,9 +66,9 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
 
 
 def put_right(path: Path) -> str:
-    """Undo one fault, unless another process has, and return what was done, empty for nothing.
+    """Undo one fault; return a description, empty if another process has undone it.
 
-    Raises StrakesError when the fault could not be undone.
+    Raises StrakesError if the fault cannot be undone.
     """
     with _held(path) as there:
         if not there:
@@ -149,7 +149,7 @@ def _held(path: Path) -> Iterator[bool]:
 
 
 def try_all(root: Path) -> Iterator[tuple[Pending, str, StrakesError | None]]:
-    """Undo each fault that no living process is at work with, newest first, and yield what was done or what failed."""
+    """Undo each fault whose process has died, newest first; yield the description or the error."""
     for pending in reversed(all_pending(root)):
         if pending.owner.life() == "alive":
             continue

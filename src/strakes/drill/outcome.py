@@ -1,4 +1,4 @@
-"""What came of a drill: how long each client waited, and whether every acknowledged file is there, once."""
+"""The outcome of a drill: waiting time of each client, and whether every acknowledged file exists once."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MADE_BEFORE = "EEXIST"
 
 @dataclass(frozen=True)
 class DrillOutcome:
-    """What came of a drill.
+    """The outcome of a drill.
 
-    ``lost`` files were acknowledged and are not there, or hold other bytes: the latter are ``damaged``; ``read_by`` is
-    who read them back, empty where that was not possible. ``unanswered`` ones are there although they ended with an
-    error; ``repeated`` ones were done a second time by the server after the first answer was lost. ``errors`` counts
-    each error, ``lacking`` says what the fault has left. ``interruptions`` says when targets did not serve the clients'
-    mount, as the file system remembers it.
+    ``lost``: acknowledged files that are missing or have wrong contents; the latter are also ``damaged``. ``read_by``:
+    the client that read them back, empty if none could. ``unanswered``: files that exist although their creation
+    returned an error. ``repeated``: operations that the server repeated after the first reply was lost. ``errors``:
+    counts by error. ``lacking``: differences that remain after the undoing. ``interruptions``: when targets were
+    unavailable to the clients' mount, from the file system's records.
     """
 
     line: Timeline
@@ -51,7 +51,7 @@ def outcome_of(
     targets: Sequence[TargetRecovery],
     lacking: str,
 ) -> DrillOutcome:
-    """Return what came of a drill; ``expected`` is the SHA-256 of every file that was to be written.
+    """Return the outcome of a drill; ``expected`` has the SHA-256 of every planned file.
 
     Without ``read`` the files could not be read back, and none counts as lost.
     """

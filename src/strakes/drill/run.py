@@ -31,7 +31,7 @@ from strakes.targets.command import Servers
 from strakes.targets.workspace import Workspace
 
 _CELL = "drill"
-# A stalled file system is what the drill is there to see; where nothing is to undo, for so long.
+# Time limit in seconds for stalled clients if the fault needs no undoing.
 _PATIENCE_S = 600.0
 _MOST_NAMED = 10
 _FILE_BYTES = 4096
@@ -44,10 +44,10 @@ Watch = Callable[[Seen, threading.Event], None]
 
 @dataclass(frozen=True)
 class Drill:
-    """What a drill is to do.
+    """The parameters of a drill.
 
-    ``sessions`` is that of ``watch_phase``; ``servers`` is how the servers are asked what they counted; ``reader`` is
-    the client that reads the files back, None for this machine's mount.
+    ``sessions``: see ``watch_phase``. ``servers``: access to the servers' counters. ``reader``: the client that reads
+    the files back, None for this machine's mount.
     """
 
     directory: Path
@@ -75,10 +75,10 @@ class Drill:
 
 
 def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener | None = None) -> DrillOutcome:
-    """Do a drill, and return what came of it.
+    """Run a drill and return its outcome.
 
-    ``root`` is the store, which keeps what is still to be undone. Raises MeasurementError when the fault could not be
-    caused or undone, or the clients did not get to work.
+    ``root`` is the store, which has the journal of faults. Raises MeasurementError if the fault cannot be caused or
+    undone, or the clients do not start.
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
@@ -108,7 +108,7 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener
 
 
 class ClientsHang(MeasurementError):
-    """Clients that do not end, also after the fault was undone; ``outcome`` is what is known of them."""
+    """The clients do not end even after the undoing; ``outcome`` has their results up to then."""
 
     outcome: DrillOutcome | None = None
 
@@ -127,9 +127,9 @@ def perform(
     servers: Servers | None = None,
     reader: Reader | None = None,
 ) -> tuple[PlanResult, DrillOutcome]:
-    """Run one plan with a phase of clients at work; what it made stays in ``workspace/name``.
+    """Run one plan with a phase of working clients; its files stay in ``workspace/name``.
 
-    Raises ClientsHang when the clients do not end in the time that the fault may need until all is as before.
+    Raises ClientsHang if the clients do not end within the fault's time limit for recovery.
     """
     engine.start()
     connections = ConnectionWatch(workspace, servers)
@@ -138,7 +138,7 @@ def perform(
         try:
             result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
         finally:
-            # Whatever happens here, a second Ctrl-C too: what is not undone yet is the guard's to undo.
+            # If this raises (for example at a second Ctrl-C), the guard undoes the fault.
             stroke.end()
         hang = stroke.gave_up or result.ended in ("limit", "cancelled")
         if stroke.failure is not None and not hang:
@@ -167,7 +167,7 @@ def perform(
 
 
 class _Stroke:
-    """The fault beside the running clients: done when they have been at work for a while, watched, and undone."""
+    """A thread that causes the fault while the clients work, watches the servers, and undoes the fault."""
 
     def __init__(
         self,
@@ -244,11 +244,11 @@ class _Stroke:
                 "the fault could not be caused", where=self._fault.text, why=error.strerror or str(error)
             )
         self.moments.extend(self.struck)
-        # Of one that failed, part may have been done.
+        # A fault that failed may have been caused in part.
         if self._promise is None or (self.struck and self._stop.wait(self._timing.undone_within_s)):
             return
         self._undo()
-        # Clients may have waited for just that; those that wait on wait for something else.
+        # Clients may have been blocked until the undoing; any that are still blocked after the limit hang.
         if not self._stop.wait(self._clients_left_s() + self._fault.back_within_s):
             self.gave_up = True
             self._end_clients()
@@ -275,7 +275,7 @@ class _Stroke:
 
 
 def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
-    """Wait, and return what is still not as before; empty when all is."""
+    """Wait for recovery; return the remaining differences, empty if there are none left."""
     deadline = time.monotonic() + fault.back_within_s
     while True:
         try:
@@ -291,7 +291,7 @@ def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
 
 
 def _seen_by_engine(plan: Plan, workspace: Path) -> PurePath:
-    """Return the workspace as the engine was told of it: what it writes depends on that."""
+    """Return the workspace's path as passed to the engine, whose file contents depend on it."""
     from strakes.targets.ceph.inside import inside
 
     return inside(workspace).directory if plan.inside_ceph() else workspace

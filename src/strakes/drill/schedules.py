@@ -26,15 +26,13 @@ from strakes.lab.ha.configuration import TARGET, cluster, modelled
 from strakes.lab.ha.pair import Pair
 from strakes.units import counted
 
-# An answer that came since then tells who serves now: a client waits up to 2 s for it, longer on a machine that
-# others use.
+# An answer newer than this shows which node serves now: clients wait up to 2 s for one, longer on a shared machine.
 _FRESH_S = 4.0
 # For the start of programs, above what the configuration's time-outs promise, on a machine that others use too.
 _SLACK_S = 20.0
 _MOST_WAIT_S = 120.0
 _LOOK_EVERY_S = 0.3
-# While programs wait for a processor, what was promised takes longer; that is not held against the pair, up to so
-# many times its limit.
+# On a machine short of processors the pair reacts later than predicted; its limits are extended up to this factor.
 _MOST_STRETCH = 3.0
 _PRESSURE = Path("/proc/pressure/cpu")
 _FENCED = re.compile(r"Operation (?:off|reboot) of (\S+) .*: OK")
@@ -42,9 +40,9 @@ _FENCED = re.compile(r"Operation (?:off|reboot) of (\S+) .*: OK")
 
 @dataclass(frozen=True)
 class ObservedEvent:
-    """One event: what was predicted, and what was seen when the pair had settled.
+    """One event: the prediction, and the observation after the pair had settled.
 
-    ``waited_s`` is how long clients waited, ``took_s`` how long the pair was watched, in seconds; ``told`` gives the
+    ``waited_s``: longest wait of a client; ``took_s``: duration of the observation; both in seconds. ``told``: the
     alerts since the event.
     """
 
@@ -101,7 +99,7 @@ class ScheduleTrial:
 
     @property
     def good(self) -> bool:
-        """Tell whether nothing was lost or split, and all went as predicted."""
+        """Return whether no data was lost, the brain did not split, and the prediction was right."""
         return self.judgement.good and not self.disagreements
 
 
@@ -224,13 +222,13 @@ def _do(pair: Pair, prediction: Prediction, serving: str, clients: RunningClient
         (wait.least_s, wait.most_s),
         max((outage.stall_s for outage in outages), default=0.0),
         time.time() - at_s,
-        # Each is told twice, by mail, too.
+        # Each alert is sent by webhook and by mail; count it once.
         tuple(f"{alert.at_s - at_s:.1f} s: {alert.text}" for alert in pair.alerts(at_s) if alert.by == "webhook"),
     )
 
 
 def _joined(pair: Pair, prediction: Prediction) -> bool:
-    """Tell whether a node that was switched on takes part; no other repair needs it."""
+    """Return whether a node that was switched on has joined the cluster; True for any other repair."""
     event = prediction.event
     return not (event.mended and event.part.kind == "node") or not pair.lacking(event.part.name)
 
@@ -256,7 +254,7 @@ def _serving(answers: ServiceAnswers, since_s: float, told_since_s: float) -> st
 
 
 def _powered_off(pair: Pair, since_s: float) -> tuple[str, ...]:
-    """Return the nodes of which Pacemaker has told, since then, that it made sure they are off."""
+    """Return the nodes that Pacemaker has reported as fenced since then."""
     return tuple(sorted({off[1] for alert in pair.alerts(since_s) if (off := _FENCED.search(alert.text))}))
 
 

@@ -1,4 +1,4 @@
-"""One fault on the pair of the lab while clients are at work, what it was for them, and the pair made whole again."""
+"""One trial on the lab's pair: cause a fault while clients work, measure the outage, and repair the pair."""
 
 from __future__ import annotations
 
@@ -43,11 +43,10 @@ class Pace:
 
 @dataclass(frozen=True)
 class FaultTrial:
-    """What came of one fault on the pair.
+    """The outcome of one fault on the pair.
 
-    ``switched_off`` gives the nodes that the pair itself made sure to be off, and after how many seconds their BMC was
-    asked for it. ``outage_s`` is the longest that any client waited for an answer, None where one was never answered
-    again.
+    ``switched_off``: the nodes that the pair fenced, with the seconds until the request to their BMC. ``outage_s``: the
+    longest wait of any client, None if a client was never answered again.
     """
 
     fault: str
@@ -61,7 +60,7 @@ class FaultTrial:
 
     @property
     def good(self) -> bool:
-        """Tell whether the pair did what it is for."""
+        """Return whether the pair survived the fault as required."""
         moved = self.served_after != self.served_before
         fenced = set(self.switched_off) == {self.served_before}
         expected = {
@@ -74,9 +73,9 @@ class FaultTrial:
 
 
 def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultTrial:
-    """Do one fault to the pair of the lab and undo it. ``root`` is the store, which keeps what is to undo.
+    """Cause one fault on the lab's pair and undo it. ``root`` is the store, which has the journal of faults.
 
-    Raises MeasurementError where the pair does not answer in time.
+    Raises MeasurementError if the pair does not answer in time.
     """
     pair.make_whole(pace.answer_s)
     before = pair.active()
@@ -147,7 +146,7 @@ class RunningClients:
         self._directory.cleanup()
 
     def answers(self) -> ServiceAnswers:
-        """Return the answers so far; after the end, all."""
+        """Return the answers received until now; after the end, all."""
         if not self._path.exists():
             return self._last
         return ServiceAnswers(self._run, tuple(json.loads(line) for line in self._path.read_text().split("\n")[:-1]))
@@ -155,7 +154,7 @@ class RunningClients:
 
 @dataclass(frozen=True)
 class ServiceAnswers:
-    """What the clients of one ``run`` were told: a mapping for each record that they sent."""
+    """The answers to the clients of one ``run``: a mapping for each record sent."""
 
     run: str
     given: tuple[Mapping[str, Any], ...]
@@ -183,7 +182,7 @@ class ServiceAnswers:
         return operations
 
     def own(self, records: Sequence[JournalRecord]) -> list[JournalRecord]:
-        """Return the records without those of the clients of other runs."""
+        """Return the records of this run's clients."""
         return [record for record in records if record.client == START or record.client.endswith(self.run)]
 
 

@@ -17,7 +17,7 @@ CONFIDENCE = 0.9
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of several times; ``interval`` is None where they are too few for one."""
+    """The median of several times; ``interval`` is None if there are too few."""
 
     median_s: float
     interval: Interval | None
@@ -28,7 +28,7 @@ class Spread:
 class TrialRow:
     """All trials of one fault.
 
-    A time is None where nothing was powered off, or nobody was answered again.
+    A time is None if no node was powered off, or no client was answered again.
     """
 
     fault: str

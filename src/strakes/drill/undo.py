@@ -29,7 +29,7 @@ class NotReachedError(MeasurementError):
 
 
 class Undo(ABC):
-    """The undoing of one fault; doing it twice does no harm. ``text`` says word for word what is done."""
+    """The undoing of one fault, idempotent. ``text`` quotes its commands."""
 
     kind: ClassVar[str]
 
@@ -48,7 +48,7 @@ class Undo(ABC):
 
 @dataclass(frozen=True)
 class RunCommand(Undo):
-    """A command; then, where given, ``look`` again and again until ``answer`` is in what it prints."""
+    """Runs a command, then, if given, repeats ``look`` until its output contains ``answer``."""
 
     kind: ClassVar[str] = "command"
     argv: tuple[str, ...]
@@ -83,14 +83,15 @@ class MountTargets(Undo):
 
     @property
     def text(self) -> str:
-        """Say what is run, and when not."""
+        """Return the command and its condition."""
         unless = ", unless another server has mounted it" if self.elsewhere else ""
         return f"run: {'; '.join(self.mounts)}{unless}"
 
     def do(self, ask: Runner = run) -> str:
-        """Mount those that nobody else has.
+        """Mount the targets that no other server has mounted.
 
-        Raises MeasurementError for the first that cannot be mounted, after all, and where a server does not answer.
+        Tries all targets, then raises MeasurementError for the first failure. Also raises it if a server does not
+        answer.
         """
         taken: dict[str, str] = {}
         silent: list[str] = []
@@ -127,13 +128,13 @@ class MountTargets(Undo):
         seen = ask(shlex.split(words), COMMAND_S)
         if seen.status != 0:
             why = seen.stderr.strip() or f"status {seen.status}"
-            raise NotReachedError("a server does not report what it has mounted", where=words, why=why)
+            raise NotReachedError("a server does not report its mounts", where=words, why=why)
         return {name for name in self.names if re.search(rf"\bsvname={re.escape(name)}[, ]", seen.stdout)}
 
 
 @dataclass(frozen=True)
 class Continue(Undo):
-    """A SIGCONT to a process that was stopped; ``started`` tells it from a later one of the same number."""
+    """Sends SIGCONT to a stopped process; its start time ``started`` detects a reused process id."""
 
     kind: ClassVar[str] = "continue"
     name: str
@@ -155,9 +156,9 @@ class Continue(Undo):
 
 @dataclass(frozen=True)
 class FreeRoom(Undo):
-    """The room of a file without a name, which process ``pid`` holds open as ``descriptor``: gone with the process.
+    """Truncates an unnamed file that process ``pid`` holds open as ``descriptor``; it disappears with the process.
 
-    ``started`` tells the process from a later one of the same number.
+    The start time ``started`` detects a reused process id.
     """
 
     kind: ClassVar[str] = "free-room"
@@ -167,7 +168,7 @@ class FreeRoom(Undo):
 
     @classmethod
     def of_this_process(cls, descriptor: int) -> Self:
-        """Return that of a file of this process."""
+        """Return the undoing for a file of this process."""
         return cls(os.getpid(), process_start(os.getpid()) or 0, descriptor)
 
     @property
@@ -177,7 +178,7 @@ class FreeRoom(Undo):
 
     @property
     def text(self) -> str:
-        """Say what is emptied."""
+        """Describe the file."""
         return f"run: truncate --size 0 {self.path} (an unnamed file, gone when process {self.pid} ends)"
 
     def do(self, ask: Runner = run) -> str:
@@ -197,7 +198,7 @@ class StartMetadataServer(Undo):
 
     @property
     def text(self) -> str:
-        """Return which metadata server of which lab is started."""
+        """Name the metadata server to start, and its lab."""
         return f"start mds.{self.name} of the lab in {self.lab}"
 
     def do(self, ask: Runner = run) -> str:
@@ -217,7 +218,7 @@ class RestorePair(Undo):
 
     @property
     def text(self) -> str:
-        """Return what is restored in which lab."""
+        """Name the lab and its part to restore."""
         return f"connect every cable and switch on every node of the lab {self.lab}"
 
     def do(self, ask: Runner = run) -> str:

@@ -46,7 +46,7 @@ class DrillVisit:
         left = sweep(workspace, name)
         if outcome.lacking:
             raise MeasurementError(
-                "the servers are not what they were before the drill", where=str(workspace.parent), why=outcome.lacking
+                "the servers differ from their state before the drill", where=str(workspace.parent), why=outcome.lacking
             )
         samples = tuple(_with_figures(sample, outcome) if sample.name == WATCH else sample for sample in result.samples)
         return replace(result, samples=samples, cleaned=not left, left=left)

@@ -57,7 +57,7 @@ class MetadataServerFault(Fault):
         victim = next((server for server in servers.values() if server.rank == 0 and server.state == _ACTIVE), None)
         if victim is None or not any(server.state in _STANDBYS for server in servers.values()):
             raise BadInputError(
-                "there is no standby metadata server",
+                "the file system has no standby metadata server",
                 where=self.lab.name if self.lab else str(self.config),
                 why=", ".join(f"{server.name} is {server.state}" for server in servers.values()),
                 remedy="Start a standby. In a lab: run strakes lab down, then strakes lab up ceph.",
@@ -142,7 +142,7 @@ class MetadataServerFault(Fault):
         return dump.get("mds_sessions", {}).get("session_count"), dump.get("mds_log", {}).get("replayed")
 
     def lacking(self) -> str:
-        """Return how the metadata servers differ from what they were, empty when they do not."""
+        """Return how the metadata servers differ from their state before the fault; empty if they do not."""
         from strakes.lab.ceph.monitor import Monitors
 
         with Monitors(self.config) as monitors:
@@ -215,7 +215,7 @@ class FailServer(MetadataServerFault):
 
     def __init__(self, ask: Ask) -> None:
         super().__init__(ask)
-        self.text = f"ceph mds fail {self.victim.name}, the active metadata server (it restarts by itself as a standby)"
+        self.text = f"ceph mds fail {self.victim.name}, the active metadata server (it restarts as a standby)"
 
     def strike(self) -> tuple[Moment, ...]:
         """Ask the monitors to replace the server, and return when they were asked."""
@@ -236,7 +236,7 @@ def lab_of(directory: Path) -> LabStatus | None:
 
 
 def is_cephfs(directory: Path) -> bool:
-    """Tell whether libcephfs finds the directory."""
+    """Return whether libcephfs finds the directory."""
     from strakes.targets.ceph.inside import inside
 
     try:

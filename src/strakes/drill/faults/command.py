@@ -53,7 +53,7 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
 
 
 def each_of(commands: Iterable[str]) -> str:
-    """Return what does all of them, also where one fails, and fails then."""
+    """Return a shell command that runs all commands even if one fails, and fails if any did."""
     return "; ".join(["failed=0", *(f"{{ {command}; }} || failed=1" for command in commands), "exit $failed"])
 
 

@@ -22,7 +22,7 @@ from strakes.targets.command import Completed, Runner, run
 # How long each request to a slowed disk takes longer, in milliseconds.
 _DELAY_MS = 100
 _READERS = 8
-# Readers end by themselves after this time, should nobody be left who ends them.
+# Readers exit after this time in seconds if the process that should end them has died.
 _MOST_S = 3600
 _BLOCK = 4096
 _FILL_S = 120.0
@@ -30,10 +30,10 @@ _NAMELESS = os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
 
 
 class DiskFull(Fault):
-    """A file system without room: a file without a name takes what is left, without being written.
+    """A full file system: an unnamed file (O_TMPFILE) allocates the free space without writing it.
 
-    The owner of the directory may rename it, or put a link in its place, at any moment. So the file is made here, in
-    the directory that was looked at, and reached by its descriptor only; with this process it is gone.
+    The owner of the directory may rename it or replace it by a link at any moment. Therefore the constructor makes the
+    file, in the directory that it examined, and uses only its descriptor; the file disappears with this process.
     """
 
     undo: FreeRoom
@@ -55,17 +55,17 @@ class DiskFull(Fault):
             ) from error
         finally:
             os.close(directory)
-        # Whoever holds it open keeps the file system mounted.
+        # An open descriptor would keep the file system from being unmounted.
         weakref.finalize(self, os.close, self._file)
         self._free = (room.f_bfree if os.geteuid() == 0 else room.f_bavail) * room.f_frsize // _BLOCK * _BLOCK
         self._place = f"{mount.mount_point} ({mount.file_system} from {mount.source})"
         self.undo = FreeRoom.of_this_process(self._file)
-        self.text = f"fill {self._place}, of which {self._free:,} bytes are free, with an unnamed file"
+        self.text = f"fill {self._place} ({self._free:,} bytes free) with an unnamed file"
 
     def strike(self) -> tuple[Moment, ...]:
         """Take all room that was free. Raises MeasurementError where the file system cannot set room aside."""
         began, size, step = time.time(), 0, self._free
-        failure = "there was no space left to take"
+        failure = "no free space to allocate"
         while step >= _BLOCK:
             words = ("fallocate", "--offset", str(size), "--length", str(step), self.undo.path)
             taken = self._run(words, _FILL_S)
@@ -84,7 +84,7 @@ class DiskFull(Fault):
         return Moment(began, "drill", f"fill {self._place}"), Moment(time.time(), "drill", f"{size:,} bytes are taken")
 
     def lacking(self) -> str:
-        """Return why there is no room yet, empty when the file is empty."""
+        """Return why the space is not free yet; empty if the file is empty."""
         return f"{self._place} has no free space" if os.fstat(self._file).st_blocks else ""
 
 
@@ -94,7 +94,7 @@ class SlowDisk(OneCommand):
     undo: RunCommand
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
-        """Look at the device. Raises BadInputError where there is none."""
+        """Find the device. Raises BadInputError if the directory has none."""
         self._run = run_one
         mount = mount_of(ask.directory)
         if not mount.source.startswith("/dev/"):

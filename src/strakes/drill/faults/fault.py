@@ -1,4 +1,4 @@
-"""What every fault is: what will be done, what puts it right, and what the servers say meanwhile."""
+"""The interface of faults: cause, undo, and report the servers' states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Seen = Callable[[Moment], None]
 
 @dataclass(frozen=True)
 class Ask:
-    """What a user said of a fault; only what that fault uses may be set."""
+    """The user's options for a fault; only options that the fault uses may be set."""
 
     directory: Path
     command: str = ""
@@ -37,15 +37,15 @@ class Ask:
 
 
 class Fault(ABC):
-    """A fault, made anew for every drill.
+    """A fault, one object for each drill.
 
-    Making it looks at the servers, and raises BadInputError where the fault cannot be done to them. ``text`` says what
-    will be done; ``undo`` is None where nothing is left to put right.
+    The constructor examines the servers and raises BadInputError if the fault cannot be caused there. ``text``
+    describes the fault for the user; ``undo`` is None if the fault needs no undoing.
     """
 
     text: str
     undo: Undo | None
-    # How long servers that were put right may need until they are what they were.
+    # Time limit in seconds for the servers to recover after the undoing.
     back_within_s: ClassVar[float] = 90.0
 
     def level(self) -> None:  # noqa: B027 - of most servers nothing is known
@@ -53,12 +53,12 @@ class Fault(ABC):
 
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]:
-        """Do it; what was done when. Raises StrakesError when it could not be done."""
+        """Cause the fault; return its actions with their times. Raises StrakesError if it cannot be caused."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - of most servers nothing is known
-        """Report what the servers say to ``seen``, until ``stop`` is set and once more, so that the end is reported.
+        """Report changes of the servers' states to ``seen`` until ``stop`` is set, and once more after that.
 
-        It runs beside everything else.
+        Runs in its own thread.
         """
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
@@ -66,5 +66,5 @@ class Fault(ABC):
         return ()
 
     def lacking(self) -> str:
-        """Say what is not yet as it was before the drill; empty when the next one may begin."""
+        """Return the differences from the state before the drill; empty if the next drill may begin."""
         return ""

@@ -1,6 +1,6 @@
 """Faults of Lustre: a target unmounted, all services of its server stopped, its disk slowed, this client cut off.
 
-What is done on a server goes there by ``--servers``, or is done here where this machine is that server.
+Commands for a server run through ``--servers``, or locally if this machine is that server.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.lustre.tool import is_target_of
 from strakes.targets.registry import detect
 
-# Of the options that /proc/mounts shows, those that must be given again: the others are written on the target's disk.
+# Options in /proc/mounts that mount needs again; the target's disk stores the others.
 _GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
-# What starts first: clients and targets ask the management server, data targets the metadata targets.
+# Start order: clients and targets need the management server, data targets need the metadata targets.
 _STARTS = ("MGS", "MDT", "OST")
-# Of a service of systemd: all that is neither "inactive", "failed" nor "unknown".
+# States of a systemd unit that is running or changing state.
 _AT_WORK = ("active", "activating", "reloading", "refreshing", "deactivating", "maintenance")
 _LOOPBACK = "lo"
 _NETWORK = re.compile(r"^[^@\s]+@(?P<network>[a-z]\w*)$")
@@ -58,7 +58,7 @@ class MountedTarget:
 
 
 def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
-    """Read a server's /proc/mounts: its targets, in the order in which they are started.
+    """Return the targets in a server's /proc/mounts, in start order.
 
     >>> line = "/dev/vdd /mnt/mdt1 lustre rw,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs 0 0"
     >>> mounted_targets(line)[0].mount_unless_mounted
@@ -104,7 +104,7 @@ class _LustreFault(OneCommand):
 
 
 class _ServerFault(_LustreFault):
-    """A fault on the server of one target: that of --target, otherwise the one that the directory is on."""
+    """A fault on the server of one target: the target given by --target, otherwise the target of the directory."""
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
@@ -146,10 +146,7 @@ class _ServerFault(_LustreFault):
 
     @abstractmethod
     def commands(self) -> tuple[str, str | Undo]:
-        """Return what is done on the server, and what puts it right, for a shell or otherwise.
-
-        The latter twice does no harm.
-        """
+        """Return the shell command that causes the fault, and the idempotent one that undoes it."""
 
     def mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
         """Return what mounts targets where they were, unless another server has them meanwhile."""
@@ -179,7 +176,7 @@ class _ServerFault(_LustreFault):
             raise BadInputError(
                 f"Pacemaker manages the server of {name}",
                 where=self.host,
-                why="it would start on another server what is stopped here, and both could have the disk mounted",
+                why="it would start the stopped target on another server, and both could mount the disk",
                 remedy="Use the faults node-standby, node-fence and resource-fail.",
             )
 
@@ -259,7 +256,7 @@ class CutClient(_LustreFault):
     """
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
-        """Find the networks. Raises BadInputError where there is none."""
+        """Find the LNet networks. Raises BadInputError if the client has none."""
         super().__init__(ask, run_one)
         known = (_NETWORK.match(address) for address in self.file_system.server_addresses().values())
         theirs = dict.fromkeys(match["network"] for match in known if match and match["network"] != _LOOPBACK)
@@ -269,7 +266,7 @@ class CutClient(_LustreFault):
                 where=str(ask.directory),
                 why="they are on this machine, or it is connected to none of them",
             )
-        # Through a router, what comes from their network is for an address in ours.
+        # Messages from a remote network arrive through a router at an address in our network.
         rules = [
             f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in self._own_networks() or [source]
         ]
@@ -281,7 +278,7 @@ class CutClient(_LustreFault):
         self.text = f"on this client: {strike}"
 
     def _own_networks(self) -> list[str]:
-        """Return the networks that this client has an address in; none where it does not tell."""
+        """Return the networks in which this client has an address; empty if lctl does not list them."""
         try:
             own = list_nids().ask(self._run)
         except StrakesError:

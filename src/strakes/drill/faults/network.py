@@ -1,7 +1,7 @@
-"""A network card that is down, and messages that get lost on their way to one other machine.
+"""Faults of the network: an interface that is down, and loss of all messages to one other machine.
 
-They are done here, or through ``--via`` on a machine that has another network for it: what is down stays down until
-it is undone there.
+They are caused on this machine, or through ``--via`` on a machine that has a second network: while an interface is
+down, the undoing must reach the machine another way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from strakes.drill.undo import RunCommand
 from strakes.errors import BadInputError
 from strakes.targets.command import Completed, Runner, run
 
-# A card that nobody has: the address is one of those that anybody may choose.
+# A locally administered MAC address that no interface has.
 _NOBODY = "02:00:00:00:00:99"
 _WAY = re.compile(r"\bdev (?P<card>\S+)")
 _STATES = re.compile(r"\s(?:linkdown|dead|onlink|pervasive)\b")
@@ -58,7 +58,7 @@ class CardDown(_NetworkFault):
         return "" if re.search(r"[<,]UP[,>]", seen.stdout) else "it is down"
 
     def _addresses(self) -> list[str]:
-        """Return what gives back the addresses that are lost when a card goes down: those of IPv6."""
+        """Return commands that restore the IPv6 addresses, which an interface loses when it goes down."""
         shown = self._ip("-o", "-6", "address", "show", "dev", self._card, "scope", "global", "permanent").stdout
         card = shlex.quote(self._card)
         return [f"ip -6 address replace {address} dev {card}" for address in re.findall(r"\binet6 (\S+)", shown)]
@@ -75,7 +75,7 @@ class CardDown(_NetworkFault):
 
 
 class OneWayLoss(_NetworkFault):
-    """Nothing that is sent to one machine on the same network arrives there; what it sends does."""
+    """Loss of all messages to one machine on the same network; messages from it arrive."""
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         """Look for the way. Raises BadInputError where it leads through a gateway."""
@@ -102,7 +102,7 @@ class OneWayLoss(_NetworkFault):
             ("ip", "neigh", "replace", *entry, "lladdr", _NOBODY, "nud", "permanent"),
             ("ip", "neigh", "flush", "to", *entry, "nud", "permanent"),
         )
-        self.text = f"drop what is sent to {ask.peer}: {shlex.join(self._strike)}"
+        self.text = f"drop all messages to {ask.peer}: {shlex.join(self._strike)}"
 
 
 def _has_gateway(route: str) -> bool:

@@ -26,7 +26,7 @@ _LOOK_EVERY_S = 0.3
 _CRM_MON = ("crm_mon", "--one-shot", "--output-as=xml")
 _FENCING_S = "120"
 _PLACE = re.compile(r" on [^,]*")
-# Of a node, in the words of crm_mon; "online" is what remains when none of them is set.
+# Node states of crm_mon; a node with none of them is online.
 _TROUBLES = ("unclean", "pending", "standby", "maintenance")
 
 
@@ -110,7 +110,7 @@ class PacemakerFault(OneCommand):
 
     @abstractmethod
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
-        """Return what is done, and what puts it right."""
+        """Return the commands that cause the fault, and its undoing."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         """Report every change in the state of the cluster to ``seen``, until ``stop`` is set."""
@@ -134,7 +134,7 @@ class PacemakerFault(OneCommand):
         return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
 
     def lacking(self) -> str:
-        """Return what is not as before the fault, empty when everything is."""
+        """Return the differences from the state before the fault; empty if all is restored."""
         away = self._look().unlike(self.before)
         return f"not as before: {', '.join(away)}" if away else ""
 

@@ -21,7 +21,7 @@ COMMAND = "command"
 
 
 class FaultEntry(NamedTuple):
-    """One kind of fault; ``takes`` are the fields of an Ask that it uses, beside the directory."""
+    """One kind of fault; ``takes`` lists the fields of an Ask that it uses in addition to the directory."""
 
     make: Callable[[Ask], Fault]
     takes: tuple[str, ...]

@@ -18,10 +18,10 @@ LAUNCHERS: tuple[Launcher, ...] = ("local", "mpi", "slurm", "command")
 
 @dataclass(frozen=True)
 class Launch:
-    """How engines are started.
+    """The way to start engines.
 
-    ``ranks`` is the most that a plan can have; None: as many as it wants under ``local``, else what ``processes`` says.
-    ``options``: further words for mpiexec or srun. ``command``: the template of another launcher.
+    ``ranks``: largest number of ranks of a plan; None: no limit under ``local``, otherwise the value of ``processes``.
+    ``options``: further arguments for mpiexec or srun. ``command``: the template of another launcher.
     """
 
     launcher: Launcher = "local"
@@ -74,7 +74,7 @@ def how_to_get(launcher: Launcher) -> str:
 
 
 def offer(launchers: Sequence[Launcher]) -> str:
-    """Return the remedy to use one of the launchers; of those that this machine lacks, how to get them."""
+    """Return the remedy to use one of the launchers, with instructions to install missing ones."""
     ways = {launcher: how_to_get(launcher) for launcher in launchers}
     there = [launcher for launcher, way in ways.items() if not way]
     told = [f"Add --launcher {' or '.join(there)}."] if there else []

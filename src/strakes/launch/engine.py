@@ -1,4 +1,4 @@
-"""What all engines have in common: started once, given plan after plan, watched, and replaced when they die."""
+"""Base class of engines: starts the process, runs plans, supervises it, and restarts it when it dies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _STATUSES = ("ok", "failed", "cancelled", "refused")
 
 @dataclass
 class _Conversation:
-    """What the engine has said about the running plan."""
+    """The engine's messages about the running plan."""
 
     id: str
     samples: list[Sample] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Engine(ABC):
 
     @property
     def silence_s(self) -> float | None:
-        """After which the engine is given up while a plan runs; None where it need not say anything."""
+        """Return the silence in seconds after which a running engine counts as dead; None: no limit."""
         return None
 
     def __init__(self, log: Callable[[str], None] | None = None) -> None:
@@ -103,7 +103,7 @@ class Engine(ABC):
 
     @property
     def remedy(self) -> str:
-        """What to do when it does not start."""
+        """Return the remedy if the engine does not start."""
         return REINSTALL
 
     def start(self) -> Hello:
@@ -137,11 +137,11 @@ class Engine(ABC):
     ) -> PlanResult:
         """Run one plan in ``directory/cell_id`` and wait for its end; ``directory`` is a workspace.
 
-        With ``prepared`` that directory may be there already. ``on_log`` hears what probes with a log do while they do
-        it; ``progress_s``: how often it is told of that.
+        With ``prepared`` that directory may exist. ``on_log`` receives operations of probes with a log every
+        ``progress_s`` seconds.
 
-        Raises EnvironmentLacksError when no engine starts; how the plan ends is in the result. An exception in the
-        meantime (KeyboardInterrupt above all) ends the plan in order and is raised again.
+        Raises EnvironmentLacksError if no engine starts; the result says how the plan ended. Any exception meanwhile
+        (above all KeyboardInterrupt) cancels the plan in order and is raised again.
         """
         self._cancels = 0
         seen: Path | PurePosixPath = self._inside_ceph(directory) if plan.inside_ceph() else directory
@@ -181,7 +181,7 @@ class Engine(ABC):
         return self._after_death(process, talk, ended, directory, limit_s, hello, keep=keep)
 
     def _inside_ceph(self, directory: Path) -> PurePosixPath:
-        """Return the workspace as libcephfs sees it; the engine is told of the cluster."""
+        """Return the workspace's path inside the Ceph file system; set the engine's environment for the cluster."""
         from strakes.targets.ceph.inside import inside
 
         place = inside(directory)
@@ -316,7 +316,7 @@ class Engine(ABC):
         *,
         keep: bool,
     ) -> PlanResult:
-        """Say what can be said, and sweep up, after an engine that did not finish."""
+        """Return the result of a plan whose engine did not finish, and remove its files."""
         if ended == "died":
             why = process.how_it_ended()
             gone = self._all_gone(hello)
@@ -329,7 +329,7 @@ class Engine(ABC):
                 self._take(talk, message)
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S
         talk.errors.append(_own_error(talk, ended, why, after_s, self._lost(hello)))
-        # What hangs must not be touched: whoever removes files there hangs too.
+        # Removing files on a hanging file system would hang as well.
         left = (str(directory / talk.id),) if keep or not gone else self._sweep_all(directory, talk.id)
         how: Literal["died", "limit", "cancelled"] = "limit" if ended == "silent" else ended
         return PlanResult(
@@ -344,7 +344,7 @@ class Engine(ABC):
         return result
 
     def _sweep_all(self, directory: Path, name: str) -> tuple[str, ...]:
-        """Remove what is left of a plan in each of its directories; return what stays."""
+        """Remove a plan's files from each of its directories; return the paths that remain."""
         return tuple(path for place in (directory, *self.beside) for path in sweep(place, name))
 
     def _all_gone(self, hello: Hello | None) -> bool:
@@ -412,7 +412,7 @@ def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _first_message(process: EngineProcess, patience_s: float) -> Mapping[str, Any] | None:
-    """Return it however often somebody cancels meanwhile. Raises queue.Empty where there is none."""
+    """Return the first message, ignoring wake-ups by cancel. Raises queue.Empty at the time-out."""
     deadline = time.monotonic() + patience_s
     while True:
         try:

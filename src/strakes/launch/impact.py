@@ -10,7 +10,7 @@ from strakes.errors import BadInputError
 from strakes.findings.record import Record
 from strakes.units import KIB, format_bytes, format_value, parse_bytes
 
-# What the pilot takes for the slowest file system there is: below that no amount of a study fits its time.
+# Slowest supported file system: below this rate no amount of a study fits its time.
 LEAST_BYTES_PER_S = 256 * KIB
 LEAST_OPERATIONS_PER_S = 5.0
 MOST_PER_S = 1e15  # as the engine
@@ -18,10 +18,7 @@ MOST_PER_S = 1e15  # as the engine
 
 @dataclass(frozen=True)
 class Impact(Record):
-    """Limits of all ranks together; None: no limit.
-
-    ``share``: the part of the time in which a rank keeps the file system busy.
-    """
+    """Limits for all ranks together; None: no limit. ``share``: duty cycle of each rank, 0 to 1."""
 
     bytes_per_s: float | None = None
     operations_per_s: float | None = None

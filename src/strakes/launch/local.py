@@ -14,7 +14,7 @@ _HELLO_S = 10.0
 
 
 def find_engine() -> Path:
-    """$STRAKES_ENGINE, else the one inside the package. Raises EnvironmentLacksError where there is none."""
+    """Return $STRAKES_ENGINE, or the engine in the package. Raises EnvironmentLacksError if neither exists."""
     path = engine_path()
     if not path.is_file():
         remedy = REINSTALL

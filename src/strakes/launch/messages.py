@@ -1,4 +1,4 @@
-"""What an engine says, as frozen values; ``docs/reference/engine.md`` defines the messages."""
+"""Messages of the engine as frozen values; ``docs/reference/engine.md`` defines them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_A_SAMPLE = (
 
 @dataclass(frozen=True)
 class Hello:
-    """What an engine says of itself first. ``engine`` is its version."""
+    """The engine's first message: its version ``engine``, its machine and its abilities."""
 
     engine: str
     host: str
@@ -33,20 +33,20 @@ class Hello:
     kinds: tuple[str, ...]
     clock: str
     absent: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Backends that cannot be used there: ``why`` and ``remedy`` of each."""
+    """Unavailable backends, with ``why`` and ``remedy`` for each."""
     mpi: str = ""
-    """What MPI calls itself; empty where the ranks are threads."""
+    """The version string of the MPI library; empty if the ranks are threads."""
     nodes: Mapping[str, int] = field(default_factory=dict)
     """Processes on each host, under MPI."""
     ranks: Mapping[str, int] = field(default_factory=dict, repr=False)
-    """By host and process number with a blank between them, under MPI."""
+    """Rank by "HOST PID", under MPI."""
     clock_uncertainty_s: float = 0.0
-    """By how much the clocks of two processes may disagree."""
+    """Largest possible offset between the clocks of two processes, in seconds."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the running phase is."""
+    """Progress of the running phase."""
 
     phase: int
     name: str
@@ -106,7 +106,7 @@ class PlanResult:
     cleaned: bool
     left: tuple[str, ...]
     log: tuple[LoggedOperation, ...] = ()
-    """Of probes that keep one; those of a rank in order. Also there when the plan did not end."""
+    """Operations of probes with a log, in order for each rank; present even if the plan did not end."""
 
 
 def sample_from_message(message: Mapping[str, Any]) -> Sample:

@@ -17,23 +17,23 @@ from strakes.launch.messages import Hello, PlanResult
 from strakes.launch.mpi_family import GET_MPI, family_of_mpiexec, find_mpi_engine
 from strakes.launch.process import EngineProcess
 
-# What the witness of a rank says when a signal has ended it; Hydra says the same of any process that ended by itself.
+# Message of a rank's witness process when a signal has ended the rank; Hydra prints the same for any failed process.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 # MPI's own start takes longer the more ranks there are on a processor.
 _HELLO_S = 30.0
 _HELLO_PER_RANK_S = 0.3
-# An engine that has said done and was not able to clean goes by itself, unless one of its processes cannot.
+# Time in seconds for an engine to exit after its last message, unless one of its processes is blocked.
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
 _SILENCE = "STRAKES_SILENCE_S"
-# As the kernel shortens it.
+# The kernel truncates process names to 15 characters.
 _PROCESS_NAME = "strakes-engine-mpi"[:15]
 
 
 def find_mpiexec(chosen: Path | None = None) -> Path:
-    """``chosen``, else the one of the environment strakes runs in, else the first on PATH.
+    """Return ``chosen``, or the mpiexec in strakes' environment, or the first on PATH.
 
-    Raises EnvironmentLacksError where there is none.
+    Raises EnvironmentLacksError if none is found.
     """
     if chosen is not None:
         program = shutil.which(str(chosen))
@@ -45,9 +45,7 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
     own = Path(sys.executable).parent
     program = shutil.which("mpiexec", path=f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     if program is None:
-        raise EnvironmentLacksError(
-            "mpiexec is missing", where="PATH", why="there is no program of that name", remedy=GET_MPI
-        )
+        raise EnvironmentLacksError("mpiexec is missing", where="PATH", why="no program of that name", remedy=GET_MPI)
     return Path(program)
 
 
@@ -117,14 +115,14 @@ class MpiEngine(Engine):
         """Return the process that the launcher names; else the first one, which speaks for all."""
         if hello is None:
             return super()._lost(hello)
-        # Launchers name the witnesses of ranks, too, which are none.
+        # Launchers also name the witness processes, which are not ranks.
         host, pid = next(
             (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
         )
         return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        """Its processes on this host: one that waits for a file system outlives whoever ends it, and its launcher."""
+        """Wait until the ranks on this host have exited; one blocked in a file system outlives its launcher."""
         here = [int(pid) for host, pid in map(str.split, hello.ranks if hello else ()) if host == platform.node()]
         deadline = time.monotonic() + _LAST_BREATH_S
         while any(map(_is_rank, here)):
@@ -141,9 +139,9 @@ class MpiEngine(Engine):
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        """Sweep up after an engine of which one process has gone, and the others with it.
+        """Return the result and remove the plan's files after the loss of a process, which ends all others.
 
-        A process that does not go waits for the file system, which is not touched then.
+        A process that does not exit is blocked in the file system; its files are then left in place.
         """
         hello = self._hello
         self._forget()
@@ -154,7 +152,7 @@ class MpiEngine(Engine):
 
 
 def _is_rank(pid: int) -> bool:
-    """Whether an engine has this number still; one that has ended and that nobody has asked how is none."""
+    """Return whether the process id belongs to a running engine; a zombie does not count."""
     try:
         name, state = re.fullmatch(r"\d+ \((.*)\) (\S).*", Path(f"/proc/{pid}/stat").read_text(), re.DOTALL).groups()  # type: ignore[union-attr]
     except OSError:

@@ -17,7 +17,7 @@ Family = Literal["mpich", "openmpi"]
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
-# What sets up a checkout brings MPICH along; elsewhere it is pip's to install.
+# ./dev setup installs MPICH in a checkout; elsewhere pip does.
 GET_MPI = (
     f"run {_CHECKOUT}/dev setup, which installs MPICH and builds the engine for it, or {_BUILD}"
     if (_CHECKOUT / "dev").is_file()
@@ -29,10 +29,10 @@ _ANSWER_S = 10.0
 
 
 def find_mpi_engine(mpiexec: Path | None = None) -> Path:
-    """Return the engine for ``mpiexec``: $STRAKES_ENGINE_MPI, else the one beside the local engine that belongs to it.
+    """Return the engine for ``mpiexec``: $STRAKES_ENGINE_MPI, or the installed engine of the same MPI family.
 
-    The site's own is taken with an mpiexec from outside the environment strakes runs in. Without ``mpiexec``: the first
-    there is. Raises EnvironmentLacksError where there is none, and where none belongs to ``mpiexec``.
+    The engine built for the site's MPI is used with an mpiexec from outside strakes' environment. Without ``mpiexec``,
+    return the first installed engine. Raises EnvironmentLacksError if no engine is installed or none fits ``mpiexec``.
     """
     chosen = os.environ.get("STRAKES_ENGINE_MPI")
     if chosen:
@@ -61,27 +61,27 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
 
 
 def mpi_engines() -> tuple[Path, Path]:
-    """Where the engine of the standard ABI and that of the site's MPI are, if they are."""
+    """Return the paths of the engines for the standard ABI and for the site's MPI, which may not exist."""
     engine = find_engine()
     return engine.with_name("strakes-engine-mpi"), engine.with_name("strakes-engine-mpi-site")
 
 
 @functools.cache
 def family_of_mpiexec(mpiexec: Path) -> Family:
-    """By the name behind its links, else by what it says of itself."""
+    """Return the MPI family from the name of the resolved file, or from the output of --version."""
     if mpiexec.resolve().name in ("orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi"):
         return "openmpi"
     return "openmpi" if any(name in _answer(mpiexec, "--version") for name in _OPEN_MPI) else "mpich"
 
 
 def family_of_engine(engine: Path) -> Family:
-    """By the library it is linked with."""
+    """Return the family of the MPI library that the engine is linked with."""
     return "openmpi" if "Open MPI" in library_of_engine(engine) else "mpich"
 
 
 @functools.cache
 def library_of_engine(engine: Path) -> str:
-    """Return what its MPI calls itself, without starting it; empty where it does not say."""
+    """Return the version string in the engine's MPI library, without starting the engine; empty if it has none."""
     return _answer(engine, "--mpi").strip()
 
 

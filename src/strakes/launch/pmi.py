@@ -22,7 +22,7 @@ _CRAY = re.compile(r"\blib(pmi|mpi)_cray")
 
 
 def pmi_of(engine: Path) -> Pmi | None:
-    """Return what the MPI of that engine speaks, from the libraries that it loads; None where these do not tell."""
+    """Return the PMI version of the engine's MPI, from the libraries that it loads, or None if they do not show it."""
     try:
         return pmi_of_libraries(command.run(["ldd", str(engine)], _ASK_S).stdout)
     except command.CommandTimeout:

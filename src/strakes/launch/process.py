@@ -27,11 +27,11 @@ Log = Callable[[str], None]
 
 
 class EngineProcess:
-    """One engine. Threads read what it says, so that it never waits for us; ``log`` is called by them."""
+    """An engine process. Threads read its output, so that its pipes never fill, and call ``log``."""
 
     def __init__(self, command: Sequence[str], log: Log, environment: Mapping[str, str] | None = None) -> None:
         """Start it. Raises OSError when it cannot be started. ``environment`` is added to ours."""
-        # A process group of its own: Ctrl-C is ours to handle, and the engine hears of it as a cancel.
+        # In a separate process group: we handle Ctrl-C and send the engine a cancel.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -76,9 +76,9 @@ class EngineProcess:
         return True
 
     def receive(self, timeout_s: float) -> Mapping[str, Any] | None:
-        """Return the next message; None when the engine has said its last.
+        """Return the next message, or None at the end of the engine's output.
 
-        Raises queue.Empty when none comes in time, or before :meth:`wake` is called.
+        Raises queue.Empty at the time-out or when :meth:`wake` is called.
         """
         message = self._messages.get(timeout=max(timeout_s, 0.001))
         if message is _WAKE:
@@ -164,7 +164,7 @@ def _read_words(stream: IO[bytes], last_words: deque[str], log: Log) -> None:
 
 
 def _parse(line: bytes) -> Mapping[str, Any] | None:
-    """None for a line that is no message of an engine, such as a launcher's own output."""
+    """Parse a message; return None for any other line, such as output of the launcher."""
     if not line.startswith(b"{"):
         return None
     try:

@@ -17,9 +17,9 @@ from strakes.launch.mpi_family import find_mpi_engine
 from strakes.targets import command
 
 _ASK_S = 20.0
-# What srun says of a task that ended by itself; of those that it then ended itself it says "Terminated".
+# srun's message about the first task that failed; for tasks that srun then killed it says "Terminated".
 _NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
-# What it says when a node of the step has gone.
+# srun's message about a failed node of the step.
 _NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")
 
 
@@ -34,9 +34,9 @@ class Allocation:
 
 
 def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
-    """Return the allocation that this process is in.
+    """Return the allocation of this process.
 
-    Raises BadInputError outside of one, EnvironmentLacksError where there is no Slurm.
+    Raises BadInputError outside an allocation, EnvironmentLacksError without Slurm.
 
     >>> job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_NTASKS": "6"}
     >>> allocation({**job, "SLURM_JOB_CPUS_PER_NODE": "8(x2),4"})
@@ -117,13 +117,13 @@ class SlurmEngine(MpiEngine):
 
 
 def find_srun() -> Path:
-    """Return the path of srun. Raises EnvironmentLacksError where there is none."""
+    """Return the path of srun. Raises EnvironmentLacksError if it is not on PATH."""
     srun = shutil.which("srun")
     if srun is None:
         raise EnvironmentLacksError(
             "srun is missing",
             where="PATH",
-            why="there is no program of that name",
+            why="no program of that name",
             remedy="Load the Slurm client of your site.",
         )
     return Path(srun)
@@ -154,7 +154,7 @@ def _language(srun: Path, engine: Path, options: Sequence[str]) -> list[str]:
         if pmi.fits(spoken, chosen):
             return []
         raise BadInputError(
-            f"srun is told to use {chosen}, but the engine's MPI uses {spoken}",
+            f"srun is set to use {chosen}, but the engine's MPI uses {spoken}",
             where=str(engine),
             why="each process would run alone or fail",
             remedy=f"Use --mpi={spoken}, or leave out --mpi so that strakes chooses.",

@@ -50,13 +50,13 @@ class TemplateEngine(MpiEngine):
         """Advice for when the user's command does not start the engine, with the PMI that its MPI needs."""
         spoken = pmi_of(self._executable or find_mpi_engine())
         speak = f" The engine's MPI uses {spoken}; with srun, that is --mpi={spoken}." if spoken else ""
-        return f"Try the launcher's command by itself.{speak}"
+        return f"Try the launcher's command without strakes.{speak}"
 
 
 def filled(
     template: str, engine: Sequence[str], ranks: int, hosts: Sequence[str], ranks_per_node: int | None
 ) -> list[str]:
-    """Return the command as words. Raises BadInputError where the template cannot say what was asked for.
+    """Return the command as a list of arguments. Raises BadInputError if the template lacks a requested option.
 
     >>> filled("jsrun -n {ranks} -r{ranks_per_node} {engine}", ["/e", "--expect-ranks", "8"], 8, [], 4)
     ['jsrun', '-n', '8', '-r4', '/e', '--expect-ranks', '8']

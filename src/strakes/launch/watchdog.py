@@ -1,7 +1,7 @@
-"""Ends a command whose servers are dead, whatever it waits for.
+"""Ends a command whose servers are dead, even if it is blocked in a system call.
 
 A thread asks the kernel once a second which servers do not answer. It raises ServersDeadError in the main thread, as
-Ctrl-C raises KeyboardInterrupt, and ends the process where that does not help.
+Ctrl-C raises KeyboardInterrupt, and ends the process if the main thread does not react.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOST_FOR_S = 15.0
 GRACE_S = 21.0
 END_S = 24.0
 _JOIN_S = 0.2
-# A tool that takes so long hangs itself, and is asked again after a while.
+# A tool that takes longer than this many seconds is itself blocked; it is called again later.
 _SLOW_S = 3.0
 _ASK_AGAIN_S = 30.0
 
@@ -37,7 +37,7 @@ _last_resort: list[Callable[[int], None]] = []
 
 
 def set_last_resort(tell: Callable[[int], None]) -> None:
-    """Set what tells a parent the exit status, before a process ends in which a call may never return."""
+    """Set the callback that reports the exit status to the parent, since a blocked process may never exit."""
     _last_resort[:] = [tell]
 
 
@@ -75,7 +75,7 @@ class _Watchdog:
 
     def stop(self) -> None:
         self._stopping.set()
-        # It may wait for a command of its own.
+        # The thread may be waiting for a command.
         self._thread.join(_JOIN_S)
         command.end_grace()
 
@@ -160,5 +160,5 @@ class _Look:
             where=str(self._target.path),
             why=why,
             remedy="Check them. When they serve again, --resume continues a run that was begun, and "
-            f"strakes clean {self._target.path} removes what is left.",
+            f"strakes clean {self._target.path} removes the remaining files.",
         )

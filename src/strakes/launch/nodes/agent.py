@@ -1,8 +1,8 @@
-"""What the launcher starts on each node.
+"""The agent, which the launcher starts on each node.
 
-It says what the node is, answers and sends what it is told, and ends when nobody listens.
+It describes the node, answers the hub's requests, and ends when the hub is gone.
 
-``python -m strakes.launch.nodes.agent WHERE [NAME]``, where WHERE is what the hub wrote (``Hub.where``).
+``python -m strakes.launch.nodes.agent WHERE [NAME]``, where WHERE is the text from ``Hub.where``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_STREAMS = 64
 _CONNECT_S = 5.0
 _FIND_S = 10.0
 _AGAIN_S = 0.2
-# Whoever started it has gone, without a word, when it asks nothing for so long.
+# The agent ends after this time in seconds without a request: the hub has died.
 _QUIET_S = 120.0
 _PIECE = bytes(1 << 20)
 _ANSWER_S = 10.0
@@ -66,9 +66,9 @@ def _read_secret() -> bytes:
 
 
 def _find_hub(where: str, secret: bytes) -> Channel:
-    """Of its addresses the one that proves to know the secret. Raises OSError, the last one.
+    """Connect to the first of the hub's addresses that proves knowledge of the secret. Raises the last OSError.
 
-    Strangers may fill its port for moments: it is tried again.
+    Tries again for a while, since strangers may occupy the port.
     """
     failure = OSError("it has no address")
     until = time.monotonic() + _FIND_S
@@ -133,7 +133,7 @@ def _facts(places: Sequence[Sequence[str | int]]) -> dict[str, Any]:
 
 
 def _look(directory: Path, file: str) -> dict[str, Any]:
-    """Return what is mounted there and what the file put there says; calls on a dead mount have their own limit."""
+    """Return the mount of the directory and the contents of the file; calls on a dead mount time out."""
     from strakes.errors import BadInputError, StrakesError
     from strakes.files import read_regular
     from strakes.targets.calls import mount_of, sizes_of
@@ -159,7 +159,7 @@ def _look(directory: Path, file: str) -> dict[str, Any]:
 
 
 def _send(places: Sequence[Sequence[Any]], seconds: float, streams: int, secret: bytes) -> dict[str, Any]:
-    """As much as goes through in so many seconds, until the other side has all of it."""
+    """Send data for ``seconds`` and wait until the other side has received all of it."""
     sent = [0] * streams
     try:
         connections = [_connected(places) for _ in range(streams)]

@@ -1,9 +1,8 @@
-"""Messages between processes that share a secret, on a network with strangers.
+"""Authenticated messages between processes that share a secret, on an untrusted network.
 
-Each side proves that it knows the secret before the other says anything of weight, and every message carries a proof
-of its own, so that none is made up, repeated or left out (HMAC with SHA-256: RFC 2104). The length of messages is
-limited, and none is waited for longer than asked.
-Nothing is hidden: whoever can read the network reads along.
+Both sides prove knowledge of the secret before any other message. Every message has an authentication code (HMAC with
+SHA-256, RFC 2104) over its sequence number, which detects forged, repeated and missing messages. Length and waiting
+time are limited. Messages are not encrypted.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _LENGTH = 4
 
 
 class StrangerError(OSError):
-    """The other side does not know the secret, or says what is no message."""
+    """The other side does not know the secret, or sent an invalid message."""
 
 
 class Unproved:
-    """Connections of whoever has not proved himself: of too many the oldest ends, so that strangers keep nobody out."""
+    """A bounded set of unauthenticated connections: the oldest is closed first, so that agents can always connect."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -1,4 +1,4 @@
-"""What was found out about the nodes, as values, and in what they differ. Pure but for ``examine``."""
+"""Results of checking the nodes, and the differences between nodes. Pure except ``examine``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ from strakes.units import format_bytes, format_value
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
 
-# Wall clocks only date what is written; those that are further apart confuse whoever reads logs of several nodes.
+# Wall clocks only date records. A larger offset, in seconds, makes logs of several nodes hard to compare.
 CLOCK_LIMIT_S = 0.5
-# A node with less of something than this share of what is usual among them is named.
+# A node with less than this share of the median is reported.
 _SHARE = 0.7
 
 
 @dataclass(frozen=True)
 class CheckedNode:
-    """One node.
-
-    ``seen``: what it finds in the directory to be measured. ``link_bytes_per_s``: of each round, the better direction.
-    """
+    """One node. ``seen``: its view of the measured directory. ``link_bytes_per_s``: better direction of each round."""
 
     host: str
     strakes: str
@@ -39,7 +36,7 @@ class CheckedNode:
 
     @property
     def link(self) -> float | None:
-        """Median rate of its link over the rounds, in bytes per second; None where it was not measured."""
+        """Return the median rate of its link over the rounds, in bytes per second, or None if not measured."""
         return median(self.link_bytes_per_s) if self.link_bytes_per_s else None
 
 

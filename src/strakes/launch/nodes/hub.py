@@ -119,7 +119,7 @@ class Hub:
         self.close()
 
     def close(self) -> None:
-        """Close all connections, and wait for the launchers; kill those that do not end in time."""
+        """Close all connections and wait for the launchers; kill them after a time-out."""
         for agent in self.agents:
             agent.channel.close()
         for listener in self._listeners:
@@ -218,7 +218,7 @@ class Hub:
         self.agents.sort(key=lambda agent: (order.get(agent.host, count), agent.host))
 
     def _start_agent(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start an agent; the secret goes two ways that others cannot see, of which launchers pass on at least one."""
+        """Start an agent; pass the secret in the environment and on standard input, since launchers may drop either."""
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -233,7 +233,7 @@ class Hub:
         return process
 
     def _take_one(self) -> bool:
-        """Whether an agent has proved itself by now; whoever connects proves himself beside the others."""
+        """Return whether an agent has authenticated; connections authenticate concurrently."""
         try:
             self.agents.append(self._proved.get(timeout=_TICK_S))
         except queue.Empty:
@@ -241,7 +241,7 @@ class Hub:
         return True
 
     def _accept(self, listener: socket.socket) -> None:
-        """Take in whoever comes, until the listener is closed: strangers must not fill its queue."""
+        """Accept all connections until the listener is closed, so that strangers cannot fill its queue."""
         with suppress(OSError):
             while True:
                 connection, _ = listener.accept()
@@ -275,7 +275,7 @@ class Hub:
 
 
 def _addresses_towards(hosts: Sequence[str]) -> list[str]:
-    """Those of this host that the hosts are reached from; none where one of them is not known by name here."""
+    """Return this host's addresses on the routes to the hosts; empty if a host name does not resolve."""
     addresses: dict[str, None] = {}
     for host in hosts:
         try:
@@ -288,9 +288,9 @@ def _addresses_towards(hosts: Sequence[str]) -> list[str]:
 
 
 def starts(launch: Launch, where: str) -> list[tuple[list[str], list[str]]]:
-    """Return the commands that start an agent on each node, and the nodes of each ("": not known by name).
+    """Return the commands that start an agent on each node, and the nodes of each command ("": name unknown).
 
-    A host that cannot be reached must not keep the others from answering, where the launcher is told of single hosts.
+    With a list of hosts each host gets its own command, so that an unreachable host does not block the others.
     """
     agent = python_module("strakes.launch.nodes.agent", where)
     if launch.launcher == "mpi":

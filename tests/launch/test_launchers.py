@@ -69,7 +69,7 @@ def test_the_wrong_language_is_refused_with_the_right_flag(in_a_job: Path, speak
     tool(in_a_job, "ldd", f"echo '{speaks} => /usr/lib/{speaks}'")
     with pytest.raises(BadInputError) as caught:
         SlurmEngine(6, options=[f"--mpi={told}"], executable=Path("/engine")).command()
-    assert f"told to use {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
+    assert f"set to use {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
 
 
 def test_a_slurm_that_lacks_the_language_is_named(in_a_job: Path) -> None:

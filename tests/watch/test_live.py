@@ -234,7 +234,7 @@ def test_a_directory_that_is_removed_is_a_gap_and_no_latency(tmp_path: Path, mon
 
     told, ring = probed(tmp_path, monkeypatch, lambda clock: Removed(clock, range(0), range(1101, 2000), "ENOENT"))
     (gap,) = told
-    assert gap.text == f"the probe of {tmp_path}/v cannot work: there is no such directory"
+    assert gap.text == f"the probe of {tmp_path}/v cannot work: no such directory"
     assert gap.began_s == pytest.approx(1101, abs=1)
     assert longest_s(ring) < 0.01
 

@@ -61,14 +61,14 @@ class BeeGfsTarget(RemoteTarget):
         return replace(told, data_targets=targets)
 
     def layout(self, path: Path) -> Layout | None:
-        """Return the pattern of a file or directory; None where beegfs-ctl is absent."""
+        """Return the pattern of a file or directory, or None if beegfs-ctl is missing."""
         try:
             return self._ask(Command((_CTL, "--getentryinfo", self._mount, str(path)), read_pattern))
         except EnvironmentLacksError:
             return None  # limits() says why
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Give it to new files; what is read back is the directory's pattern."""
+        """Set the layout of new files; return the directory's pattern, read back."""
         count = [f"--numtargets={wanted.stripe_count}"] if wanted.stripe_count and wanted.stripe_count > 0 else []
         size = [f"--chunksize={wanted.stripe_size_bytes}"] if wanted.stripe_size_bytes else []
         if not count and not size:
@@ -84,17 +84,17 @@ class BeeGfsTarget(RemoteTarget):
         return self.layout(directory) or Layout()
 
     def striping(self) -> Striping | None:
-        """Return at most a stripe per storage target; None where no target is known."""
+        """Return the limit of one stripe per storage target, or None if no target is known."""
         count = len(self.describe().data_targets)
         return Striping(count, _CHUNK_BYTES) if count else None
 
     def placement(self, directory: Path) -> Placement | None:
-        """Return the metadata node of a directory; None where beegfs-ctl is absent or does not name it."""
+        """Return the metadata node of a directory, or None if beegfs-ctl is missing or does not name it."""
         try:
             text = self._ask(
                 Command(
                     (_CTL, "--getentryinfo", self._mount, str(directory)),
-                    lambda done: _checked(done, "there is no information"),
+                    lambda done: _checked(done, "beegfs-ctl gives no information"),
                 )
             )
         except EnvironmentLacksError:

@@ -32,10 +32,10 @@ class BlockDevice:
 
 
 def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | None:
-    """Return the device of a mount; None where there is no local one (tmpfs, network, FUSE)."""
+    """Return the device of a mount, or None if it has no local one (tmpfs, network, FUSE)."""
     number = f"{mount.major}:{mount.minor}"
     if mount.major == 0:
-        # btrfs and other multi-device file systems have a number of their own; their source is one of the devices.
+        # btrfs and other multi-device file systems have an anonymous device number; their source is one of the devices.
         try:
             device = os.stat(mount.source).st_rdev if mount.source.startswith("/dev/") else 0
         except OSError:

@@ -1,4 +1,4 @@
-"""Caches of clients beside the page cache, which is all that the kernel tells of."""
+"""Client caches in addition to the page cache; the kernel reports only the page cache."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _BY_TYPE = {
 
 
 def own_cache(file_system: str) -> str:
-    """Name the cache that the client of a file system has, by the type of its mount; empty where it has none.
+    """Return the name of the client's cache for a type of mount; empty if the client uses only the page cache.
 
-    A client that is a program (FUSE) has a cache of its own, which nobody can drop or look into.
+    A FUSE client has a private cache that cannot be dropped or examined.
 
     >>> own_cache("gpfs"), own_cache("fuse.glusterfs"), own_cache("xfs")
     ('the page pool of its client', 'the cache of its client, a program', '')

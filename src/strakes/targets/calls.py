@@ -23,13 +23,12 @@ from strakes.targets.quota import Quota, read_quotas
 
 LIMIT_S = 10.0
 _CHILD = (sys.executable, "-I", "-S", str(Path(child.__file__)))
-# A mount that did not answer is not asked again for so long: one question after another would each wait for the whole
-# limit.
+# Seconds until a mount that did not answer is tried again; otherwise each of many calls would wait for the time-out.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
 # Directories that this process made, with what says which ones they are: their names may come to mean others.
 _held: dict[str, str] = {}
-# What a call does, in words; else it is named.
+# Descriptions of calls for messages; other calls are named.
 _DOING = {
     "sizes": "the question how full it is",
     "trees": "the question for its quotas",
@@ -76,9 +75,9 @@ class RefusedError(OSError):
 
 @dataclass(frozen=True)
 class Sizes:
-    """What statvfs(3) says, and no more than quotas leave; inodes are 0 where the file system counts none.
+    """Sizes from statvfs(3), limited by quotas; inodes are 0 if the file system does not count them.
 
-    ``full`` and ``full_inodes``: used shares of what an ordinary user may use, as df(1) tells, without quotas.
+    ``full`` and ``full_inodes``: used shares of the space for ordinary users, as in df(1), without quotas.
     """
 
     block_bytes: int
@@ -91,7 +90,7 @@ class Sizes:
     full_inodes: float = 0.0
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
-        """Return what these leave of it; those that limit nothing are left out."""
+        """Return the sizes limited by the quotas; omit quotas without a limit."""
         limiting = tuple(quota for quota in quotas if quota.limit_bytes or quota.limit_files)
         return replace(
             self,
@@ -106,7 +105,7 @@ class Sizes:
 
 
 def get_attributes(path: str, names: Sequence[str], ask: Runner = run) -> dict[str, str]:
-    """Those of the extended attributes that there are."""
+    """Return the values of those extended attributes that exist."""
     pairs = (line.partition("=") for line in _call(ask, "getxattr", path, *names).splitlines())
     return {name: os.fsdecode(bytes.fromhex(value)) for name, _, value in pairs}
 
@@ -127,7 +126,7 @@ def lay_out(directory: str, name: str, value: str, probe: str, read: str, ask: R
 
 
 def set_attribute(path: str, name: str, value: str, ask: Runner = run) -> None:
-    """Set an extended attribute. Raises RefusedError, and UnansweredError when there is no answer in time."""
+    """Set an extended attribute. Raises RefusedError, or UnansweredError at the time-out."""
     _call(ask, "setxattr", path, name, value)
 
 
@@ -154,7 +153,7 @@ def sizes_of(path: str, ask: Runner = run) -> Sizes:
 
 
 def _used(used: int, available: int) -> float:
-    """Return the share that is used of what may be; what is reserved for root is neither.
+    """Return the used share of the usable space, excluding blocks reserved for root.
 
     >>> _used(90, 5), _used(0, 0)
     (0.9473684210526315, 0.0)
@@ -163,7 +162,7 @@ def _used(used: int, available: int) -> float:
 
 
 def tree_quotas(directories: Sequence[str], ask: Runner = run) -> tuple[Quota, ...]:
-    """Those that CephFS has of the directories."""
+    """Return the CephFS quotas of the directories."""
     return read_quotas(_call(ask, "trees", directories[0], *directories[1:]).splitlines())
 
 
@@ -183,9 +182,9 @@ def mount_number(path: str, ask: Runner = run) -> int:
 
 
 def mount_of(path: Path) -> Mount:
-    """Return the mount that ``path`` is really on.
+    """Return the mount that contains ``path``, with links resolved.
 
-    Raises OSError when there is no such path, MeasurementError when its file system does not answer.
+    Raises OSError if the path does not exist, MeasurementError if its file system does not answer.
     """
     number = mount_number(str(path))
     mounts = read_mounts()
@@ -216,22 +215,22 @@ def remove_directories(path: str) -> None:
 
 
 def make_directory(path: str, ask: Runner = run) -> None:
-    """Make a directory. Raises RefusedError, and UnansweredError when there is no answer in time."""
+    """Make a directory. Raises RefusedError, or UnansweredError at the time-out."""
     _call(ask, "mkdir", path)
 
 
 def remove_directory(path: str, ask: Runner = run) -> None:
-    """Remove an empty directory. Raises RefusedError, and UnansweredError when there is no answer in time."""
+    """Remove an empty directory. Raises RefusedError, or UnansweredError at the time-out."""
     _call(ask, "rmdir", path)
 
 
 def make_file(path: str, ask: Runner = run) -> None:
-    """Make an empty file where there is none."""
+    """Make an empty file unless the file exists."""
     _call(ask, "create", path)
 
 
 def remove_file(path: str, ask: Runner = run) -> None:
-    """Remove a file. Raises RefusedError, and UnansweredError when there is no answer in time."""
+    """Remove a file. Raises RefusedError, or UnansweredError at the time-out."""
     _call(ask, "unlink", path)
 
 
@@ -244,7 +243,7 @@ def try_writing(directory: str, name: str, ask: Runner = run) -> None:
 
 
 def begin_writing(directory: str, name: str) -> subprocess.Popen[bytes]:
-    """Begin the same in a child that is left to end by itself: the error number is on its standard error."""
+    """Start the same in a child without waiting for it; the child prints the error number to standard error."""
     return subprocess.Popen(
         (*_CHILD, "try", directory, name),
         stdin=subprocess.DEVNULL,
@@ -298,7 +297,7 @@ def hold(path: str, directory: int) -> None:
 
 
 def is_held(path: str) -> bool:
-    """Tell whether this process works in that directory."""
+    """Return whether this process works in that directory."""
     return path in _held
 
 
@@ -308,7 +307,7 @@ def let_go(path: str) -> None:
 
 
 def _call(ask: Runner, call: str, path: str, *rest: str) -> str:
-    """Return what the child said. Raises RefusedError, and UnansweredError when there is no answer in time."""
+    """Return the child's output. Raises RefusedError, or UnansweredError at the time-out."""
     if _silent and time.monotonic() - _silent.get(_mount_point(path), -math.inf) < _SILENT_S:
         raise _unanswered(call, path)
     inside = next((which for held, which in _held.items() if f"{path}/".startswith(f"{held}/")), "")
@@ -341,7 +340,7 @@ def _unanswered(call: str, path: str) -> UnansweredError:
         remedy = "A server may be down or overloaded. Check the servers, then try again."
     else:
         why = f"{doing} does not end"
-        remedy = "It may be frozen, or what it is on may not answer. Check that, then try again."
+        remedy = "It may be frozen, or its device or server may not answer. Check that, then try again."
     what = f"the file system does not answer within {LIMIT_S:g} s"
     return UnansweredError(what, where=path, why=why, remedy=remedy)
 

@@ -1,6 +1,6 @@
 """The program that makes one system call for ``calls.py``.
 
-Run as a file of its own, it imports nothing of strakes and starts at once.
+Run as a script, it imports nothing from strakes and therefore starts quickly.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _real_directory(path: str) -> str:
 
 
 def _first_attribute(name: str, *paths: str) -> str:
-    """Of the first of the paths that has it."""
+    """Return the attribute of the first of the paths that has it."""
     return next((value for path in paths if (value := _attribute(path, name))), "")
 
 
@@ -89,9 +89,9 @@ def _mount_of(path: str) -> int:
 
 
 def _sizes(path: str) -> str:
-    """Return what statvfs tells, and a line for each quota that the kernel keeps of whoever asks.
+    """Return the statvfs values, and a line for each quota of the calling user.
 
-    Kind, number, (soft, hard, used) of bytes and files.
+    Each line has kind, number, and (soft, hard, used) for bytes and for files.
     """
     lines = [" ".join(map(str, os.statvfs(path)))]
     try:
@@ -110,7 +110,7 @@ def _sizes(path: str) -> str:
 
 
 def _project_of(directory: int) -> int:
-    """Return that which new files in it will belong to; 0 where they will belong to none."""
+    """Return the project id that new files in the directory inherit, or 0 for none."""
     import fcntl
     import struct
 
@@ -124,7 +124,7 @@ def _project_of(directory: int) -> int:
 
 
 def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
-    """Empty where the file system keeps none, or does not tell."""
+    """Return the quota's values, empty if the file system has none or does not report it."""
     import ctypes
     import struct
 
@@ -138,7 +138,7 @@ def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
 
 
 def _tree_quotas(*directories: str) -> str:
-    """Of CephFS, which limits trees: lines as those of quotas, the directory's name as hexadecimal digits."""
+    """Return the CephFS quotas of directory trees as lines like those for quotas, with the name in hexadecimal."""
     lines = []
     for directory in directories:
         limits = [_number(directory, f"ceph.quota.{name}") for name in ("max_bytes", "max_files")]
@@ -239,7 +239,7 @@ INSIDE = "--inside="
 
 
 def inside(path: str, directory: int) -> str:
-    """Return the argument that makes paths below ``path`` mean what is below that open directory, and nothing else."""
+    """Return the argument that makes the child resolve paths below ``path`` relative to the open directory."""
     opened = os.fstat(directory)
     return f"{INSIDE}{opened.st_dev}:{opened.st_ino}:{path}"
 

@@ -21,9 +21,9 @@ _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
 @dataclass(frozen=True)
 class CleanReport:
-    """What was found in a directory.
+    """The workspaces found in a directory.
 
-    ``ignored`` has our names but is not known to be ours; ``left`` is ours and could not be removed.
+    ``ignored``: entries with our names but without a valid marker. ``left``: our entries that could not be removed.
     """
 
     removed: tuple[str, ...]
@@ -35,7 +35,7 @@ class CleanReport:
 def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
     """Remove the workspaces of dead runs in ``directory``, with ``force`` also those that seem alive.
 
-    With ``dry_run``, ``removed`` is what would be. Raises BadInputError when there is no such directory.
+    With ``dry_run``, only list them in ``removed``. Raises BadInputError if the directory does not exist.
     """
     real = require_directory(directory)
     try:
@@ -90,9 +90,9 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
 
 
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
-    """Return who else measures in the directory now: process, user, host and run. Nothing is waited for.
+    """Return the other measurements in the directory: process, user, host and run. Does not wait.
 
-    Directories of ``run`` itself, of its probes beside it, and of ``strakes watch`` do not count.
+    Directories of ``run``, of its probes and of ``strakes watch`` do not count.
     """
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     others = []

@@ -26,7 +26,7 @@ _KEPT = ("what", "where", "why", "remedy")
 
 
 def clean_apart(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
-    """Do as :func:`clean` does. Raises what it raises, and UnansweredError where the file system does not answer."""
+    """Run :func:`clean` in a child process. Also raises UnansweredError if the file system does not answer."""
     flags = [word for word, given in (("--dry-run", dry_run), ("--force", force)) if given]
     with os.fdopen(os.memfd_create("report"), "r+b") as output:
         sweeper = subprocess.Popen(

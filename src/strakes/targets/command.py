@@ -28,9 +28,9 @@ _MOST_OUTPUT_BYTES = 64 << 20
 _REAP_S = 1.0
 _abandoned: list[subprocess.Popen[bytes]] = []
 _abandoned_lock = threading.Lock()
-# What runs now, so that :func:`end_running` can end it.
+# The running commands, for :func:`end_running`.
 _running: set[subprocess.Popen[bytes]] = set()
-# What puts settings back after the servers died asks this machine, which answers at once.
+# Time-out in seconds while settings are restored after the servers died: only local commands, which answer immediately.
 _SHORT_TIMEOUT_S = 2.0
 _short = threading.Event()
 
@@ -63,17 +63,17 @@ class CommandTimeout(MeasurementError):
 
 
 class Runner(Protocol):
-    """What runs a command: :func:`run`, or a test's replay of recorded output."""
+    """A function that runs a command: :func:`run`, or a test's replay of recorded output."""
 
     def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-        """Run a command for at most ``timeout_s`` seconds, and return what it wrote and its status."""
+        """Run a command for at most ``timeout_s`` seconds; return its output and exit status."""
 
 
 @dataclass(frozen=True)
 class Command(Generic[T_co]):
-    """One call of a tool: what is typed, and what its output means.
+    """One call of a tool: its arguments, and the parser of its output.
 
-    ``read`` raises StrakesError for what it refuses.
+    ``read`` raises StrakesError if the tool failed or its output is not valid.
     """
 
     argv: tuple[str, ...]
@@ -103,7 +103,7 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     # on a dead server.
     with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
         try:
-            # In a session of its own it has no terminal to ask for a password on, and is killed with its children.
+            # A new session has no terminal for a password prompt, and can be killed with its children.
             child = subprocess.Popen(
                 list(argv),
                 stdin=subprocess.DEVNULL,
@@ -140,13 +140,13 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
                 "a command printed too much",
                 where=shlex.join(argv),
                 why=f"its output is larger than {_MOST_OUTPUT_BYTES >> 20} MiB",
-                remedy="Run it yourself to see what it prints.",
+                remedy="Run it yourself to see its output.",
             )
         return Completed(tuple(argv), status, _text(stdout), _text(stderr))
 
 
 def _output_file(name: str) -> IO[bytes]:
-    """Return a file in memory that cannot grow beyond twice the limit, whatever is written to it."""
+    """Return a file in memory that cannot grow beyond twice the limit."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, 2 * _MOST_OUTPUT_BYTES)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
@@ -219,7 +219,7 @@ class Servers:
         return _shells_in(shlex.split(self.template)) > 0
 
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
-        """Return what to run here so that ``argv`` runs there. Raises BadInputError for a host that is none."""
+        """Return the local command that runs ``argv`` on the host. Raises BadInputError for an invalid host name."""
         if not _HOST.fullmatch(host):
             why = "it is empty, looks like an option, or has characters that no name or address has"
             raise BadInputError("not a valid host name", where=repr(host), why=why)

@@ -1,7 +1,4 @@
-"""What a target says of itself and what is asked of it.
-
-Servers, data and metadata targets, layouts, placements, counters.
-"""
+"""The parts of a file system as frozen values: servers, data and metadata targets, layouts, placements, counters."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ from strakes.units import format_seconds
 # without a name here. What the client counted begins with "client.".
 Observation = Mapping[str, Mapping[str, float]]
 
-# What begins so is a state, not a count: the later one stands. now.memory_bytes is the memory that a server uses.
+# Prefix of states, for which the later value counts, not the difference. now.memory_bytes: memory used by a server.
 NOW = "now."
 # A counter of this name is the time since which the others count; when it moves, somebody cleared them or the server
 # was restarted.
 SINCE = "since_unix_s"
 # A number of who counts: when it moves, another server has taken over.
 SERVER = "server_number"
-# How often a server was lost and found again, or did not answer in time; as a state (now.), what is not 0 while it is.
+# Number of times a server was lost or timed out; as a state (now.), not 0 while it is lost.
 LOST = "times_lost"
 CLIENT = "client."
 
@@ -49,7 +46,7 @@ class Server:
 
 @dataclass(frozen=True)
 class DataTargetState:
-    """``serving``: whether its server is there. ``used``: share of its room; None where that is not known."""
+    """``serving``: whether its server answers. ``used``: used share of its space, or None if unknown."""
 
     serving: bool
     used: float | None = None
@@ -57,7 +54,7 @@ class DataTargetState:
 
 @dataclass(frozen=True)
 class DataTarget:
-    """Where data goes: an OST, an OSD, a brick. ``index`` is None where they are not numbered."""
+    """A device for data: an OST, an OSD, a brick. ``index`` is None if they are not numbered."""
 
     name: str
     index: int | None
@@ -86,7 +83,7 @@ class MetadataTarget:
 
 @dataclass(frozen=True)
 class Description:
-    """A file system as its client (and, where allowed, its servers) tells it. Sizes that nobody told are 0."""
+    """A file system as reported by its client and, if allowed, its servers. Unknown sizes are 0."""
 
     file_system_name: str
     version: str
@@ -101,7 +98,7 @@ class Description:
 
 @dataclass(frozen=True)
 class LayoutComponent:
-    """Part of a file with a layout of its own, from byte ``begin`` to before ``end`` (None: to the end of the file)."""
+    """The layout of part of a file, from byte ``begin`` to before ``end`` (None: to the end of the file)."""
 
     begin: int
     end: int | None
@@ -111,11 +108,11 @@ class LayoutComponent:
 
 @dataclass(frozen=True)
 class Layout:
-    """How data is spread. None: not told, or (as a wish) left to the file system. A count of -1 is every target.
+    """The distribution of data over targets. None: unknown, or in a request the file system's choice.
 
-    ``targets`` are the ones really used, in order, once for each stripe; a file with ``components`` has its figures
-    there and only there. With the pattern "mdt" the data is on the metadata target ``first_target``. ``object_bytes``:
-    a target holds a stripe in objects of this size, where the file system has a limit of its own for them.
+    ``stripe_count``: -1 means all targets. ``targets``: the targets used, in order of the stripes. A file with
+    ``components`` has all other values there only. With the pattern "mdt" the data is on the metadata target
+    ``first_target``. ``object_bytes``: size of the objects that hold a stripe, if the file system limits it.
     """
 
     stripe_size_bytes: int | None = None
@@ -130,9 +127,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Striping:
-    """What layouts may be asked for: at most ``data_targets`` stripes, sizes that are multiples of ``unit_bytes``.
+    """The possible layouts: at most ``data_targets`` stripes, sizes that are multiples of ``unit_bytes``.
 
-    ``kinds``: layouts that are more than a count and a size, by name, each as what is pasted to get it.
+    ``kinds``: layouts with more than a count and a size, by name, each with the options that set it.
     """
 
     data_targets: int
@@ -162,10 +159,11 @@ _MOST_NAMES = 10
 
 @dataclass(frozen=True)
 class Interruption:
-    """A time in which a server or target did not serve this client. ``ended_unix_s`` is None while it lasts.
+    """A time during which a server or target did not serve this client. ``ended_unix_s`` is None while it lasts.
 
-    ``evicted``: this client was; ``evicted_clients``: how many were, as far as the server told; ``evicted_names``: who.
-    ``or_earlier``: it may have begun before, for that is forgotten. ``within_s``: so far off the times may be.
+    ``evicted``: whether this client was evicted. ``evicted_clients``, ``evicted_names``: number and names of evicted
+    clients, if the server reports them. ``or_earlier``: it may have begun before the recorded history. ``within_s``:
+    error of the times in seconds.
 
     >>> str(Interruption("labfs-MDT0001", 1795324554, 1795324559, evicted=True))
     'labfs-MDT0001 did not serve this client from 2026-11-22 05:15:54 UTC for 5.00 s, which was evicted.'
@@ -213,7 +211,7 @@ class ConnectionChange:
 
 @dataclass(frozen=True)
 class TargetRecovery:
-    """How a target counted that it took its clients back. None where it does not tell."""
+    """A target's counters of its last recovery. None: not reported."""
 
     target: str
     status: str
@@ -227,17 +225,17 @@ class TargetRecovery:
 
 @dataclass(frozen=True)
 class Limit:
-    """What cannot be done here, and why."""
+    """An operation that is not possible on this file system, and the reason."""
 
     what: str
     why: str
 
 
 def difference(before: Observation, after: Observation) -> dict[str, dict[str, float]]:
-    """Return what was counted between two observations. A counter that was not there before began at 0.
+    """Return the differences of the counters between two observations. A new counter began at 0.
 
-    Left out, as nothing can be said of them: whatever is in one observation only, and all counters of a side (client or
-    server) that were cleared or started anew in between; :func:`disturbed` names them.
+    Omits targets that are in one observation only, and all counters of a side (client or server) that was cleared or
+    restarted in between; :func:`disturbed` names them.
 
     >>> difference({"mdt0": {"md.open": 2.0}}, {"mdt0": {"md.open": 5.0, "md.create": 1.0, "now.memory_bytes": 7.0}})
     {'mdt0': {'md.open': 3.0, 'md.create': 1.0, 'now.memory_bytes': 7.0}}
@@ -309,9 +307,9 @@ def _restarted(before: Mapping[str, float], after: Mapping[str, float], side: st
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
-    """How what was given differs from what was asked for, one text for each value.
+    """Return the differences between the given and the requested layout, one text for each value.
 
-    What was not asked for does not count.
+    Values that were not requested do not count.
 
     >>> layout_differences(Layout(stripe_count=99), Layout(stripe_count=4, targets=(0, 1, 2, 3)))
     ('stripe count 4 instead of 99',)

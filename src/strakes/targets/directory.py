@@ -13,7 +13,7 @@ from strakes.targets import calls
 
 _RUN = re.compile(r"\d{8}-\d{6}-")
 _PROBLEMS = {
-    errno.ENOENT: ("there is no such directory", "Create it, or give another directory."),
+    errno.ENOENT: ("no such directory", "Create it, or give another directory."),
     errno.ENOTDIR: ("this is not a directory", "Give a directory on the file system to measure."),
     errno.ELOOP: ("the symbolic links of this path lead in a circle", "Give the path of the directory itself."),
     errno.EACCES: (

@@ -1,7 +1,4 @@
-"""GlusterFS: volume, bricks and their room as ``gluster`` tells them.
-
-Counters where a volume's profile has been started.
-"""
+"""GlusterFS: volume, bricks and their space from ``gluster``; counters if the volume's profile has been started."""
 
 from __future__ import annotations
 
@@ -39,9 +36,9 @@ _FOPS = {
 
 
 def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]:
-    """Run a command of which the answer is XML.
+    """Return a ``gluster`` command with XML output.
 
-    Raises EnvironmentLacksError where it cannot be asked, MeasurementError where it fails.
+    Raises EnvironmentLacksError if the daemon cannot be reached, MeasurementError if the command fails.
     """
 
     def read(done: Completed) -> ElementTree.Element:
@@ -133,7 +130,7 @@ class GlusterTarget(RemoteTarget):
         return gluster(words, f"--remote-host={self._server}").ask(self.run)
 
     def _profile(self) -> ElementTree.Element:
-        """Only a server's own daemon tells it: on this machine if it serves this volume, else by --servers."""
+        """Return the profile from a server's daemon: on this machine if it serves this volume, else by --servers."""
         words = ("volume", "profile", self._name, "info", "cumulative")
         if self.servers is not None:
             return gluster(words).ask(self.servers.runner(self._server, self.run))

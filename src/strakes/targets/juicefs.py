@@ -70,7 +70,7 @@ class JuiceFsTarget(RemoteTarget):
 
     file_systems = ("fuse.juicefs",)
     cannot = (
-        ("describe servers", "the metadata engine and the object store are other systems, with names of their own"),
+        ("describe servers", "the metadata engine and the object store are separate systems"),
         ("set the layout of files", "the size of objects is chosen when the volume is made (juicefs format)"),
         ("place directories", "one metadata engine has all directories"),
         ("read counters of servers", "only the counters of this client are read"),
@@ -108,9 +108,9 @@ class JuiceFsTarget(RemoteTarget):
 
 
 def settings(text: str) -> dict[str, str]:
-    """Return version and settings of a mount in ``.config``; no address, for it may hold a password.
+    """Return version and settings of a mount from ``.config``, without addresses, which may contain a password.
 
-    Raises MeasurementError for what is no such file.
+    Raises MeasurementError if the text is not a ``.config`` file.
 
     >>> settings('{"Version": "1.4", "Chunk": {"Writeback": true, "BufferSize": 314572800}, "Format": {"Bucket": "x"}}')
     {'version': '1.4', 'buffer-size': '300 MiB', 'writeback': 'yes'}

@@ -1,9 +1,7 @@
-"""What is done to a directory of ours for which nobody may wait for ever.
+"""Heartbeat and removal of a workspace in child processes.
 
-Its heart beats, and it is removed, in children.
-
-A call that waits for a dead server can be ended by nobody, and a process in one of whose threads it waits does not go
-away either.
+A system call that waits for a dead server cannot be interrupted, and a process with a thread in such a call cannot
+exit.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ from strakes.targets import child
 from strakes.targets.marker import Marker
 from strakes.targets.removal import Left, remove_tree, remove_workspace
 
-# A child that uses no processor for so long waits for a server; removing a large tree takes longer, but is at work all
-# the time.
+# A child that uses no processor time for this many seconds is blocked by a server. Removing a large tree may take
+# longer, but uses the processor.
 STUCK_S = 20.0
 _TICK_S = 0.02
 _HANGS = "the file system does not answer"
@@ -133,7 +131,7 @@ def wait_while_at_work(worker: subprocess.Popen[bytes]) -> bool:
 def _processor_ticks(pid: int) -> int:
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        # Time in user and kernel mode, and how often it was given the processor for what it waited for.
+        # Processor time in user and kernel mode, and voluntary context switches.
         switches = [
             line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("voluntary")
         ]
@@ -146,7 +144,7 @@ def _remove(kind: str, parent: int, directory: int, name: str, path: str) -> tup
 
 
 def main(words: list[str]) -> None:
-    """Remove, and write what is left as JSON to standard output."""
+    """Remove the workspace and write the remaining entries as JSON to standard output."""
     kind, parent, directory, name, path = words
     left = _remove(kind, int(parent), int(directory), name, path)
     print(json.dumps([(os.fsencode(remainder.path).hex(), remainder.why) for remainder in left]))  # noqa: T201 - for whoever started us

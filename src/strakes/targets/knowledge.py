@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Knowledge:
-    """``layout`` and ``placement`` are those of the directory asked about.
+    """All facts about a target, with ``layout`` and ``placement`` of the given directory.
 
-    ``unlike``: a sentence for each target or server that should be looked at before figures are believed.
+    ``unlike``: a sentence for each target or server that is unhealthy or differs from the others.
     """
 
     facts: TargetFacts
@@ -34,16 +34,16 @@ class Knowledge:
     unlike: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """As JSON knows it: the facts, and the rest beside them."""
+        """Return a JSON document of the facts and all other fields."""
         document = asdict(self)
         facts = document.pop("facts")
         return {**facts, "path": str(facts["path"]), **document}
 
 
 def know(target: Target) -> Knowledge:
-    """Ask everything.
+    """Collect all facts about a target.
 
-    Raises StrakesError only where not even the room is told; what else is not told is a limit with its reason.
+    Raises StrakesError only if not even the sizes are known; any other missing fact becomes a limit with its reason.
     """
     limits: list[Limit] = []
     facts = target.facts()

@@ -1,4 +1,4 @@
-"""Any file system that only speaks POSIX: XFS, ext4, btrfs, tmpfs, and whatever has no module of its own."""
+"""File systems with the POSIX interface only: XFS, ext4, btrfs, tmpfs, and all without a separate module."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class LocalTarget(Target):
     """Facts from mountinfo, statvfs, sysfs and the file system's own tool; nothing to control."""
 
     @classmethod
-    def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - whatever it is
-        """Whether a mount is one of this class: every mount is."""
+    def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - every mount
+        """Return True: this class accepts every mount."""
         return True
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return what is known now, with the block device; one in memory without a limit has the machine's memory."""
+        """Return the facts, with the block device; a tmpfs without a limit has the size of the machine's memory."""
         device = None if self.mount.remote else block_device_of(self.mount)
         facts = self._facts(workspace, notes=_notes(self.mount, device), block_device=device)
         if facts.total_bytes == 0 and self.mount.file_system in _IN_MEMORY:
@@ -48,7 +48,7 @@ class LocalTarget(Target):
         return {device.name: counted} if device is not None and counted else {}
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return what it lacks: servers, placement, layouts, and counters where its device has none."""
+        """Return the limits: no servers, placement or layouts, and no counters if its device has none."""
         kind = self.mount.file_system
         if self.mount.remote:
             return super().limits()
@@ -62,7 +62,7 @@ class LocalTarget(Target):
         return tuple(limits)
 
     def controls(self) -> tuple[str, ...]:
-        """Return none: there is nothing to set."""
+        """Return an empty tuple: it has no settings."""
         return ()
 
 

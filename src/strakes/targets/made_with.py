@@ -1,4 +1,4 @@
-"""How a local file system was made, as its own tool tells: what mkfs chose decides much of its speed."""
+"""The mkfs options of a local file system, from its tools; they affect its speed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LIMIT_S = 5.0
 
 
 def made_with(mount: Mount, run: Runner) -> str:
-    """For people; empty where the tool is missing, may not, or there is nothing to be told."""
+    """Return the options as a text for users; empty if the tool is missing or lacks permission."""
     command = {"xfs": _xfs, "ext4": _ext, "ext3": _ext, "ext2": _ext, "btrfs": _btrfs}.get(mount.file_system)
     if command is None:
         return ""

@@ -24,8 +24,7 @@ WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
 # So begin the names of what ``strakes watch`` makes: nothing that disturbs a measurement.
 WATCH_RUN = "watch-"
-# A heart on another host that seems to have been still for so long is watched: clocks differ, so its age alone tells
-# nothing.
+# A heartbeat file on another host that is older than this is watched for a change, since its clock may differ.
 STALE_S = 60.0
 # No beat in this time: it has stopped. Three beats, so that a slow server may delay one.
 WATCH_S = 3 * HEARTBEAT_S
@@ -39,10 +38,9 @@ _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 
 @dataclass(frozen=True)
 class Marker:
-    """Who works in the directory.
+    """The process that works in the directory.
 
-    ``pid_start`` tells a process from a later one of the same number, ``boot`` and ``pid_namespace`` whether the two
-    mean anything here.
+    ``pid_start`` detects a reused process id; ``boot`` and ``pid_namespace`` say whether both are valid on this host.
     """
 
     run: str
@@ -80,7 +78,7 @@ class Marker:
 
     @property
     def is_ours(self) -> bool:
-        """Whether its process would be one of those that we see."""
+        """Return whether its process id is valid in our boot and namespace."""
         return (self.host, self.boot, self.pid_namespace) == (socket.gethostname(), boot_id(), pid_namespace())
 
     def seems_live(self) -> bool:
@@ -105,10 +103,10 @@ class NoMarker:
 
 
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
-    """Whether somebody works in each of the open directories of those names.
+    """Return for each open directory whether a process works in it.
 
-    Those that seem left by processes that cannot be seen from here are watched for a while, all at once:
-    somebody who lives writes there.
+    If the process is not visible from here and the heartbeat looks old, watch the directory for a while (all together):
+    a living process updates its heartbeat.
     """
 
     def seems_live(marker: Marker | NoMarker) -> bool:
@@ -209,7 +207,7 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> str:
-    """Return the names of the namespaces in which a process's number, and when it began, are what we see.
+    """Return the ids of our process and time namespaces, within which process ids and start times are valid.
 
     Raises EnvironmentLacksError without /proc.
     """

@@ -1,7 +1,4 @@
-"""MooseFS.
-
-Master, chunkservers and goals as ``mfscli`` and ``mfsgetgoal`` tell them, counters of the client from its own file.
-"""
+"""MooseFS: master, chunkservers and goals from ``mfscli`` and ``mfsgetgoal``, and counters of the client."""
 
 from __future__ import annotations
 
@@ -79,11 +76,11 @@ class MooseFsTarget(RemoteTarget):
         return mount.file_system in ("fuse", "fuse.mfs", "fuse.mfsmount") and _SOURCE.match(mount.source) is not None
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return what is known now; only this client is measured."""
+        """Return the facts; only this client is measured."""
         return replace(super().facts(workspace), remote=True)
 
     def describe(self) -> Description:
-        """Return the chunkservers as the master tells; a note says why where it does not answer."""
+        """Return the chunkservers that the master lists; if it does not answer, a note has the reason."""
         host, port = self._master
         client = dict(super().describe().client)
         notes = []

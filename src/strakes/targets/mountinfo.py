@@ -1,4 +1,4 @@
-"""What is mounted where, from /proc/self/mountinfo (format: proc_pid_mountinfo(5))."""
+"""Mounts, from /proc/self/mountinfo (format: proc_pid_mountinfo(5))."""
 
 from __future__ import annotations
 
@@ -126,9 +126,9 @@ def mount_id_of(descriptor: int) -> int:
 
 
 def no_proc() -> EnvironmentLacksError:
-    """Return what is wrong where the kernel's files of processes are not there."""
+    """Return the error for a missing /proc."""
     return EnvironmentLacksError(
         "/proc is not mounted",
-        why="strakes reads there what is mounted and which processes are running",
+        why="strakes needs its lists of mounts and processes",
         remedy="Mount it: mount -t proc proc /proc",
     )

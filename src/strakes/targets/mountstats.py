@@ -1,4 +1,4 @@
-"""What this client counted of one NFS mount: /proc/self/mountstats (nfs(5); fs/nfs/super.c and net/sunrpc/stats.c)."""
+"""This client's counters of an NFS mount: /proc/self/mountstats (nfs(5); fs/nfs/super.c and net/sunrpc/stats.c)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# For so many seconds; 0 for one that holds.
+# Seconds since the lease expired; 0 for a valid one.
 _LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
 _OPERATION = re.compile(r"^\s+([A-Z_]+): (\d+(?: \d+){7,8})$")
-# Of each kind of connection: which number after its name counts connections made, and which requests sent.
+# For each transport: the positions of the connection count and of the request count after its name.
 _NUMBERS = {"tcp": (2, 5), "rdma": (2, 5), "local": (1, 4), "udp": (None, 2)}
 
 
@@ -40,10 +40,10 @@ class NfsMount:
 
 
 def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
-    """Return what the text tells of the mount; None where it has no NFS mount there.
+    """Return the counters of the mount, or None if the text has no NFS mount there.
 
-    A line of an operation has its number first: operations, transmissions, timeouts, bytes sent, bytes received,
-    milliseconds in the queue, until the answer, and in all; newer kernels tell errors, too.
+    The numbers of an operation are: operations, transmissions, time-outs, bytes sent, bytes received, milliseconds in
+    the queue, milliseconds until the reply, milliseconds in total, and in newer kernels errors.
     """
     operations: dict[str, NfsOperation] = {}
     moved = (0.0, 0.0)

@@ -31,7 +31,7 @@ _OPERATIONS = {
 
 
 class NfsTarget(RemoteTarget):
-    """What is behind the server cannot be seen from here."""
+    """An NFS mount. The file system behind the server is not visible to the client."""
 
     file_systems = ("nfs", "nfs4")
     cannot = (
@@ -41,7 +41,7 @@ class NfsTarget(RemoteTarget):
     )
 
     def describe(self) -> Description:
-        """Return the server, the version of the protocol and the client's settings, as the mount tells them."""
+        """Return the server, the protocol version and the client's settings, from the mount options."""
         name = self.mount.source.partition(":/")[0].strip("[]")
         options = dict(option.partition("=")[::2] for option in self.mount.super_options)
         client = {**super().describe().client, **{key: options[key] or "yes" for key in _SETTINGS if key in options}}

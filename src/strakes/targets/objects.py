@@ -13,7 +13,7 @@ from strakes.errors import StrakesError
 from strakes.processes import engine_path
 from strakes.targets.command import run
 
-# Of a file in a workspace (engine/workspace/workspace.hpp); the plan's id follows.
+# Name prefix of a file in a workspace (engine/workspace/workspace.hpp); the plan's id follows.
 NOTE = ".strakes-objects-"
 _MOST_NOTE = 65536
 # For all objects of a note. The engine limits the time of each request, the bytes of each page and the pages.

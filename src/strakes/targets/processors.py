@@ -19,7 +19,7 @@ _SCHEDULED = 2
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server on this machine. ``processors``: no more than so many of them can it use; ``group``: who says so."""
+    """A server on this machine. ``processors``: the number it may use. ``group``: the control group that limits it."""
 
     pid: int
     processors: float
@@ -28,7 +28,7 @@ class ServerProcess:
 
 @dataclass(frozen=True)
 class ProcessorUse:
-    """``used_s``: for how long a server has computed. ``periods``: of its quota; ``used_up``: those that it used up."""
+    """``used_s``: processor time of a server. ``periods``: of its quota. ``used_up``: periods with exhausted quota."""
 
     used_s: float
     periods: int = 0
@@ -36,9 +36,9 @@ class ProcessorUse:
 
 
 def server_process(pid: int, most: float) -> ServerProcess:
-    """Return a process with the processors that it may use: ``most``, its affinity, or a quota of its control groups.
+    """Return a process with its processor limit: the least of ``most``, its affinity and its control groups' quotas.
 
-    Raises OSError where there is no such process.
+    Raises OSError if the process does not exist.
 
     >>> 0 < server_process(os.getpid(), 1.0).processors <= 1
     True
@@ -53,7 +53,7 @@ def server_process(pid: int, most: float) -> ServerProcess:
 
 
 def processor_use(process: ServerProcess) -> ProcessorUse | None:
-    """Return what it has used so far; None once it has ended.
+    """Return the process's cumulative use, or None if it has ended.
 
     >>> processor_use(ServerProcess(os.getpid(), 1.0)).used_s > 0
     True
@@ -83,7 +83,7 @@ def _groups(pid: int) -> list[Path]:
 
 
 def _quota(group: Path) -> float | None:
-    """Return the processors that a group may use; None where it has no limit, or is none."""
+    """Return the number of processors that a control group may use, or None without a limit."""
     for files in (("cpu.cfs_quota_us", "cpu.cfs_period_us"), ("cpu.max",)):
         with suppress(OSError, ValueError):
             quota, period = " ".join((group / file).read_text() for file in files).split()

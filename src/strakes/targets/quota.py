@@ -1,7 +1,4 @@
-"""Quotas of whoever asks, as the kernel counts them.
-
-Of the user, the group, and the project that a directory belongs to (quotactl(2)).
-"""
+"""Quotas of the calling user and group, and of the directory's project, from the kernel (quotactl(2))."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from strakes.units import counted, format_bytes
 
 @dataclass(frozen=True)
 class Quota:
-    """``whose`` is such as "user 1000".
+    """A quota of ``whose``, for example "user 1000".
 
-    A limit of 0 is none; it is the lower one where there is a soft one and a hard one.
+    A limit is the lower of the soft and the hard one; 0 means unlimited.
     """
 
     whose: str
@@ -26,16 +23,16 @@ class Quota:
 
     @property
     def free_bytes(self) -> int | None:
-        """None without a limit."""
+        """Return the bytes left, or None without a limit."""
         return max(0, self.limit_bytes - self.used_bytes) if self.limit_bytes else None
 
     @property
     def free_files(self) -> int | None:
-        """None without a limit."""
+        """Return the files left, or None without a limit."""
         return max(0, self.limit_files - self.used_files) if self.limit_files else None
 
     def __str__(self) -> str:
-        """Return what may be used of it.
+        """Return a sentence with the bytes and files left.
 
         >>> print(Quota("user 1000", 3 << 20, 16 << 20, 12, 0))
         The quota of user 1000 leaves 13 MiB of 16 MiB.
@@ -68,5 +65,5 @@ def read_quotas(lines: list[str]) -> tuple[Quota, ...]:
 
 
 def lower(soft: int, hard: int) -> int:
-    """Return the one that is there where the other is none."""
+    """Return the lower limit, where 0 means unlimited."""
     return min((limit for limit in (soft, hard) if limit), default=0)

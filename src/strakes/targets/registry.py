@@ -39,8 +39,7 @@ TARGETS: tuple[type[Target], ...] = (
 def detect(path: Path, servers: Servers | None = None) -> Target:
     """Return the target under a directory, with its servers reached by ``servers``.
 
-    Raises BadInputError when there is no such directory, UnansweredError, with the servers that do not answer, when its
-    file system does not.
+    Raises BadInputError if the directory does not exist, UnansweredError, naming the servers, if they do not answer.
 
     >>> detect(Path("/proc")).facts().file_system
     'proc'

@@ -1,4 +1,4 @@
-"""What the modules of network file systems that can only be looked at have in common: facts, and reasons."""
+"""Base class for network file systems on which strakes can set nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.targets.description import Limit
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts
 
-# What clients in user space call their operations, by the common names of counters.
+# Operation names of FUSE clients, by the common names of counters.
 FUSE_OPERATIONS = {
     "md.create": ("create", "mknod", "symlink"),
     "md.open": ("open",),
@@ -49,11 +49,11 @@ class RemoteTarget(Target):
         return mount.file_system in cls.file_systems
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return what is known now; only this client is measured."""
+        """Return the facts; only this client is measured."""
         return self._facts(workspace, notes=("This is a network file system, measured only from this client.",))
 
     def controls(self) -> tuple[str, ...]:
-        """Return none: there is nothing that strakes can set."""
+        """Return an empty tuple: strakes cannot set anything."""
         return ()
 
     def limits(self) -> tuple[Limit, ...]:

@@ -18,12 +18,11 @@ from dataclasses import dataclass, field
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
 
-# Where so much cannot be removed (a failing or read-only target), the rest cannot either.
+# After this many failures (a failing or read-only target) the removal gives up.
 _MOST_NAMED = 100
 # Some file systems skip names of a directory that shrinks while it is read, so it is read until nothing more goes.
 _MOST_PASSES = 1000
-# A directory in which one look after another finds more than the look before is being filled faster than it can be
-# emptied.
+# A directory whose entries increase over this many passes is being filled faster than it can be emptied.
 _MOST_GROWING_PASSES = 3
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
@@ -69,9 +68,9 @@ def enter(parent: int, name: str) -> int:
 
 
 def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
-    """Remove the directory ``name`` of the open directory ``parent``; what is left is named below ``path``.
+    """Remove the directory ``name`` of the open directory ``parent``; return remaining entries as paths below ``path``.
 
-    A ``name`` that is gone already is fine; one that is no directory is left.
+    Ignores a missing ``name``; keeps one that is not a directory.
     """
     path = path or name
     try:
@@ -108,7 +107,7 @@ def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Lef
 
 
 def _name_now(parent: int, name: str, directory: int) -> str | None:
-    """Return what the open directory is called in ``parent``; None where it is not there any more."""
+    """Return the present name of the open directory in ``parent``, or None if it is gone."""
     own = os.fstat(directory)
     with os.scandir(parent) as entries:
         for entry in (name, *(entry.name for entry in entries if entry.inode() == own.st_ino)):
@@ -127,7 +126,7 @@ def _is_there(parent: int, name: str) -> bool:
 
 
 def empty_directory(directory: int, path: str, spare: str = "") -> tuple[Left, ...]:
-    """Remove everything in an open directory but the entry ``spare``; returns what could not be removed."""
+    """Remove all entries of an open directory except ``spare``; return those that could not be removed."""
     return _Emptying(directory, path, spare).run()
 
 
@@ -186,7 +185,7 @@ class _Emptying:
         except FileNotFoundError:
             return
         except OSError as error:
-            # What keeps it from being empty is named already.
+            # The entries in it that could not be removed are already listed.
             if len(self._left) == emptied.left_before:
                 self._leave(emptied.path, _why(error))
 
@@ -278,7 +277,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
 
 
 def _take_marker(directory: int) -> bytes:
-    """Remove the marker; returns what was in it. Raises OSError."""
+    """Remove the marker; return its contents. Raises OSError."""
     marker = b""
     try:
         descriptor = os.open(MARKER_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)

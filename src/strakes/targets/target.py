@@ -1,7 +1,4 @@
-"""What every file system can be asked.
-
-A new one is a module with a class of this kind and one line in ``registry.py``.
-"""
+"""The interface of all file systems. A new one is a module with a subclass of Target and a line in ``registry.py``."""
 
 from __future__ import annotations
 
@@ -46,9 +43,9 @@ def said(error: StrakesError) -> str:
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """What is known about the file system under ``path``.
+    """Facts about the file system under ``path``.
 
-    ``total_inodes`` is 0 where the file system does not count them. ``direct_io`` is None until it was tried.
+    ``total_inodes`` is 0 if the file system does not count them. ``direct_io`` is None until it has been tried.
     """
 
     path: Path
@@ -66,7 +63,7 @@ class TargetFacts:
     notes: tuple[str, ...] = ()
     block_device: BlockDevice | None = None
     quotas: tuple[str, ...] = ()
-    """What each of them leaves, in words; what is free is no more than that."""
+    """A sentence for each quota; the free sizes take quotas into account."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ class Target(ABC):
 
     @abstractmethod
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return what is known now; with a workspace, direct I/O is tried in it."""
+        """Return the facts; with a workspace, try direct I/O in it."""
 
     @abstractmethod
     def controls(self) -> tuple[str, ...]:
@@ -118,25 +115,22 @@ class Target(ABC):
         return Description(self.mount.source, version="", client={"mount options": ",".join(options)})
 
     def layout(self, path: Path) -> Layout | None:
-        """How the data of a file, or of the files to be made in a directory, is spread.
-
-        None where that cannot be known.
-        """
+        """Return the layout of a file, or of new files in a directory; None if unknown."""
         return None
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Give a directory's new files a layout; returns what they really get, read back.
+        """Set the layout of a directory's new files; return the layout they get, read back.
 
-        Raises UnsupportedError where layouts cannot be set, StrakesError when the file system refuses this one.
+        Raises UnsupportedError if layouts cannot be set, StrakesError if the file system refuses this one.
         """
         raise self._unsupported("the layout of files cannot be set here")
 
     def striping(self) -> Striping | None:
-        """Which layouts may be asked for; None where none can be set. limits() says why."""
+        """Return the possible layouts, or None if layouts cannot be set; limits() has the reason."""
         return None
 
     def placement(self, directory: Path) -> Placement | None:
-        """Which metadata targets hold a directory; None where that cannot be known."""
+        """Return the metadata targets that hold a directory, or None if unknown."""
         return None
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
@@ -153,7 +147,7 @@ class Target(ABC):
         return self.placement(parent / name) or wanted
 
     def observe(self) -> Observation:
-        """Counters of servers and targets as they stand now; empty where there are none. Never clears any."""
+        """Return the present counters of servers and targets, empty if it has none. Never clears counters."""
         return {}
 
     def server_processes(self) -> Mapping[str, ServerProcess]:
@@ -172,7 +166,7 @@ class Target(ABC):
         return None
 
     def client_requests(self) -> Mapping[str, float]:
-        """Return how many requests each client has sent since it was first asked for; empty where nobody tells."""
+        """Return the requests of each client since the first call; empty if unknown."""
         return {}
 
     def trouble(self) -> tuple[str, ...]:
@@ -183,9 +177,9 @@ class Target(ABC):
         return ()
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return the servers that do not answer now, by the names of their targets; None where that is not known.
+        """Return the servers that do not answer now, by the names of their targets; None if unknown.
 
-        It asks the kernel and waits for no server.
+        Asks the kernel and does not wait for any server.
         """
         return None
 
@@ -198,10 +192,7 @@ class Target(ABC):
         return ()
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """How targets counted that they took their clients back, last or at the moment.
-
-        Of servers that can be asked.
-        """
+        """Return the last or present recovery of each target, from servers that can be asked."""
         return ()
 
     def limits(self) -> tuple[Limit, ...]:
@@ -258,7 +249,7 @@ class Target(ABC):
         return {name: share for name, share in shares.items() if share > 0}
 
     def _sizes(self) -> calls.Sizes:
-        """Return what statvfs and quotas tell. Raises MeasurementError when the file system does not answer."""
+        """Return sizes from statvfs and quotas. Raises MeasurementError if the file system does not answer."""
         try:
             return calls.sizes_of(str(self.path))
         except calls.RefusedError as error:
@@ -267,7 +258,7 @@ class Target(ABC):
     def _facts(
         self, workspace: Path | None, *, notes: tuple[str, ...] = (), block_device: BlockDevice | None = None
     ) -> TargetFacts:
-        """Facts as the mount and the sizes tell them."""
+        """Return the facts from the mount and the sizes."""
         mount, sizes = self.mount, self._sizes()
         return TargetFacts(
             path=self.path,

@@ -20,7 +20,7 @@ _OTHER_SIZE = 0.10
 
 
 def unlike_targets(description: Description) -> tuple[str, ...]:
-    """One sentence for each target that should be looked at before figures are believed; empty when all are alike.
+    """Return a sentence for each target that is unhealthy or differs from the others; empty if all are alike.
 
     >>> alike = DataTarget("ost0", 0, "a", "active", 100 << 30, 50 << 30, 1000, 900)
     >>> full = DataTarget("ost1", 1, "a", "active", 100 << 30, 1 << 30, 1000, 900)
@@ -41,7 +41,7 @@ def _unlike(targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> list[st
 
 
 def _ill(target: DataTarget | MetadataTarget, told: bool) -> str:
-    """Return what is wrong with a target, whatever the others are like."""
+    """Return the trouble of a target, independent of the others."""
     if target.state and target.state.lower() not in _WORKING:
         return f"{target.name} cannot be used like the others: {target.state}."
     if target.total_bytes == 0:

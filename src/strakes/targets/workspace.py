@@ -1,4 +1,4 @@
-"""The one directory on a target in which strakes works: made and marked by it, and removed by it."""
+"""The workspace: the directory on a target in which strakes works, with a marker, a heartbeat and safe removal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Workspace:
         self._directory = directory
         self.keep = keep
         self.kept: Path | None = None
-        """What a visit has left that is to stay, unless another one comes after it."""
+        """Directory of the last visit, kept unless another visit follows."""
         self._closed = False
         self._hangs = False
         self._heart = Heart(heart, marker, HEARTBEAT_S)
@@ -60,13 +60,13 @@ class Workspace:
 
     @classmethod
     def create(cls, directory: Path, run_id: str, *, keep: bool = False, adopt: bool = False) -> Self:
-        """Make it in ``directory``.
+        """Make a workspace in ``directory``.
 
-        What a killed process left of the same run is removed first, or with ``adopt`` gone on with.
+        First remove the workspace that a killed process of the same run left, or with ``adopt`` reuse it.
 
-        With ``keep`` everything stays in the end, for ``strakes clean``. Raises BadInputError when ``directory`` is
-        missing, no directory, read-only, full, or itself a workspace, and when the run is being measured there by a
-        living process, MeasurementError when its servers do not answer.
+        With ``keep`` nothing is removed at the end except by ``strakes clean``. Raises BadInputError if ``directory``
+        is missing, not a directory, read-only, full or a workspace, or if a living process measures the same run there,
+        MeasurementError if its servers do not answer.
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
@@ -94,9 +94,9 @@ class Workspace:
             raise
 
     def remove(self) -> tuple[Left, ...]:
-        """Stop the heartbeat and remove everything.
+        """Stop the heartbeat and remove the workspace.
 
-        Returns what could not be removed (its marker then stays for ``strakes clean``).
+        Return entries that could not be removed (the marker then stays for ``strakes clean``).
         """
         if self._closed:
             return ()
@@ -163,10 +163,7 @@ class Workspace:
 
 
 def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
-    """Return the directory and heart of what an earlier process of the same run left.
-
-    None where there is nothing of ours.
-    """
+    """Return the descriptors of the workspace and heartbeat file of an earlier process of the run, or None."""
     try:
         directory = os.open(name, _OPEN, dir_fd=parent)
     except FileNotFoundError:
@@ -175,7 +172,7 @@ def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int,
         left = read_marker(directory, name)
         if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
             os.close(directory)
-            return None  # making it anew says what is wrong
+            return None  # making a new one reports the error
         heart = os.open(MARKER_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         os.ftruncate(heart, 0)
         os.pwrite(heart, marker.to_bytes(), 0)
@@ -194,7 +191,7 @@ def _open_parent(real: Path) -> int:
 
 
 def _refuse_workspace(real: Path) -> None:
-    """Refuse it: what lies in a workspace is gone when its run ends."""
+    """Refuse a directory inside a workspace, which is removed when its run ends."""
     for place in (real, *real.parents):
         if not place.name.startswith(WORKSPACE_PREFIX):
             continue
@@ -210,10 +207,10 @@ def _refuse_workspace(real: Path) -> None:
 
 
 def _refuse_dead(real: Path, name: str) -> None:
-    """Only what is on other machines dies under us. Raises MeasurementError when nothing can be written in time."""
+    """Raise MeasurementError if a write to a network file system times out."""
     if not mount_of(real).remote:
         return
-    # Anything else that is wrong is said better by whoever makes the workspace.
+    # Making the workspace reports any other error.
     with suppress(OSError):
         calls.try_writing(str(real / name), MARKER_NAME)
 
@@ -254,7 +251,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
     try:
         directory = os.open(name, _OPEN, dir_fd=parent)
     except OSError as error:
-        remedy = "Check what it contains, then remove it yourself."
+        remedy = "Check its contents, then remove it yourself."
         raise BadInputError(
             "a file or directory of this name exists and was not made by strakes", where=path, remedy=remedy
         ) from error
@@ -265,9 +262,9 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
                 "this directory was not made by strakes",
                 where=path,
                 why=marker.why,
-                remedy="Check what it contains, then remove it yourself.",
+                remedy="Check its contents, then remove it yourself.",
             )
-        # This process lives, but may have left there what it could not remove.
+        # The marker may name this process for a workspace that it failed to remove.
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and not calls.is_held(path)
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(

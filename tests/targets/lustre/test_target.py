@@ -207,7 +207,7 @@ def test_layouts_of_files_and_directories_are_read(tmp_path: Path) -> None:
     directory, file = lustre.layout(tmp_path / "s" / "d_pool"), lustre.layout(tmp_path / "s" / "over8")
     assert directory is not None and directory.pool == "fast"
     assert file is not None and file.targets == (1, 2, 3, 0, 1, 2, 3, 0)
-    with pytest.raises(BadInputError, match="nothing to look at"):
+    with pytest.raises(BadInputError, match="the path cannot be examined"):
         lustre.layout(tmp_path / "missing")
 
 

@@ -21,9 +21,9 @@ _FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
 
 @dataclass(frozen=True)
 class Access:
-    """``options`` go before the words of a ``ceph`` command. ``file_system`` is empty where the mount does not name it.
+    """``options`` precede the words of a ``ceph`` command. ``file_system`` is empty if the mount does not name it.
 
-    ``process`` is that of ceph-fuse, None for the kernel's client or where it is not seen.
+    ``process``: the id of ceph-fuse, None for the kernel client or if it is not visible.
     """
 
     options: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def _access(settings: Mapping[str, str], here: str, pid: int) -> Access:
 
 
 def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Options with their values, and what could be a mount point.
+    """Return options with their values, and arguments that may be the mount point.
 
     >>> _read(["-c", "/lab/ceph.conf", "-n", "client.admin", "--client_fs=home", "/mnt"])
     ({'conf': '/lab/ceph.conf', 'name': 'client.admin', 'client-fs': 'home'}, ['/mnt'])

@@ -1,7 +1,4 @@
-"""The state of a cluster as its monitors tell it: the file system's ranks, object stores, pools.
-
-And the description made of them.
-"""
+"""The state of a cluster from its monitors: ranks of the file system, object stores and pools, as a Description."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
 
 
 def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
-    """Return "active", or what is wrong."""
+    """Return "active", or the trouble of the rank."""
     if daemon is None:
         return "damaged" if rank in mdsmap["damaged"] else "failed"
     state = str(daemon["state"]).removeprefix("up:")
@@ -79,7 +76,7 @@ def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
 def data_targets(
     osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
 ) -> tuple[DataTarget, ...]:
-    """Object stores with their room; ``groups`` say in which pools' placement each of them takes part."""
+    """Return the object stores with their sizes; ``groups`` are the placement groups, which assign stores to pools."""
     names = {pool["pool"]: pool["pool_name"] for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
     for group in groups:
@@ -186,7 +183,7 @@ def description(
 ) -> Description:
     """Return the parts of the file system, put together from what the monitors answered."""
     hosts = hosts_of(osd_tree)
-    # Of other pools no file of this file system can be.
+    # Files of this file system are only in its own pools.
     own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
     stores = data_targets(osd_df, osd_dump, own, hosts)
     in_use = {*mdsmap["data_pools"], mdsmap["metadata_pool"]}

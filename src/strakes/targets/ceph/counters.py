@@ -1,7 +1,4 @@
-"""Counters of metadata ranks and object stores (``perf dump``).
-
-By the sockets of daemons on this machine, else by ``ceph tell``.
-"""
+"""Counters of metadata ranks and object stores (``perf dump``): by local admin sockets, else by ``ceph tell``."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ def ask_socket(path: str, prefix: str) -> Any:
 
 
 def process_of(path: str) -> int | None:
-    """Return the process that listens at a daemon's socket; None where nobody does."""
+    """Return the process that listens on a daemon's admin socket, or None."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_SOCKET_S)
@@ -81,10 +78,7 @@ def _receive(connection: socket.socket, length: int) -> bytes:
 
 
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Of a metadata server, under the common names.
-
-    Each kind of request has a latency with the number of requests in it.
-    """
+    """Return a metadata server's counters under the common names, from the request count of each latency."""
     counts = {
         name.removeprefix("req_").removesuffix("_latency"): float(value["avgcount"])
         for name, value in dump.get("mds_server", {}).items()
@@ -97,9 +91,9 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Of an object store, under the common names; what metadata servers keep in it is counted too."""
+    """Return an object store's counters under the common names, including the metadata servers' objects."""
     own = dump.get("osd", {})
-    # A request of the store waits for all its copies: only BlueStore's own times tell a slow store from its partners.
+    # An OSD operation waits for all replicas, so only BlueStore's latencies separate a slow store from its partners.
     store = dump.get("bluestore", {})
     latencies = [_latency(store, name) for name in _STORED]
     if not any(count for count, _ in latencies):
@@ -115,7 +109,7 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def used_share(dump: Mapping[str, Any]) -> float | None:
-    """Return how full an object store is, its own database included; None where it does not tell."""
+    """Return the used share of an object store, including its database, or None if it does not report it."""
     own = dump.get("osd", {})
     total, used = own.get("stat_bytes", 0), own.get("stat_bytes_used")
     return float(used / total) if total and used is not None else None

@@ -13,7 +13,7 @@ from strakes.targets.ceph.counters import ask_socket, process_of
 from strakes.targets.ceph.tool import admin_socket, ceph
 from strakes.targets.command import Runner
 
-# Every question to a daemon elsewhere is a process of its own; more than these would take longer than what is measured.
+# Each question to a remote daemon starts a process; more than these would take longer than the measurement.
 MOST_ELSEWHERE = 32
 _AT_ONCE = 8
 _TELL_S = 4.0
@@ -33,7 +33,7 @@ class Daemons:
         return os.access(self._socket(daemon), os.R_OK | os.W_OK)
 
     def process(self, daemon: str) -> int | None:
-        """Return the process of one that is here; None for others."""
+        """Return the process id of a local daemon, or None for a remote one."""
         return process_of(self._socket(daemon)) if self.is_here(daemon) else None
 
     def ask(self, daemon: str, prefix: str) -> Any:
@@ -43,7 +43,7 @@ class Daemons:
         return ceph(self._access, "tell", daemon, *prefix.split(), limit_s=_TELL_S).ask(self._run)
 
     def ask_all(self, daemons: Mapping[str, str], prefix: str) -> dict[str, Any]:
-        """Answers by key; ``daemons`` maps keys to names. What is not answered is the error."""
+        """Return answers by key; ``daemons`` maps keys to names. The value is the error if a daemon does not answer."""
 
         def one(daemon: str) -> Any:
             try:
@@ -58,7 +58,7 @@ class Daemons:
         if daemon not in self._sockets:
             try:
                 self._sockets[daemon] = admin_socket(self._access, daemon).ask(self._run)
-            except StrakesError:  # no ceph-conf: then through the monitors, who will say what is missing
+            except StrakesError:  # no ceph-conf: ask through the monitors, which report the error
                 self._sockets[daemon] = ""
         return self._sockets[daemon]
 

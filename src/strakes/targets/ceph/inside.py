@@ -15,10 +15,7 @@ from strakes.targets.mountinfo import Mount
 
 @dataclass(frozen=True)
 class Inside:
-    """``directory`` from the root of the Ceph file system; ``environment``.
-
-    What a client must be told of the cluster.
-    """
+    """``directory``: path from the root of the Ceph file system. ``environment``: cluster settings for libcephfs."""
 
     directory: PurePosixPath
     environment: Mapping[str, str]

@@ -13,7 +13,7 @@ from strakes.units import KIB, MIB, counted
 
 FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
 PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir.pin.random"
-# What names of hashes mean in a Placement.
+# Values of ``hash`` in a Placement: distributed and random ephemeral pins.
 BY_CHILD, BY_CHANCE = "distributed", "random"
 # Stripe units are multiples of this.
 UNIT_BYTES = 64 * KIB
@@ -22,7 +22,7 @@ _OBJECT_BYTES = 4 * MIB
 
 
 def read_layout(text: str) -> Layout:
-    """Read a layout. Raises MeasurementError for what is none.
+    """Parse a layout attribute. Raises MeasurementError if the text is not valid.
 
     >>> read_layout("stripe_unit=65536 stripe_count=2 object_size=1048576 pool=data").stripe_count
     2
@@ -43,11 +43,11 @@ def read_layout(text: str) -> Layout:
 
 
 def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
-    """Return the value of the attribute for what is wanted.
+    """Return the value of the layout attribute.
 
-    What is not said stays as it is, objects grow where a stripe would not fit.
+    Values not given in ``wanted`` keep their ``current`` value; objects grow to hold a stripe unit.
 
-    Raises BadInputError for what Ceph has no form for.
+    Raises BadInputError for a layout that Ceph cannot express.
 
     >>> write_layout(Layout(stripe_size_bytes=1 << 20, stripe_count=-1), Layout(4 << 20, 1, object_bytes=4 << 20), 3)
     'stripe_unit=1048576 stripe_count=3 object_size=4194304'
@@ -86,7 +86,7 @@ def read_pins(values: Mapping[str, str]) -> Placement:
 
 
 def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None:
-    """Attribute and value; None where nothing is to be set. Raises BadInputError for what cannot be."""
+    """Return attribute and value of a pin, or None for no pin. Raises BadInputError if Ceph cannot express it."""
     if wanted.kind == "inherit":
         return None
     if wanted.kind == "manual":
@@ -100,7 +100,7 @@ def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None
         if rank not in ranks:
             there = ", ".join(map(str, ranks))
             raise BadInputError(
-                f"there is no metadata rank {rank}",
+                f"metadata rank {rank} does not exist",
                 why=f"there are {there}",
                 remedy="Raise max_mds, or choose one of these ranks.",
             )

@@ -1,4 +1,4 @@
-"""What the log of a cluster remembers: metadata ranks that changed hands, and clients that were evicted."""
+"""Events in the cluster log: fail-overs of metadata ranks, and evicted clients."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Eviction:
 
 
 def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
-    """Return the evictions, each once: a metadata server may tell of one in two lines."""
+    """Return the evictions, each once: a metadata server may log one in two lines."""
     evictions: dict[tuple[str, int], Eviction] = {}
     for unix_s, daemon, message in _messages(log):
         if told := _UNRESPONSIVE.match(message):
@@ -78,7 +78,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
             if system == file_system:
                 away.setdefault(rank, unix_s)
         elif (told := _ASSIGNED.match(message)) and told[2] == file_system:
-            # The log may not go back to whoever had the rank before; there was none when the file system was made.
+            # The log may not reach back to the previous holder of the rank; a new file system had no previous holder.
             if unix_s > created + _AROUND_S:
                 away.setdefault(int(told[3]), unix_s)
         elif told := _ACTIVE.match(message):

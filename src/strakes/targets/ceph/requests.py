@@ -1,4 +1,4 @@
-"""Requests of clients, from loads of metadata servers in which a request loses half its weight in a minute."""
+"""Requests of clients, from the metadata servers' decaying loads, in which a request's weight halves every minute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HALF_S = 60.0
 
 
 def loads_of_clients(sessions: object) -> dict[str, float] | None:
-    """Return the load of each client of a metadata server, as ``session ls`` tells; None where it does not answer."""
+    """Return the load of each client of a metadata server from ``session ls``, or None without an answer."""
     if not isinstance(sessions, list):
         return None
     loads = {}
@@ -23,17 +23,17 @@ def loads_of_clients(sessions: object) -> dict[str, float] | None:
 
 
 class ClientRequests:
-    """Adds up what clients have sent. A load alone tells of a change a minute later."""
+    """Adds up the requests of clients. The load alone shows a change only after a minute."""
 
     def __init__(self) -> None:
         self._loads: dict[str, tuple[float, Mapping[str, float]]] = {}
         self._sent: dict[str, float] = {}
 
     def add(self, time_s: float, loads: Mapping[str, Mapping[str, float] | None]) -> dict[str, float]:
-        """Take in loads (server -> client -> load); return how many requests each client has sent since the first time.
+        """Add loads (server -> client -> load); return the requests of each client since the first call.
 
-        A server that does not answer (None) tells later what was sent meanwhile. A client that no server knows any more
-        is forgotten.
+        The requests of a server that does not answer (None) are added when it answers again. Clients without a session
+        on any server are dropped.
 
         >>> requests = ClientRequests()
         >>> requests.add(0.0, {"mds.a": {"client.1": 100.0}})
@@ -45,7 +45,7 @@ class ClientRequests:
         sent: dict[str, float] = {}
         for server, of_server in loads.items():
             earlier_s, earlier = before.get(server, (time_s, {}))
-            # Nothing is new in what was told before.
+            # Without an answer, reuse the previous load, which adds no requests.
             now_s, now = (earlier_s, earlier) if of_server is None else (time_s, of_server)
             self._loads[server] = (now_s, now)
             halves = (now_s - earlier_s) / _HALF_S

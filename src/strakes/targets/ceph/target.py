@@ -50,7 +50,7 @@ _PROBE = ".strakes-layout"
 # A daemon that is replaced is so within seconds; who has which rank is asked again no sooner.
 _MAP_FRESH_S = 1.0
 _LOG_ENTRIES = 1000
-# Stores that are too many to be asked one by one: the monitors are asked of all of them so often.
+# If the stores are too many to ask each, the monitors are asked about all of them at this interval in seconds.
 _STORES_EACH_S = 300.0
 
 
@@ -66,7 +66,7 @@ class CephTarget(Target):
         self._number = ""
         self._requests = ClientRequests()
         self._holders: dict[str, str] = {}
-        # What each object store answered last; None where nobody could be asked.
+        # The last answer of each object store; None if none could be asked.
         self._stores: dict[str, Any] | None = None
         self._all_stores: tuple[float, Mapping[str, DataTargetState]] = (-math.inf, {})
 
@@ -76,7 +76,7 @@ class CephTarget(Target):
         return mount.file_system == "ceph" or mount.file_system in _FUSE
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return what is known now, with a note on the cache of ceph-fuse where that is the client."""
+        """Return the facts, with a note on the client cache of ceph-fuse."""
         notes = ["This is a network file system, measured only from this client."]
         if self.mount.file_system != "ceph":
             notes.append(
@@ -85,7 +85,7 @@ class CephTarget(Target):
         return self._facts(workspace, notes=tuple(notes))
 
     def _sizes(self) -> calls.Sizes:
-        """Ask every directory above: a mount tells the quota of its own root alone."""
+        """Apply the quotas of all parent directories: statvfs applies only the quota of the mount's root."""
         sizes = super()._sizes()
         return sizes.within(
             self._own(lambda: calls.tree_quotas(self._above(self.path), self.run), "the quotas cannot be read")
@@ -128,7 +128,7 @@ class CephTarget(Target):
         return replace(described, client=client)
 
     def layout(self, path: Path) -> Layout | None:
-        """Return that of the nearest directory which has one, for a directory without."""
+        """Return the layout of a file or directory; a directory without one inherits it from the nearest parent."""
         name = str(path)
         if self._own(lambda: stat.S_ISDIR(calls.mode_of(name, self.run)), "the layout cannot be read"):
             return self._directory_layout(path)
@@ -142,7 +142,7 @@ class CephTarget(Target):
         return None if text is None else layouts.read_layout(text)
 
     def _above(self, path: Path) -> list[str]:
-        """Return the directory and those that it is in, up to the root of the mount."""
+        """Return the directory and its parents up to the root of the mount."""
         return [
             str(directory) for directory in (path, *path.parents) if directory.is_relative_to(self.mount.mount_point)
         ]
@@ -159,14 +159,14 @@ class CephTarget(Target):
         )
         if given is None:
             raise MeasurementError(
-                "what was set cannot be read back",
+                "the new setting cannot be read back",
                 where=str(directory),
                 why=f"files there have no attribute {layouts.FILE}",
             )
         return layouts.read_layout(given)
 
     def striping(self) -> Striping | None:
-        """Return at most a stripe per object store that is up; None where the monitors do not answer."""
+        """Return the limit of one stripe per object store that is up, or None if the monitors do not answer."""
         try:
             self._require_same_cluster()
             return Striping(sum(bool(store["up"]) for store in self._osd_dump["osds"]), layouts.UNIT_BYTES)
@@ -174,11 +174,11 @@ class CephTarget(Target):
             return None
 
     def placement(self, directory: Path) -> Placement | None:
-        """Return the pin of a directory as its attributes tell: by hand, automatic, or inherited."""
+        """Return the pin of a directory from its attributes: by hand, automatic, or inherited."""
         return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Make a directory with the pin wanted; return what is read back. Raises StrakesError where it is refused."""
+        """Make a directory with the pin; return the pin read back. Raises StrakesError if the pin is refused."""
         pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
         path = str(parent / name)
         self._own(lambda: calls.make_directory(path, self.run), "the directory was not made")
@@ -217,7 +217,7 @@ class CephTarget(Target):
         return seen
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
-        """Return object stores. The monitors are asked of those that did not answer, and seldom where they are many."""
+        """Return the states of object stores; ask the monitors about those that did not answer, seldom if many."""
         if self._stores is None:
             return {}
         try:
@@ -266,7 +266,7 @@ class CephTarget(Target):
 
         Also when this client was evicted without that: for ever, unless the mount is another client by now.
         """
-        # As long as it answers: who was evicted may not be able to tell its number.
+        # Cached, since an evicted client may not be able to read its number.
         self._number = self._number or self._own_number()
         try:
             self._require_same_cluster()
@@ -289,7 +289,7 @@ class CephTarget(Target):
         return list(self._ceph("log", "last", str(_LOG_ENTRIES), "info", "cluster"))
 
     def _own_number(self) -> str:
-        """Return the number that the cluster knows this client by; empty where the mount does not tell."""
+        """Return this client's number in the cluster; empty if the mount does not show it."""
         with suppress(StrakesError):
             return self._attributes(Path(self.mount.mount_point), _CLIENT).get(_CLIENT, "").removeprefix("client")
         return ""
@@ -425,7 +425,7 @@ class CephTarget(Target):
         return {name: name for name in (names if len(names) <= MOST_ELSEWHERE else here)}
 
     def _require_same_cluster(self) -> None:
-        """Refuse a configuration that is not that of the mount. Raises EnvironmentLacksError."""
+        """Raise EnvironmentLacksError if the configuration belongs to another cluster than the mount."""
         if self._other_cluster:
             remedy = "Set CEPH_CONF to the configuration file of the mount."
             raise EnvironmentLacksError("the cluster cannot be asked", why=self._other_cluster, remedy=remedy)
@@ -434,7 +434,7 @@ class CephTarget(Target):
     def _other_cluster(self) -> str:
         mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
         asked = self._ceph("fsid")["fsid"]
-        if mounted in (None, asked):  # clients before 2021 do not tell
+        if mounted in (None, asked):  # clients before 2021 do not report it
             return ""
         return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
 

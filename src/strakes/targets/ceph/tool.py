@@ -1,4 +1,4 @@
-"""The ``ceph`` command: what is typed, and what its answers and refusals mean."""
+"""The ``ceph`` command: arguments, parsing of answers, and errors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _NOT_CONFIGURED = (
 
 
 def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]:
-    """Run a command of which the answer is JSON.
+    """Return a ``ceph`` command with JSON output.
 
-    Raises StrakesError: not configured here or not allowed 3, no answer 1.
+    Raises StrakesError with exit status 3 if Ceph is not configured here or refuses access, 1 without an answer.
     """
     argv = ("ceph", *access.options, "--connect-timeout", str(_CONNECT_S), *words, "--format", "json")
 

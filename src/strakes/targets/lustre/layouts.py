@@ -103,7 +103,7 @@ class _Part:
 
     def layout(self) -> Layout:
         count, size = self._number("stripe_count"), self._number("stripe_size")
-        # Older versions have no key of its own for a metadata target.
+        # Older versions use the same key for a metadata target.
         first = self._number("mdt_index" if "mdt_index" in self.values else "stripe_offset")
         if count is None or first is None or (self.listed and len(self.targets) != count):
             what = f"stripe_count: {count}, stripe_offset: {first}, and {len(self.targets)} stripes"
@@ -163,7 +163,7 @@ _REMEDY = "Stripe sizes are multiples of 64 KiB below 4 GiB; strakes target DIR 
 
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
-    """Set a layout; an empty one takes away what was set. Raises BadInputError for what ``lfs`` cannot express."""
+    """Set a layout; an empty one removes it. Raises BadInputError if ``lfs`` cannot express the layout."""
     return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", _REMEDY)
 
 
@@ -185,7 +185,7 @@ def options_of(wanted: Layout) -> list[str]:
 
 
 def layout_from(text: str) -> Layout:
-    """Return the layout that options stand for. Raises BadInputError for what is none.
+    """Parse options of ``lfs setstripe`` as a layout. Raises BadInputError if they are not valid.
 
     >>> layout_from("-C 8 -S 1M") == Layout(stripe_size_bytes=1 << 20, stripe_count=8, pattern="overstriped")
     True
@@ -256,7 +256,7 @@ def _options(wanted: Layout) -> Iterator[str]:
     if wanted.pool:
         yield from ("-p", wanted.pool)
     if wanted.pattern == "mdt":
-        # What is on the metadata target has no stripes.
+        # Data on the metadata target is not striped.
         yield from ("-L", "mdt")
         return
     if wanted.pattern == "overstriped":
@@ -305,7 +305,7 @@ _INSTANTIATED = 0x10
 
 
 def lov_attribute(path: str) -> Command[Layout | None]:
-    """Return the layout of a file or directory; None for a directory without one of its own."""
+    """Return the layout of a file or directory, or None if a directory inherits it."""
     return Command(("getfattr", "-n", "lustre.lov", "-e", "hex", path), read_lov)
 
 
@@ -381,10 +381,10 @@ _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 
 @dataclass(frozen=True)
 class DirStripe:
-    """A directory's stripes: a ``count`` of 0 is none, all of it is on the target ``offset``.
+    """A directory's stripes; with a ``count`` of 0 it is not striped and on the target ``offset``.
 
-    As a default for new subdirectories: a count of -1 is every target, an offset of -1 any, ``max_inherit`` the levels
-    it is handed down (-1: all), ``max_inherit_rr`` those where the targets take turns.
+    As a default for new subdirectories: a count of -1 means all targets, an offset of -1 any target. ``max_inherit``:
+    number of levels that inherit the default (-1: all). ``max_inherit_rr``: levels with round-robin placement.
     """
 
     count: int

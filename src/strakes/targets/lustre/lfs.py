@@ -1,4 +1,4 @@
-"""``lfs`` verbs that list something, and calls of coreutils on a mount: what is typed, and what the output means."""
+"""``lfs`` verbs that list something, and coreutils on a mount: arguments and parsers of the output."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _SIZES = re.compile(
     r"Inodes: Total: (\d+)\s+Free: (\d+)$",
     re.MULTILINE,
 )
-# What a target says of itself behind its mount point in lfs df.
+# State flags of a target after its mount point in lfs df.
 _FLAGS = {"D": "degraded", "R": "read-only", "N": "no new objects", "S": "out of space", "I": "out of inodes"}
 
 
 class ClientName(NamedTuple):
-    """The name of a file system and that of this mount, which is in the names of its parameters."""
+    """The name of a file system and the instance name of this mount, which is part of its parameters' names."""
 
     file_system: str
     instance: str
@@ -58,7 +58,7 @@ class TargetState:
 
 
 class LfsCheck(NamedTuple):
-    """Names of devices ("labfs-OST0000-osc-ffff8880083a1800"): those that answer, and the others with the reason."""
+    """Devices ("labfs-OST0000-osc-ffff8880083a1800") that answer, and the others with the reason."""
 
     active: tuple[str, ...]
     failing: Mapping[str, str]
@@ -74,7 +74,7 @@ class TargetSpace(NamedTuple):
 
 
 class LustreSpace(NamedTuple):
-    """The room of targets, and why others did not tell theirs, by their names as printed."""
+    """The sizes of targets, and for the others the reason of the failure, by their names as printed."""
 
     targets: tuple[TargetSpace, ...]
     missing: Mapping[str, str]
@@ -82,7 +82,7 @@ class LustreSpace(NamedTuple):
 
 @dataclass(frozen=True)
 class LustreQuota:
-    """What a user has and may have; a limit of 0 is none."""
+    """A user's usage and limits; a limit of 0 means unlimited."""
 
     used_bytes: int
     soft_bytes: int
@@ -92,7 +92,7 @@ class LustreQuota:
     hard_files: int
 
     def of(self, user: str) -> Quota:
-        """As every file system tells it."""
+        """Return it as a Quota, the type common to all file systems."""
         limit_bytes, limit_files = lower(self.soft_bytes, self.hard_bytes), lower(self.soft_files, self.hard_files)
         return Quota(f"user {user}", self.used_bytes, limit_bytes, self.used_files, limit_files)
 
@@ -108,7 +108,7 @@ def getname(path: str) -> Command[ClientName]:
 
 
 def osts(path: str = "") -> Command[tuple[TargetState, ...]]:
-    """Ask for the data targets that the client knows. They are ACTIVE during an outage, too."""
+    """List the data targets known to the client. They stay ACTIVE during an outage."""
     return Command(("lfs", "osts", *([path] if path else [])), _read_targets)
 
 
@@ -178,7 +178,7 @@ def members(file_system: str, pool: str) -> Command[tuple[str, ...]]:
 
 
 def check(kind: Literal["osts", "mds", "servers", "all"], path: str = "") -> Command[LfsCheck]:
-    """Ask which servers answer. Those that do not are reported on standard error, and lfs succeeds."""
+    """List the servers that answer. lfs reports the others on standard error and exits with 0."""
     return Command(("lfs", "check", kind, *([path] if path else [])), read_check)
 
 
@@ -238,7 +238,7 @@ def quota(user: str, path: str) -> Command[LustreQuota]:
 
 
 def read_quota(done: Completed) -> LustreQuota:
-    """Read them: a long path stands on a line of its own, and the eight values follow it."""
+    """Parse ``lfs quota``, which prints a long path on a separate line before the eight values."""
     lines = checked(done, "the quota is not known").splitlines()
     first = next((place for place, line in enumerate(lines, 1) if line.split()[:1] == ["Filesystem"]), len(lines))
     # Kilobytes, soft limit, hard limit and grace time, and the same of files.
@@ -272,9 +272,9 @@ def sizes(path: str) -> Command[Sizes]:
 
 
 def is_directory(path: str) -> Command[bool]:
-    """Raise StrakesError when there is nothing of the name."""
+    """Return whether the path is a directory. Raises StrakesError if it does not exist."""
     return Command(
-        ("stat", "-c", "%F", path), lambda done: checked(done, "there is nothing to look at", path) == "directory\n"
+        ("stat", "-c", "%F", path), lambda done: checked(done, "the path cannot be examined", path) == "directory\n"
     )
 
 

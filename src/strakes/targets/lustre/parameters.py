@@ -1,4 +1,4 @@
-"""What parameters of clients and servers say: counters, histograms, connections and recoveries."""
+"""Parsers for parameters of clients and servers: counters, histograms, connections and recoveries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
 # The beginning of an entry, and no more.
 _CUT_ENTRY = re.compile(r" ?|(?: -(?: (?:\[(?: (?:\d+(?:,(?: (?:[A-Z_]+ ?)?)?)?)?)?)?)?)")
 
-# What a metadata target counts -> the name that all file systems share. A new file counts as an open and a mknod.
+# Counter of a metadata target -> common name of counters. A new file counts as an open and a mknod.
 _MD_STATS = {
     "mknod": "md.create",
     "open": "md.open",
@@ -52,7 +52,7 @@ _MD_STATS = {
     "readpage": "md.readdir",
 }
 _LLITE = {"readdir" if own == "readpage" else own: name for own, name in _MD_STATS.items()}
-# What mdc calls "create" are directories, links and special files only (files come with the open): left out.
+# The mdc counter "create" counts directories, links and special files only (files come with the open): left out.
 _MDC = {
     "close": "md.close",
     "getattr": "md.getattr",
@@ -65,7 +65,7 @@ _MDC = {
 
 
 class Counter(NamedTuple):
-    """``unit`` is that of the sum; "reqs" for those that only count."""
+    """``unit``: unit of the sum; "reqs" for counters without a sum."""
 
     samples: int
     unit: str
@@ -189,9 +189,9 @@ def of_disk(histograms: Histograms) -> dict[str, float]:
 
 
 class Import(NamedTuple):
-    """A client's connection to one target: ``state`` is FULL when connected, IDLE when unused (it connects by itself).
+    """A client's connection to one target: ``state`` is FULL if connected, IDLE if unused (it reconnects on demand).
 
-    ``deactivated``: an administrator took the target out, whatever the state says.
+    ``deactivated``: an administrator has deactivated the target, regardless of the state.
     """
 
     target: str
@@ -231,7 +231,7 @@ class Recovery(NamedTuple):
 
     @property
     def serving(self) -> bool:
-        """Tell whether requests are answered: they wait until one of these states is reached."""
+        """Return whether requests are answered; in any other state they wait."""
         return self.status in ("COMPLETE", "INACTIVE")
 
 
@@ -268,19 +268,19 @@ def parse_recovery(text: str) -> Recovery:
     return Recovery(status, started, duration, evicted, known if connected_of is None else connected_of, replayed)
 
 
-# FULL is connected; IDLE connects by itself when there is something to do.
+# FULL is connected; IDLE connects at the next request.
 WORKING_STATES = ("FULL", "IDLE")
 IDLE = "IDLE"
 # No server answers in these; in all others that do not work one takes the client back.
 UNREACHED_STATES = ("NEW", "CONNECTING", "DISCONN")
 # Where an interruption begins, or is seen to have begun: CONNECTING alone also follows IDLE.
 _LOST = ("DISCONN", "EVICTED")
-# So many changes the kernel remembers: what was before the first of them is not known.
+# Number of state changes that the kernel keeps; earlier ones are lost.
 _REMEMBERED = 16
 # An idle connection, or a new one, connects within that: longer than the time after which the kernel tries again.
 _CONNECTING_S = 6.0
 _CONNECTING = ("NEW", "CONNECTING")
-# Of changes seen before, so many are kept.
+# Number of earlier state changes kept in memory.
 _MOST_CHANGES = 1000
 
 
@@ -306,7 +306,7 @@ class States:
 
     @property
     def working(self) -> bool:
-        """Tell whether requests are answered."""
+        """Return whether requests are answered."""
         return self.current in WORKING_STATES
 
     def in_words(self, now_unix_s: float) -> str:
@@ -325,7 +325,7 @@ class States:
         return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
 
     def lost(self, now_unix_s: float) -> bool:
-        """Tell whether the target should serve and does not: not one taken out, or one just about to be connected to.
+        """Return whether the target is lost; a deactivated target or one that is just being connected is not.
 
         >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
         >>> idle.lost(51), idle.lost(60)
@@ -339,7 +339,7 @@ class States:
         return lasting or self.current not in _CONNECTING or not just_begun
 
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
-        """Return the times in which the target did not serve; of one that is taken out, those before."""
+        """Return when the target was unavailable; for a deactivated target only the times before that."""
         lost = interruptions(target, self.changes)
         if self.cut_off and self.working:
             # The change that ended it is the one that is missing.
@@ -377,7 +377,7 @@ def parse_states(text: str) -> States:
 
 
 def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
-    """Return the changes that belong to a lost connection, to the one that ends it: not those of idle ones.
+    """Return the state changes of lost connections up to the reconnection, without those of idle connections.
 
     >>> idle = (StateChange(1, "CONNECTING"), StateChange(1, "IDLE"), StateChange(5, "FULL"))
     >>> [change.state for change in lost_changes((*idle, StateChange(9, "DISCONN"), StateChange(12, "FULL")))]
@@ -387,9 +387,9 @@ def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
 
 
 def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
-    """Return the times in which the target did not serve this client; the last one may not be over.
+    """Return when the target was unavailable to this client; the last interruption may continue.
 
-    Of the first, the beginning may be forgotten.
+    The beginning of the first one may be missing in the kernel's history.
 
     >>> lost = (StateChange(10, "DISCONN"), StateChange(15, "EVICTED"), StateChange(16, "FULL"))
     >>> interruptions("labfs-MDT0001", lost) == (Interruption("labfs-MDT0001", 10, 16, evicted=True),)
@@ -426,13 +426,13 @@ def _is_lost(episode: Iterable[StateChange]) -> bool:
 
 
 def _connects(episode: list[StateChange]) -> bool:
-    """Tell whether the rest of an episode is all that an idle connection goes through: one CONNECTING."""
+    """Return whether the rest of an episode is a single CONNECTING, as for an idle connection."""
     before = [change for change in episode if change.state not in WORKING_STATES]
     return len(before) <= 1 and all(change.state in _CONNECTING for change in before)
 
 
 def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:
-    """Return what is remembered now, and what was before it.
+    """Return the earlier changes joined with the kernel's present history.
 
     >>> first, second, third = StateChange(1, "FULL"), StateChange(5, "DISCONN"), StateChange(9, "FULL")
     >>> continued((first, second), (second, third)) == (first, second, third)
@@ -441,5 +441,5 @@ def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> 
     for length in range(min(len(before), len(now)), 0, -1):
         if before[-length:] == now[:length]:
             return (*before, *now[length:])[-_MOST_CHANGES:]
-    # Nothing in common: what was between is not known.
+    # No common change: the changes in between are lost.
     return now

@@ -1,4 +1,4 @@
-"""The servers of a file system: who serves which target and how well, and what they count; a description of all."""
+"""The servers of a file system: the targets that each serves, their health and counters, and a Description of all."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _NO_SPACE = LustreSpace((), {})
 
 @dataclass(frozen=True)
 class Connection:
-    """One target as this client reaches it: its ``address`` where it is known; ``state`` "active", or what is wrong."""
+    """This client's connection to a target: ``address``, if known, and ``state``, "active" or the trouble."""
 
     name: str
     kind: str
@@ -109,7 +109,7 @@ def addresses_in(answers: Answers, file_system: str, ask_instance: Callable[[], 
 def _addresses(answers: Answers, devices: str, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
     asked = get_param(f"mdc.{devices}.mds_conn_uuid", f"osc.{devices}.ost_conn_uuid")
     values = of_mount(answers.get(asked, _NOTHING).values, file_system, ask_instance)
-    # A server is told by the address that it is configured with, also where that is this node. Only some users may ask.
+    # A server is identified by its configured address, even if it is this node. Only privileged users may list them.
     own = Answers(answers.run).get(list_nids(), ()) if values else ()
     return {_target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
 
@@ -201,7 +201,7 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
 
 
 def _state(target: TargetState, known: Import | None, reached: bool, failing: str | None) -> str:
-    """Return the worst that is told: lfs says ACTIVE until one is taken out, an import FULL until a request fails."""
+    """Return the worst known state: lfs says ACTIVE until a deactivation, an import FULL until a request fails."""
     if target.state != "ACTIVE":
         return target.state.lower()
     if known is not None and known.deactivated:
@@ -238,14 +238,14 @@ _WELL = "healthy"
 
 @dataclass(frozen=True)
 class Health:
-    """What servers say of themselves: how their targets recovered, and what is wrong, a sentence each."""
+    """The servers' own reports: recoveries of their targets, and troubles as sentences."""
 
     recoveries: tuple[TargetRecovery, ...]
     complaints: tuple[str, ...]
 
 
 def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -> Health:
-    """Ask every server that can be asked, and this client; ``answers`` notes those that did not answer."""
+    """Ask all reachable servers and this client; ``answers`` notes those that did not answer."""
 
     def ask(host: str) -> Mapping[str, str] | StrakesError:
         try:
@@ -324,7 +324,7 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observati
 
 
 def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
-    """Return what this client counted. Users other than root get cut-off output, of which nothing is taken."""
+    """Return this client's counters. Users other than root get truncated output, which is ignored."""
     mine = f"*-{name.instance}"
     params = answers.get(
         get_param(f"llite.{mine}.stats", f"mdc.{mine}.stats", f"mdc.{mine}.md_stats", f"osc.{mine}.stats"), _NOTHING
@@ -380,7 +380,7 @@ def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
 
 
 def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:
-    # A server has metadata targets, data targets, or both: what it has not is missing, and that is well.
+    # A server has metadata targets, data targets, or both; missing parameters are no error.
     mine = {
         parameter: text for parameter, text in params.values.items() if is_target_of(device(parameter), file_system)
     }
@@ -424,7 +424,7 @@ _DESCRIBE_NO_SPACE = LustreSpace((), {})
 _NO_LIMITS = lfs.LustreQuota(0, 0, 0, 0, 0, 0)
 # With these, large buffered calls are direct ones (2.17 and newer).
 _HYBRID = ("hybrid_io", "hybrid_io_write_threshold_bytes", "hybrid_io_read_threshold_bytes")
-# What decides how fast this client may be; any user may read them.
+# Parameters that limit this client's speed; any user may read them.
 _SETTINGS = {
     "llite": ("max_read_ahead_mb", "max_read_ahead_per_file_mb", "max_cached_mb", "statahead_max", *_HYBRID),
     "mdc": ("max_rpcs_in_flight", "max_mod_rpcs_in_flight"),
@@ -433,7 +433,7 @@ _SETTINGS = {
 
 
 def describe(answers: Answers, path: str, mount: Mount, name: ClientName, servers: Servers | None) -> Description:
-    """Return what can be known; notes say what could not, and why."""
+    """Return the description; notes name the missing parts with the reason."""
     targets, manager, manager_state = connections(answers, path, name)
     ways = ways_to_servers(answers.run, servers, hosts(targets))
     targets = _restated(targets, _recovering(ask_health(answers, ways, name.file_system)))
@@ -509,7 +509,7 @@ def _recovering(health: Health) -> dict[str, str]:
 
 
 def _servers(targets: Iterable[Connection], manager: str, manager_state: str) -> tuple[Server, ...]:
-    """One entry for each machine and what it does there."""
+    """Return an entry for each machine with its roles."""
     servers = [Server(host_of(manager), "mgs", manager, manager_state)] if manager else []
     for kind, role in (("MDT", "mds"), ("OST", "oss")):
         by_address: dict[str, list[Connection]] = {}

@@ -80,12 +80,12 @@ class LustreTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        """Tell whether it is a client's mount."""
+        """Return whether it is a client's mount."""
         # On a server a target's own device is mounted under the same name; a client's source is "mgs@net:/name".
         return mount.file_system == "lustre" and ":/" in mount.source
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return what is known now."""
+        """Return the facts."""
         notes = (
             ()
             if self.servers
@@ -188,7 +188,7 @@ class LustreTarget(Target):
         given = self.placement(Path(path)) or wanted
         if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
             return given
-        # A choice made by hand does not show in what is read; subdirectories of one target may be spread all the same.
+        # lfs getdirstripe does not show a choice made by hand, and subdirectories may be distributed even then.
         spread = given.kind == "automatic" and len(given.metadata_targets) == 1
         return replace(given, kind="manual", inherited=given.inherited and not spread)
 
@@ -242,7 +242,7 @@ class LustreTarget(Target):
             self._known_states = known
             where = addresses_in(answers, self._file_system, self._instance)
             self._served_by |= {name: host_of(address) for name, address in where.items()}
-        # A target that nothing was asked of since is lost, too, though its connection does not say so.
+        # Targets of a lost host are lost even if their connections are idle and do not show it yet.
         hosts_lost = {self._served_by[name] for name in lost if name in self._served_by}
         beside = {
             name: LostServer(host, f"{known[name].current}, on the same server")
@@ -252,9 +252,9 @@ class LustreTarget(Target):
         return lost | beside
 
     def _last_served_by(self, name: str) -> str:
-        """Return the host on which a target was served when this client was last connected to it, or all it may be on.
+        """Return the host that served a target at this client's last connection, or all possible hosts.
 
-        The address that the kernel tells in the meantime is the one it tries.
+        While disconnected, the kernel shows the address that it is trying, not the last one.
         """
         if host := self._served_by.get(name):
             return host

@@ -33,7 +33,7 @@ _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "See what the servers say (lfs check servers, lctl get_param *.*.import) and try again when they answer."
 _SPACE = "lfs df and lfs quota show where the space has gone."
 
-# What the user can mend, and what came from the file system; with the next thing to do where there is one.
+# Errors in the user's input, and errors of the file system, with a remedy if one is known.
 _BAD_INPUT = {
     errno.ENOENT: "",
     errno.EEXIST: "Choose a name that is not taken.",
@@ -88,7 +88,7 @@ def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
 
 
 def key_values(line: str) -> Iterator[tuple[str, str]]:
-    """Return the pairs of a line, of which a value may be missing.
+    """Return the key-value pairs of a line; values may be missing.
 
     >>> list(key_values("stripe_count:  1 pattern:        stripe_offset: -1"))
     [('stripe_count', '1'), ('pattern', ''), ('stripe_offset', '-1')]
@@ -112,9 +112,9 @@ def explanation(done: Completed) -> str:
 
 
 def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> StrakesError:
-    """Return the error for a command that ended with a status other than 0: who has to do what follows from the status.
+    """Return the error for a command that failed; its exit status determines the class and the remedy.
 
-    ``remedy`` is for values that are not good; other causes have theirs.
+    ``remedy`` applies to invalid values.
 
     >>> done = Completed(("lfs", "mkdir", "-i", "99", "d"), 19, "", "lfs mkdir: dirstripe error on 'd': No such device")
     >>> type(refusal(done, "the directory was not made")).__name__
@@ -162,7 +162,7 @@ _HOST = re.compile(r"^[^\s=:]+: ")
 
 
 def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
-    """Return a command of which only its status matters; ``what`` failed where it is not 0."""
+    """Return a command without output; ``what`` is the message if its exit status is not 0."""
 
     def read(done: Completed) -> None:
         checked(done, what, remedy=remedy)
@@ -174,8 +174,8 @@ def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[No
 class Params:
     """Full name -> value, which may have many lines.
 
-    ``missing`` are the names asked for of which there is none. ``cut_off``: lctl met another difficulty (mostly that
-    the user is not root), gave ``why`` or nothing, and values may lack lines and ends of lines.
+    ``missing``: requested names that match no parameter. ``cut_off``: lctl failed in another way (mostly because the
+    user is not root), with the reason ``why`` if it gave one, and values may be truncated.
     """
 
     values: Mapping[str, str]
@@ -185,7 +185,7 @@ class Params:
 
 
 def get_param(*names: str) -> Command[Params]:
-    """Values of all parameters whose names match. That there are none is no error."""
+    """Return the values of all parameters whose names match; no match is not an error."""
     return Command(("lctl", "get_param", *names), read_params)
 
 
@@ -200,7 +200,7 @@ def read_params(done: Completed) -> Params:
     lines, errors = _without_host(done.stdout, is_asked), _without_host(done.stderr, _ERROR.match)
     missing = [match for line in errors if (match := _MISSING.match(line))]
     names = tuple(match[1].replace("/", ".") for match in missing)
-    # What stands before the first value is the greeting of a server.
+    # Lines before the first value are the login banner of a server.
     first = next((number for number, line in enumerate(lines) if is_asked(line)), len(lines))
     if lines and first == len(lines) and not names:
         raise not_understood("lctl get_param", lines[0])
@@ -218,13 +218,13 @@ def read_params(done: Completed) -> Params:
 
 
 def _without_host(text: str, is_meant: Callable[[str], object]) -> list[str]:
-    """Return the lines, without the host before each where only so one of them is what is meant."""
+    """Return the lines, without a host prefix if lines match ``is_meant`` only without it."""
     lines = text.splitlines()
     if any(is_meant(line) for line in lines):
         return lines
     prefixes = (match[0] for line in lines if (match := _HOST.match(line)) and is_meant(line[match.end() :]))
     prefix = next(prefixes, "")
-    # Of an empty line, the space at the end may be missing.
+    # An empty line may lack the space after the prefix.
     return [
         line.removeprefix(prefix) if line.startswith(prefix) else line.removeprefix(prefix.rstrip()) for line in lines
     ]
@@ -240,7 +240,7 @@ def device(parameter: str) -> str:
 
 
 def set_param(name: str, value: str) -> Command[tuple[str, ...]]:
-    """Set all parameters whose names match; gives their full names. What is in force may differ: read it back."""
+    """Set all parameters whose names match; return their full names. Lustre may round values: read them back."""
 
     def read(done: Completed) -> tuple[str, ...]:
         if done.status != 0:
@@ -257,7 +257,7 @@ def set_param(name: str, value: str) -> Command[tuple[str, ...]]:
 
 
 class Answers:
-    """``notes`` says what was not answered, and why."""
+    """Answers of commands; ``notes`` lists the commands that failed, with the reason."""
 
     def __init__(self, run: Runner) -> None:
         """Take how commands are run."""
@@ -300,12 +300,12 @@ def ask_each(hosts: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
         return dict(zip(names, pool.map(ask, names), strict=True))
 
 
-# A server has connections of its own to data targets, named after its metadata target.
+# A metadata server also has connections to data targets, named after its metadata target.
 _DEVICE = re.compile(r"^(?P<target>.+-(?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-(?!MDT)(?P<instance>\w+)$")
 
 
 def is_target_of(name: str, file_system: str) -> bool:
-    """Tell whether a target belongs to a file system.
+    """Return whether a target belongs to a file system.
 
     >>> is_target_of("lab-MDT000a", "lab"), is_target_of("lab-2-MDT000a", "lab"), is_target_of("lab-2-MDT000a", "lab-2")
     (True, False, True)
@@ -316,7 +316,7 @@ def is_target_of(name: str, file_system: str) -> bool:
 def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
     """Return the parameters of a mount's devices; ``ask_instance`` is asked for its name if there are several mounts.
 
-    Where that is not known, those of the other mounts are among them.
+    If the name is not known, include the parameters of the other mounts.
 
     >>> values = {"osc.lab-OST0000-osc-ff01.state": "FULL", "osc.lab-OST0000-osc-ff02.state": "DISCONN"}
     >>> of_mount(values, "lab", lambda: "ff01")

@@ -1,4 +1,4 @@
-"""Targets that were away: for how long, and how long clients waited. Read from servers, from clients, or from both."""
+"""Reports outages of targets and the waiting times of clients, read from servers, from clients, or from both."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from strakes.targets.description import Interruption
 from strakes.units import format_duration
 from strakes.watch.absence import Absence, Ended
 from strakes.watch.connected import Connected
-from strakes.watch.other_clocks import OtherClocks
 from strakes.watch.reading import CounterReading, directory_of
 from strakes.watch.together import PATIENCE_S, Span, Together, Told, names
 from strakes.watch.values import WatchEvent
 
 _MOST_STALLS = 256
-# A smaller estimate is none: only the upper bound is reported.
+# For smaller estimates only the upper bound is reported.
 _SMALLEST_ESTIMATE_S = 1e-3
-# From so many of the last intervals between readings follows when the next one is to be expected.
+# Numbers of recent intervals between readings that are kept, and required, to predict the next one.
 _INTERVALS, _FEWEST_INTERVALS = 20, 5
-# A client notices after so long at the latest that its target was mounted anew: each 25 s it asks whether it is there.
+# A client pings its targets each 25 s, so it notices a new mount within this time.
 _NOTICED_S = 26.0
 
 
@@ -34,7 +33,6 @@ class AwayTargets:
         self._connected = Connected()
         self._recovered: dict[str, float] = {}
         self._together = Together()
-        self._clocks = OtherClocks()
         self._began_s: float | None = None
         self._told_before: Sequence[WatchEvent] = ()
         self._waits_told: dict[str, float] = {}
@@ -45,7 +43,7 @@ class AwayTargets:
         self._stalls: deque[tuple[float, float]] = deque(maxlen=_MOST_STALLS)
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
-        """Take in a reading; return what is away for long, and what is back."""
+        """Add a reading; return long outages and ended ones."""
         self._began_s = reading.time_s if self._began_s is None else self._began_s
         self._connected.add(reading)
         if reading.serving is not None:
@@ -56,11 +54,11 @@ class AwayTargets:
         return [*self._of_servers(reading.time_s), *self._of_clients(reading.time_s)]
 
     def look_back(self, since_s: float, told: Sequence[WatchEvent]) -> None:
-        """Tell also what clients missed from then on. ``told``: what an earlier watch has told and seen the end of."""
+        """Also report waits of clients since this time. ``told``: ended events of the previous watch."""
         self._began_s, self._told_before = since_s, told
 
     def add_stalls(self, stalls: Sequence[tuple[float, float]]) -> None:
-        """Take in when operations of a probe began and ended that took unusually long."""
+        """Add begin and end of slow operations of a probe."""
         self._stalls.extend(stalls)
 
     def _servers(self, reading: CounterReading, serving: Mapping[str, float]) -> None:
@@ -68,7 +66,7 @@ class AwayTargets:
         for target, start_s in serving.items():
             seen_s, start_before, source = self._seen.get(target, (reading.time_s, start_s, reading.source))
             if target not in self._away and start_s > start_before + 1 and start_s > seen_s - 1:
-                # Gone and back between two readings.
+                # The outage lies between two readings.
                 self._away[target] = Absence(
                     source, seen_s, start_s, usual_s, start_before, self._recovered.get(target)
                 )
@@ -95,7 +93,7 @@ class AwayTargets:
         self._recovered |= reading.recovered
 
     def _usual_s(self, reading: CounterReading) -> float:
-        """Return the longest of the last times between readings of a source; infinite where too few are known."""
+        """Return the longest recent interval between readings of a source; infinity if too few are known."""
         intervals = self._intervals.setdefault(reading.source, deque(maxlen=_INTERVALS))
         usual_s = max(intervals) if len(intervals) >= _FEWEST_INTERVALS else float("inf")
         if (before_s := self._read_s.get(reading.source)) is not None:
@@ -114,7 +112,7 @@ class AwayTargets:
         elif wait.began_unix_s > self._waits_told.get(wait.target, 0.0) + 1:
             known = self._client_waits.get(wait.target)
             if known and wait.or_earlier and known.ended_unix_s in (None, wait.ended_unix_s):
-                # The client forgets how it began while it tries again and again.
+                # The client forgets the onset while it retries.
                 wait = replace(wait, began_unix_s=known.began_unix_s)
             self._client_waits[wait.target] = wait
 
@@ -132,8 +130,7 @@ class AwayTargets:
                 if told or not (self._was_there(target, away) or self._known_by_clients(target, away))
             }
             if over:
-                event = _over(spans[targets[0]].source, over, told, now_s)
-                events.append(self._clocks.add(event, over, by_clients=False))
+                events.append(_over(spans[targets[0]].source, over, told, now_s))
             for target in over:
                 self._client_waits.pop(target, None)
                 self._waits_told[target] = now_s
@@ -153,26 +150,26 @@ class AwayTargets:
         return events
 
     def _over_s(self, target: str, away: Absence, now_s: float) -> float | None:
-        """Return when it was over; not yet where clients that stayed connected may still notice that it was away."""
+        """Return the end, or None while connected clients may still notice the outage."""
         read_s = self._connected.until_s(target, away.seen_s)
         noticed_s = away.missed_s + _NOTICED_S
         waiting = not away.missed_by_clients and 0 < read_s < noticed_s and now_s < noticed_s + PATIENCE_S
         return None if waiting else away.recovered_s
 
     def _was_there(self, target: str, away: Absence) -> bool:
-        """Tell whether it was only not read, or its counters were set to zero: nobody was without it."""
+        """Return whether the target was only not read, or its counters were reset by hand."""
         if away.missed_by_clients:
             return False
         return away.went_on or self._connected.until_s(target, away.seen_s) >= away.missed_s + _NOTICED_S
 
     def _known_by_clients(self, target: str, away: Absence) -> bool:
-        """Whether clients have reported this outage, which their server confirms later."""
+        """Return whether clients already reported this outage."""
         began_s, ended_s = self._client_outages.get(target, (math.inf, -math.inf))
         return away.back_s is not None and began_s <= away.back_s and ended_s >= away.seen_s
 
     def _of_clients(self, now_s: float) -> list[WatchEvent]:
-        """Return what only clients have told: nobody who was asked serves the target."""
-        # Of others their servers have told since that they are away.
+        """Return the outages that only clients report."""
+        # Drop targets whose servers report the outage.
         waits = self._client_waits = {
             target: wait for target, wait in self._client_waits.items() if target not in self._away
         }
@@ -182,7 +179,7 @@ class AwayTargets:
         events = []
         for told, targets in self._together.over(spans, now_s):
             event = _not_served([waits.pop(target) for target in targets], told, now_s)
-            events.append(self._clocks.add(event, targets, by_clients=True))
+            events.append(event)
             self._waits_told |= {target: spans[target].over_s or now_s for target in targets}
             self._client_outages |= dict.fromkeys(targets, (event.began_s, event.ended_s or now_s))
         for targets in self._together.long({target: spans[target] for target in waits}, now_s):
@@ -199,14 +196,14 @@ class AwayTargets:
 
 
 def _tells(event: WatchEvent, wait: Interruption) -> bool:
-    """Tell whether the event, which is over, is of this wait."""
+    """Return whether the ended event includes this wait."""
     named = wait.target in event.subject or event.subject.endswith(" more")
     ended_s, over_s = event.ended_s or event.began_s, wait.ended_unix_s or float("inf")
     return named and wait.began_unix_s <= ended_s + 1 and over_s >= event.began_s - 1
 
 
 def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: float) -> WatchEvent:
-    """Return the event of targets that are back."""
+    """Return the event of ended outages."""
     source = directory_of(source)
     longest, shortest = (pick(over, key=lambda target: over[target].size_s) for pick in (max, min))
     most, least = over[longest], over[shortest]
@@ -219,7 +216,7 @@ def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: floa
     about, high = (format_duration(seconds) for seconds in (most.size_s, high_s))
     waited = f"; clients waited up to {format_duration(waited_s)}" if waited_s else ""
     if waited_s < most.size_s and "operations_that_waited" in most.evidence:
-        # So long one operation was seen to wait: those that began before it are not known.
+        # Earlier operations may have waited longer than the measured one.
         waited = f"; clients waited at least {format_duration(waited_s)}"
     between = f"between {format_duration(low_s)} and {high}" if low_s else f"{high} at most"
     how_long = f"for about {about} ({between})" if most.size_s > _SMALLEST_ESTIMATE_S else f"for at most {high}"
@@ -248,7 +245,7 @@ def _over(source: str, over: Mapping[str, Ended], told: Told | None, now_s: floa
 
 
 def _not_served(waits: Sequence[Interruption], told: Told | None, now_s: float) -> WatchEvent:
-    """Return the event of targets that serve a client again."""
+    """Return the event of ended outages that clients reported."""
     lengths = {wait.target: (wait.ended_unix_s or now_s) - wait.began_unix_s for wait in waits}
     longest = max(waits, key=lambda wait: lengths[wait.target])
     waited, within = lengths[longest.target], f"± {longest.within_s:g} s"

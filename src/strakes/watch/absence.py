@@ -1,25 +1,25 @@
-"""A target that was away: from when to when, as far as readings before, between and after tell it."""
+"""Estimates begin, end and duration of the outage of a target from readings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-# Unmounting a target ends after it is gone: half a second or two (two Lustre targets); at once where its server dies.
+# Time from the last answer of a target to the end of its unmount: 0.5 to 2 s (two Lustre targets).
 _UNMOUNTING_S = 0.5
-# It counts before its mounting has ended: by 1.1 and 1.3 s (two Lustre targets).
+# Time from the counter reset of a target to the end of its mount: 1.1 and 1.3 s (two Lustre targets).
 _MOUNTING_S = 1.2
-# A server that is not read for so many times as long as it ever was is away, too.
+# A server is silent after this multiple of its longest interval between readings.
 _SILENT = 3.0
 
 
 @dataclass
 class Absence:
-    """What readings tell of one absence, as they come.
+    """An outage, updated by readings.
 
-    ``seen_s`` and ``missed_s``: the last reading with the target and the first without it (or when it began anew).
-    ``usual_s``: the longest time between two readings of this source before that; infinite where it is not known.
-    ``counted_s`` and ``clients_before_s``: since when it counted before that, and ``clients_back_s`` of before.
+    ``seen_s`` and ``missed_s``: the last reading with the target and the first without it (or its counter reset).
+    ``usual_s``: the longest interval between readings of this source before the outage; infinite if unknown.
+    ``counted_s`` and ``clients_before_s``: the previous counter reset and the previous ``clients_back_s``.
     """
 
     source: str
@@ -32,55 +32,52 @@ class Absence:
     back_s: float | None = None
     still_away_s: float = 0.0
     recovered_s: float | None = None
-    # When its server says that its clients were back.
+    # End of the recovery as reported by the server.
     clients_back_s: float | None = None
     was_recovering: bool = False
-    # Others serve its clients meanwhile.
+    # Other servers serve its clients meanwhile.
     spared: bool = False
-    # Since when clients missed it -> until when.
+    # Begin -> end of the waits of clients.
     waits: dict[float, float] = field(default_factory=dict)
 
     def leave_again(self) -> None:
-        """Note that the target left before its clients were back: it is the same outage."""
+        """Continue the outage: the target disappeared again before its clients had reconnected."""
         self.back_s = self.began_anew_s = self.clients_back_s = None
 
     @property
     def missed_by_clients(self) -> bool:
-        """Tell whether a client missed it, or its server waited for clients after that."""
+        """Return whether a client waited or the server went through recovery."""
         anew = self.clients_back_s is not None and self.clients_back_s != self.clients_before_s
         return bool(self.waits) or self.was_recovering or anew
 
     @property
     def went_on(self) -> bool:
-        """Tell whether it went on counting, or its server still tells what it told of clients before.
-
-        A target that is mounted counts from then on, and waits for its clients.
-        """
+        """Return whether the counters or the recovery status show that the target was not mounted anew."""
         counts_on = self.counted_s > 0 and self.began_anew_s is not None and self.began_anew_s <= self.counted_s + 1
         return counts_on or self.clients_back_s is not None
 
     @property
     def began_s(self) -> float:
-        """Return when it probably went away: in the middle of when it can have done so."""
+        """Return the estimated onset: the middle of the possible range."""
         latest_s = max(self.seen_s, self._gone_s)
-        # It is not its server that is seldom read, but its server was silent.
+        # The server was silent, although it is usually read more often.
         if latest_s - self.seen_s > _SILENT * self.usual_s:
             latest_s = self.seen_s + self.usual_s
         return min((self.seen_s + latest_s) / 2 + _UNMOUNTING_S, latest_s)
 
     @property
     def _gone_s(self) -> float:
-        """Return when it was gone at the latest: a client may have missed it before."""
+        """Return the latest possible onset, from readings and clients."""
         return min([self.missed_s, *(begun_s + 1 for begun_s in self.waits if begun_s >= self.seen_s - 1)])
 
     def _there_s(self, anew_s: float) -> float:
-        """Return when it was mounted at the latest."""
+        """Return the latest possible end of the mount."""
         assert self.back_s is not None
         clients_back_s = self.clients_back_s or self.back_s
         return min(self.back_s, clients_back_s) if clients_back_s >= anew_s else self.back_s
 
     def ended(self, stalls: Sequence[tuple[float, float]]) -> Ended:
-        """Return what it was. ``stalls``: what operations of a probe waited, which was measured."""
+        """Return the completed outage. ``stalls``: begin and end of slow operations of a probe."""
         assert self.back_s is not None and self.recovered_s is not None
         still = self.still_away_s or self.missed_s
         gone = self._gone_s
@@ -91,15 +88,14 @@ class Absence:
             low = anew - gone - _UNMOUNTING_S
             high = max(self._there_s(anew), ended + _MOUNTING_S) - self.seen_s
         else:
-            # Its beginning is not known, or by a clock that is not the readings'.
+            # The counter reset is unknown, or timed by another clock.
             ended = (still + self.back_s) / 2
-            # Never seen to be away, it may have been back at once.
+            # Without a reading during the outage, it may have been arbitrarily short.
             low, high = still - gone if self.still_away_s else 0.0, self.back_s - self.seen_s
         # Times of clients are whole seconds.
         connected = max([*(until_s + 1 for until_s in self.waits.values()), self.clients_back_s or 0.0])
         connected = connected or self.recovered_s
-        # What operations of the probe waited was measured; without them it is from when the target was last seen until
-        # clients were back, at most.
+        # Upper bound of the waiting time, unless the probe measured it.
         waited = 0.0 if self.spared and not self.waits else max(connected - self.seen_s, 0.0)
         stalled = [(begun, end) for begun, end in stalls if begun <= connected and end >= self.seen_s - 1]
         if stalled:
@@ -118,7 +114,7 @@ class Absence:
 
 @dataclass(frozen=True)
 class Ended:
-    """An absence that is over: ``size_s`` is between ``low_s`` and ``high_s``; clients waited up to ``waited_s``."""
+    """A completed outage: ``size_s`` in ``low_s`` to ``high_s``; clients waited up to ``waited_s``."""
 
     began_s: float
     ended_s: float

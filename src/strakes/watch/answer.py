@@ -1,4 +1,4 @@
-"""Whether something can be made in a directory whose file system may hang: tried by one child, not by one each time."""
+"""Tests in one child process whether a file can be created in a directory whose file system may hang."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
 
 
 class Answer:
-    """Of one directory."""
+    """The test of one directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -20,20 +20,20 @@ class Answer:
 
     @property
     def awaited(self) -> bool:
-        """Tell whether the child still waits for the file system."""
+        """Return whether the child still waits for the file system."""
         return self._child is not None and self._child.poll() is None
 
     def forget(self) -> None:
-        """Another file system is asked next time. What the child made is not for others to remove."""
+        """Kill the child, because the file system has changed. Its file stays where it is."""
         if self._child is not None:
             self._child.kill()
         self._child = None
 
     def require(self) -> int:
-        """Return why nothing can be made there, an error number; 0 where it can.
+        """Return the error number of creating a file, 0 for success.
 
-        Raises MeasurementError when that cannot be told in time: whoever tries it himself would hang. The child is
-        then left to wait, and to remove what it makes when it no longer does; what it says is returned next.
+        Raises MeasurementError after the time limit. The child then goes on waiting, and removes its file when the
+        file system answers. The next call returns its result.
         """
         self._child = self._child or calls.begin_writing(
             str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"), MARKER_NAME

@@ -1,4 +1,4 @@
-"""What is left of the error budgets of service levels, each minute, and the alarms when they are used up too fast."""
+"""Remaining error budgets of service levels, and alarms on their burn rates."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from strakes.accept.service_level import Kept, ServiceLevel, judge, used_up_too_
 from strakes.watch.ring import Ring, RingRow
 from strakes.watch.values import WatchEvent
 
-# What is judged, and how often anew from the store: to read all of it takes longer than to add a minute.
+# Period of the budget, and interval between full evaluations of the store; in between, minutes are added.
 _OVER_S = 30 * 86400.0
 _ANEW_S = 300.0
 
 
 class Budgets:
-    """Of the levels that are watched; ``kept``: of each."""
+    """Error budgets; ``kept`` has the result of each service level."""
 
     def __init__(self, levels: Sequence[ServiceLevel], ring: Ring) -> None:
         self._levels, self._ring = levels, ring
@@ -24,14 +24,14 @@ class Budgets:
         self._judged_s = 0.0
 
     def go_on_with(self, event: WatchEvent) -> bool:
-        """Take over an alarm of an earlier watch; return whether its level is watched."""
+        """Adopt an alarm of the previous watch; return whether its level is watched."""
         watched = any(level.text == event.subject for level in self._levels)
         if watched:
             self._failing[event.subject] = event
         return watched
 
     def add(self, row: RingRow, now_s: float) -> list[WatchEvent]:
-        """Take in a minute that was kept; return alarms that begin or are over."""
+        """Add a stored minute; return the alarms that begin or end."""
         if not self._levels:
             return []
         if 0 <= now_s - self._judged_s < _ANEW_S:

@@ -1,8 +1,7 @@
-"""What else was different when a level changed: a column that was worse than it had been for two months.
+"""Recorded columns that explain a level shift, such as the load or the fullness of the servers.
 
-The rules were fixed before any recorded year was looked at. A column explains a fall where its median since the change
-lies above the 95th percentile of what it was in the 60 days before, and, for columns that are said to matter only
-beyond a bound, above that bound.
+A column explains a fall if its median since the change exceeds both its 95th percentile in the 60 days before and the
+bound of its ``Cause``. The rules were fixed before any recorded year was examined.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import numpy as np
 from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 _BEFORE_S = 60 * 86400.0
-# So many of the last values tell whether what explains a change is over.
+# Number of the last values that decide whether a cause is over.
 _LAST = 8
 _PERCENTILE = 95
-# Fewer values before or after say nothing of what is usual.
+# Fewest values before and after a change for a comparison.
 _FEWEST_BEFORE, _FEWEST_AFTER = 10, 2
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Columns whose names match ``pattern`` are ``words``; they matter only above ``least``."""
+    """Columns whose names match ``pattern``, described by ``words``; only values above ``least`` matter."""
 
     pattern: str
     words: str
@@ -45,20 +44,20 @@ CAUSES = (
 
 
 def known_cause(column: str) -> Cause | None:
-    """Return the cause that a column is, None for one that is not known to be any."""
+    """Return the cause of a column by its name, or None."""
     return next((cause for cause in CAUSES if fnmatchcase(column, cause.pattern)), None)
 
 
 def cause_of(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = ()) -> str:
-    """Return what explains a change to the worse, in words; empty where nothing does.
+    """Return the explanation of a change to the worse in words, or an empty text.
 
-    ``also``: further columns that may.
+    ``also``: further columns that may explain it.
     """
     return _explains(series, change, also, change.since) if change.ratio < 1 else ""
 
 
 def _explains(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str], first: int) -> str:
-    """``first``: of the values since the change that are looked at."""
+    """Compare the values from index ``first`` on with those before the change."""
     for column, values in series.causes.items():
         cause = known_cause(column) or (Cause(column, column) if column in also else None)
         if cause is not None and _is_worse(series.times, values, change, cause.least, first):
@@ -67,9 +66,9 @@ def _explains(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str], 
 
 
 def is_over(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = ()) -> bool:
-    """Tell whether what explained a change is over while the change stays; ``change.told``: the last value so far.
+    """Return whether the cause of a change has ended while the change lasts; ``change.told`` is the last index.
 
-    When a change is told it has few values, and what is usual for long may have been unusual for these.
+    A change is reported after few values, so a coincidence may explain it at first.
     """
     last = max(change.since, change.told + 1 - _LAST)
     return change.told - change.since >= _LAST and not _explains(series, change, also, last)
@@ -78,9 +77,9 @@ def is_over(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = (
 def around(
     times: Numbers, values: Numbers, change: ShiftedLevel, first: int | None = None
 ) -> tuple[Numbers, Numbers] | None:
-    """Return what a column was in the two months before a change and from it to its telling; None: too little.
+    """Return the values of a column in the 60 days before a change and since the change; None if there are too few.
 
-    ``first``: of the values since the change, where not all of them are asked for.
+    ``first``: index of the first value to include after the change (default: all).
     """
     before = values[(times >= times[change.since] - _BEFORE_S) & (times < times[change.since])]
     after = values[change.since if first is None else first : change.told + 1]

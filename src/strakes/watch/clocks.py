@@ -1,4 +1,4 @@
-"""The clock of the day beside one that nobody sets: whether this process was stopped, and whether the clock stepped."""
+"""Detects stops of this process and steps of the wall clock, with a monotonic clock as the reference."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# A machine that is busy wakes a process late; a clock that is kept right goes a little faster or slower.
+# Tolerances: a busy machine wakes a process late, and NTP slews the wall clock.
 _LATE_S, _STEP_S = 5.0, 2.0
 
 
 @dataclass(frozen=True)
 class Break:
-    """For how long this process did not run, and by how much the clock of the day was set forward (below 0: back)."""
+    """Seconds that this process was stopped, and seconds that the wall clock was set forward (negative: back)."""
 
     stopped_s: float = 0.0
     stepped_s: float = 0.0
@@ -22,7 +22,7 @@ NO_BREAK = Break()
 
 
 class Clocks:
-    """``steady``: counts also while the machine is suspended."""
+    """Compares both clocks. ``steady`` must also count while the machine is suspended."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Clocks:
         self._apart_s = clock() - steady()
 
     def rest(self, seconds: float) -> Break:
-        """Sleep; return what else happened meanwhile.
+        """Sleep; return stops and clock steps meanwhile.
 
         >>> steady, clock = iter([0.0, 1.0, 2.0, 60.0, 257.0]), iter([100.0, 7302.0, 7557.0])
         >>> clocks = Clocks(lambda: next(clock), lambda: next(steady), lambda _: None)

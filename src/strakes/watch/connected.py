@@ -1,4 +1,4 @@
-"""Whether clients stayed connected to a target, by when they were read: whatever their own clocks say."""
+"""Connections of clients to targets, timed by the readings and not by the clocks of the clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from strakes.watch.reading import CounterReading
 
 @dataclass
 class _Connection:
-    """Since when it is, as the client says (0: it is not), and from when to when that was read."""
+    """Time of the connection by the clock of the client (0: disconnected), and its first and last reading."""
 
     said_s: float
     first_s: float
@@ -17,13 +17,13 @@ class _Connection:
 
 
 class Connected:
-    """What clients tell of being connected, each by its own source."""
+    """Connections by target and source."""
 
     def __init__(self) -> None:
         self._of: dict[str, dict[str, _Connection]] = {}
 
     def add(self, reading: CounterReading) -> None:
-        """Take in a reading."""
+        """Add a reading."""
         for target, said_s in reading.connected.items():
             of = self._of.setdefault(target, {})
             before = of.get(reading.source)
@@ -32,7 +32,7 @@ class Connected:
             before.last_s = reading.time_s
 
     def until_s(self, target: str, from_s: float) -> float:
-        """Return until when all clients were connected that whole time; 0 where one was not, or none is known."""
+        """Return the last time at which all clients were still connected since ``from_s``; 0 if any was not."""
         of = self._of.get(target, {}).values()
         if not all(connection.said_s and connection.first_s <= from_s for connection in of):
             return 0.0

@@ -1,4 +1,4 @@
-"""Alarms that an earlier watch saw no end of: they go on while the watch that follows it looks whether they last."""
+"""Open alarms of the previous watch: they stay open until this watch confirms or ends them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import replace
 
 from strakes.watch.values import WatchEvent
 
-# A watch that begins again needs so long to see again what lasts.
+# A restarted watch detects a lasting problem again within this time.
 _LOOK_S = 900.0
-# What does not answer now either is seen again sooner; a later outage is another one.
+# It detects an outage sooner; a later outage is a new one.
 _OUTAGE_S = 60.0
-# What ended so long before the earlier watch did may not be told; a beginning is off by less than that.
+# The previous watch may not have reported an outage that ended this long before itself.
 _UNTOLD_S = 120.0
-# After a longer pause an alarm is a new one.
+# After a longer pause each alarm is a new one.
 PAUSE_S = 3600.0
 
 
 class Earlier:
-    """Remembers alarms of the earlier watch; each is seen again, and keeps its beginning, or is over."""
+    """Open alarms of the previous watch. Each is detected again and keeps its onset, or ends."""
 
     def __init__(self, events: Iterable[WatchEvent], kept_until_s: float, now_s: float) -> None:
         self._held = {_same(event): event for event in events}
         self._kept_until_s, self._began_at_s, self._until_s = kept_until_s, now_s, now_s + _LOOK_S
-        # Key that this watch gives -> beginning that the earlier one has seen.
+        # Key in this watch -> onset in the previous watch.
         self._began_s: dict[tuple[str, str, float], float] = {}
 
     def known(self, event: WatchEvent) -> WatchEvent:
-        """Return an event with the beginning that the earlier watch has seen, if it was told already."""
+        """Return an event, with the onset of the previous watch if that reported it."""
         another = event.kind in ("fail-over", "no-answer") and event.began_s > self._began_at_s + _OUTAGE_S
         held = None if another else self._held.pop(_same(event), None)
         if held is not None and event.alarm:
@@ -38,7 +38,7 @@ class Earlier:
         return event if began_s is None else replace(event, began_s=began_s)
 
     def over(self, now_s: float) -> list[WatchEvent]:
-        """Return, once, what was not seen again."""
+        """Return, once, the alarms that were not detected again."""
         if now_s < self._until_s:
             return []
         events = [ended(event, self._kept_until_s) for event in self._held.values()]
@@ -47,17 +47,17 @@ class Earlier:
 
 
 def _same(event: WatchEvent) -> tuple[str, str, str]:
-    """Return what is the same of an alarm when it is told again: a fail-over has a length only when it is over."""
+    """Return the identity of an alarm; the unit of a fail-over is known only at its end."""
     return event.kind, event.subject, "" if event.kind == "fail-over" else event.unit
 
 
 def untold_since_s(events: Iterable[WatchEvent], kept_until_s: float) -> float:
-    """Return from when on targets may have been away of which the earlier watch has not told the end."""
+    """Return the earliest onset of outages whose end the previous watch did not report."""
     lasting = (event.began_s for event in events if event.kind == "fail-over" and event.ended_s is None)
     return min([kept_until_s, *lasting]) - _UNTOLD_S
 
 
 def ended(event: WatchEvent, kept_until_s: float) -> WatchEvent:
-    """Return an event that the earlier watch saw no end of."""
+    """Return the end of an event of the previous watch."""
     text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before it was over)"
     return replace(event, ended_s=max(kept_until_s, event.told_s), text=text)

@@ -1,7 +1,7 @@
-"""Who causes the load: the heaviest jobs or clients, counted in bounded memory, and whose work is out of the ordinary.
+"""Finds the jobs or clients that cause the load (heavy hitters), and those whose load is unusual.
 
-Space-Saving (Metwally, Agrawal, El Abbadi, ICDT 2005, 398): of so many counters the smallest is given to whoever comes
-new, with its count as the error; whoever has more than 1/counters of the load is surely among them.
+Space-Saving (Metwally, Agrawal, El Abbadi, ICDT 2005, 398): a new key replaces the smallest counter and inherits its
+count as the error. Each key with more than 1/counters of the load is guaranteed to have a counter.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from strakes.watch.windows import WINDOW_S, grown
 
 COUNTERS = 256
 TOP = 20
-# The load has to be so many times the usual, and the job has to do so many times what it usually does.
+# Least increase of the total load over its median, and of the load of the job over its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
 _WINDOWS = 2
-# A job that does less than this share of what was told is quiet; one that does less than the other was partly so.
+# Below the first share of the reported rate a job is quiet; below the second it was quiet in part of the window.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
-# A load that was out of the ordinary for so many windows is what is usual now.
+# A load that stays unusual for this number of windows (30 min) becomes the usual one.
 _NEW_USUAL = 120
-# Two readings of a source further apart say nothing of what was between them.
+# Longest gap between two readings of a source that are compared.
 _LONGEST_S = 20 * WINDOW_S
-# Of what a job did, so much is forgotten with each window of a minute and a half.
+# Exponential decay of the counts, with a time constant of one hour.
 _FORGET = math.exp(-WINDOW_S / 3600)
 
 
@@ -42,7 +42,7 @@ class SpaceSaving:
         self._capacity = capacity
         self._weights: dict[str, float] = {}
         self._errors: dict[str, float] = {}
-        # The smallest first; a weight may have grown since.
+        # A heap whose entries may be out of date: weights grow.
         self._smallest: list[tuple[float, str]] = []
 
     def add(self, key: str, weight: float) -> None:
@@ -63,16 +63,16 @@ class SpaceSaving:
             heapreplace(self._smallest, (floor + weight, key))
 
     def top(self, count: int = TOP) -> list[tuple[str, float, float]]:
-        """Return key, weight and by how much it may be too large, first those that surely weigh most."""
+        """Return key, weight and its error, ordered by the guaranteed weight."""
         ordered = sorted(self._weights, key=self.surely, reverse=True)[:count]
         return [(key, self._weights[key], self._errors[key]) for key in ordered]
 
     def surely(self, key: str) -> float:
-        """Return the least that ``key`` can weigh."""
+        """Return the lower bound of the weight of ``key``."""
         return self._weights.get(key, 0.0) - self._errors.get(key, 0.0)
 
     def forget(self, share: float) -> None:
-        """Keep ``share`` of every weight."""
+        """Multiply every weight by ``share``."""
         for key in self._weights:
             self._weights[key] *= share
             self._errors[key] *= share
@@ -86,7 +86,7 @@ class SpaceSaving:
 
 @dataclass
 class _Heavy:
-    """``share``: of the rate that was told, in the last window that began at ``window_s``."""
+    """A reported job; ``share``: its part of the reported rate in the last window, which began at ``window_s``."""
 
     event: WatchEvent
     window_s: float
@@ -97,14 +97,14 @@ class _Heavy:
 
 @dataclass
 class _Apart:
-    """What a job did while it was told, and for how long."""
+    """Load of a job while it was reported, and the duration."""
 
     weight: float = 0.0
     seconds: float = 0.0
 
 
 class HeavyJobs:
-    """Of one unit: operations or bytes. ``who`` comes before a name in sentences."""
+    """Heavy jobs in one unit, operations or bytes. ``who`` precedes a name in messages."""
 
     def __init__(self, unit: str, who: str = "job ") -> None:
         self._unit, self._who = unit, who
@@ -122,19 +122,19 @@ class HeavyJobs:
 
     @property
     def top(self) -> list[tuple[str, float, float]]:
-        """The heaviest of the last hour: name, share of the load, and by how much that may be too large."""
+        """Return the heaviest jobs of the last hour: name, share of the load, error of the share."""
         total = sum(weight for _, weight, _ in self._counted.top(COUNTERS)) or 1.0
         return [(job, weight / total, error / total) for job, weight, error in self._counted.top()]
 
     def add(self, source: str, time_s: float, counts: Mapping[str, Mapping[str, float]]) -> list[WatchEvent]:
-        """Take in counters of a source (target -> job -> count); return whose load begins and ends to be unusual."""
+        """Add counters of a source (target -> job -> count); return the events that begin and end."""
         before_s, before = self._before.get(source, (time_s, {}))
         self._before[source] = (time_s, counts)
         if self._from_s is None or not 0 <= time_s - self._from_s <= _LONGEST_S:
             self._from_s, self._grown = time_s, {}
             return []
         if 0 <= time_s - before_s <= _LONGEST_S:
-            # A target that begins anew, or was not read before, must not make old counts of its jobs new ones.
+            # Skip targets without an earlier reading, whose counts are old.
             for target in counts.keys() & before.keys():
                 earlier = before[target]
                 for job, count in counts[target].items():
@@ -165,7 +165,7 @@ class HeavyJobs:
             apart.seconds += seconds
 
     def _own(self, job: str) -> float:
-        """Return how much a job usually does a second: without what was told, unless that is most of the time."""
+        """Return the usual rate of a job, without the reported load unless that lasts most of the time."""
         if not self._seconds:
             return 0.0
         apart = self._apart.get(job, _Apart())
@@ -173,9 +173,9 @@ class HeavyJobs:
         return max(0.0, self._counted.surely(job) - unusual) / self._seconds
 
     def _expected(self, job: str, others: float, usual: float) -> float:
-        """Return how much a job would do if its load had risen as that of all others, which is no less than usual."""
+        """Return the rate of a job if its load had risen in proportion to the others."""
         own = self._own(job)
-        # Soon after the beginning, what it did is mostly what is to be judged.
+        # With a short history the rate in question dominates the usual one.
         if len(self._usual) < _KNOWN_FROM:
             return own
         return own * max(1.0, others / max(usual - own, own, 1e-9))
@@ -209,7 +209,7 @@ class HeavyJobs:
     def _tell(self, job: str, run: list[tuple[float, float, float]], ended_s: float, usual: float) -> WatchEvent:
         full = [row for row in run if row[1] >= _FULL_SHARE * max(rate for _, rate, _ in run)]
         rate, total = median([row[1] for row in full]), median([row[2] for row in full])
-        # In its first window it may have begun late.
+        # The load may have begun within the first window.
         first_s = run[0][0] + (1 - min(1.0, run[0][1] / run[-1][1])) * (run[1][0] - run[0][0])
         rest = {f"next {number}": name for number, (name, _, _) in enumerate(self.top[:3], 1) if name != job}
         event = WatchEvent(
@@ -228,7 +228,7 @@ class HeavyJobs:
         )
         del self._rises[job]
         self._told[job] = _Heavy(event, run[-1][0])
-        # The last window is counted with those that follow.
+        # _count adds the last window.
         apart = self._apart.setdefault(job, _Apart())
         for (began_s, rate, _), (until_s, *_) in pairwise(run):
             apart.weight += rate * (until_s - began_s)
@@ -244,7 +244,7 @@ class HeavyJobs:
             share = min(1.0, rates.get(job, 0.0) / float(heavy.event.evidence[f"{self._unit}_per_s"]))
             heavy.quiet = heavy.quiet + 1 if share < _QUIET else 0
             if heavy.quiet == 1:
-                # It was over in the course of this window, or of the one before where that is lower already.
+                # The load ended within this window, or within the previous one if that was lower already.
                 lower = heavy.share < _FULL_SHARE
                 heavy.over_s = (
                     heavy.window_s + heavy.share * (began_s - heavy.window_s)
@@ -259,14 +259,14 @@ class HeavyJobs:
 
 
 class OneOfUnits:
-    """A job that is heavy in operations and in bytes is one event, from when the first is told until both are over."""
+    """Merges the events of a job that is heavy in operations and in bytes."""
 
     def __init__(self) -> None:
         self._open: dict[str, WatchEvent] = {}
         self._units: dict[str, set[str]] = {}
 
     def add(self, events: Mapping[str, list[WatchEvent]]) -> list[WatchEvent]:
-        """Take in what was told at one time, unit by unit; return what is news."""
+        """Add simultaneous events by unit; return the merged ones."""
         new: dict[str, WatchEvent] = {}
         ended = []
         for unit, of_unit in events.items():

@@ -1,4 +1,4 @@
-"""Values of one figure in buckets that are 5 % wide: any two merge without loss, and any percentile is within 2.5 %."""
+"""Mergeable histogram with buckets of 5 %, so that percentiles are accurate to 2.5 %."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 _WIDTH = math.log(1.05)
-# Zero and below: a bucket of its own.
+# Bucket of values at or below zero.
 _NOTHING = -100_000
-# Operations that failed: they took longer than any that did not.
+# Bucket of failed operations, above all latencies.
 _FAILED = 100_000
-# What lies between is a number of seconds, and so many of them nobody has counted.
+# Plausible buckets and counts of a stored histogram.
 _BUCKETS, _MOST_COUNT = range(-10_000, 10_001), 10**15
 
 
 @dataclass
 class Histogram:
-    """Bucket number -> how often.
+    """Bucket number -> count.
 
     >>> histogram = Histogram.of([1.0] * 98 + [5.0, 9.0])
     >>> round(histogram.percentile(0.5), 2), round(histogram.percentile(0.99), 1), histogram.count
@@ -36,21 +36,21 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """Return how many values there are."""
+        """Return the number of values."""
         return sum(self.counts.values())
 
     def add(self, value: float) -> None:
-        """Count one value; infinity: an operation that failed."""
+        """Count one value; infinity is a failed operation."""
         bucket = round(math.log(value) / _WIDTH) if 0 < value < math.inf else _FAILED if value > 0 else _NOTHING
         self.counts[bucket] = self.counts.get(bucket, 0) + 1
 
     def merge(self, other: Histogram) -> None:
-        """Count all values of another one."""
+        """Add the counts of another histogram."""
         for bucket, count in other.counts.items():
             self.counts[bucket] = self.counts.get(bucket, 0) + count
 
     def percentile(self, share: float) -> float:
-        """Return the value that ``share`` of all do not exceed (nearest rank); NaN without values.
+        """Return a quantile (nearest rank), or NaN without values.
 
         >>> Histogram.of([1.0, math.inf]).percentile(0.99)
         inf
@@ -63,7 +63,7 @@ class Histogram:
         return math.nan
 
     def middle(self) -> float:
-        """Return the median, as if values were spread evenly over their bucket; NaN without values.
+        """Return the median, interpolated within its bucket, or NaN without values.
 
         >>> round(Histogram.of([1.0] * 50 + [1.05] * 50).middle(), 3), round(Histogram.of([1.0]).middle(), 3)
         (1.025, 1.0)
@@ -77,12 +77,12 @@ class Histogram:
         return math.nan
 
     def to_json(self) -> dict[str, int]:
-        """Return keys that JSON knows."""
+        """Return the counts with text keys."""
         return {str(bucket): count for bucket, count in sorted(self.counts.items())}
 
     @classmethod
     def from_json(cls, document: Mapping[str, int]) -> Histogram:
-        """Return what ``to_json`` gave. Raises ValueError for anything else."""
+        """Return a histogram from ``to_json``. Raises ValueError if it is invalid."""
         counts = {int(bucket): int(count) for bucket, count in document.items()}
         for bucket, count in counts.items():
             if not (bucket in _BUCKETS or bucket in (_NOTHING, _FAILED)) or not 0 < count < _MOST_COUNT:

@@ -1,4 +1,4 @@
-"""Whether a directory is still on the file system that it was on: below an unmounted one lies another."""
+"""Detects that the file system of a directory was unmounted, which exposes the one below it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 
 
 class Mounted:
-    """Remembers where a file system is mounted."""
+    """The mount point of a directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = os.path.abspath(directory)
         self._mount_point = self._now().mount_point
 
     def why_not(self) -> str:
-        """Return why it is not the same file system; empty where it is, or where it is mounted once it is used."""
+        """Return why the file system is another one; empty if it is the same or will be mounted on access."""
         mount = self._now()
         if len(mount.mount_point) >= len(self._mount_point):
             self._mount_point = mount.mount_point
@@ -26,7 +26,7 @@ class Mounted:
 
     @property
     def remote(self) -> bool:
-        """Tell whether servers are behind it."""
+        """Return whether the file system is remote."""
         return self._now().remote
 
     def _now(self) -> Mount:

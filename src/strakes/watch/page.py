@@ -1,4 +1,4 @@
-"""What a watch has seen, as one page that needs nothing else: what changed, when, who, and the service levels."""
+"""A self-contained HTML page of the events and service levels of a watch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.watch.ring import Ring
 from strakes.watch.values import CLOCK, WatchEvent
 
 _MOST_EVENTS = 500
-# A watch that runs keeps something each minute.
+# A running watch writes a row each minute.
 _RUNS_S = 600.0
 
 
@@ -31,7 +31,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
     others = len(events) - len(alarms) - len(gaps)
     watched_s, probed_s = (sum(row.seconds for row in rows if row.figures or not only) for only in (False, True))
     span_s = max(until_s - since_s, 1.0)
-    # Of a watch that no longer runs nobody knows what lasts.
+    # Without a running watch the state of open events is unknown.
     runs = max((row.time_s + row.seconds for row in rows), default=0.0) > until_s - _RUNS_S
     lasts = "lasts" if runs else "not known"
     return render_page(
@@ -62,14 +62,14 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
 def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, str, bool]:
     long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
     if event.kind == "gap" and event.subject == CLOCK:
-        # A clock is set in no time.
+        # A clock step has no duration.
         long = ""
     sure = "" if event.sure is None else f"{int(event.sure * 1000) / 10:g} %"
     return _when(event.began_s), long, event.kind, event.text, event.cause, sure, event.alarm
 
 
 def _part(seconds: float, span_s: float) -> str:
-    """Return how long that was, and which share.
+    """Return a duration and its share of the span.
 
     >>> _part(200.0, 30 * 86400.0), _part(0.0, 100.0)
     ('3 min 20 s (0.0%)', '0 s (0.0%)')

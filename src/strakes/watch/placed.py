@@ -1,7 +1,7 @@
-"""Which disk is which target's, where nobody says so: the disk whose written bytes follow those of the target.
+"""Maps disks to targets by their written bytes, for servers that do not list the devices of their targets.
 
-Targets over which files are striped write nearly the same: a disk is one target's only where each other disk fits
-clearly worse, and else one of those targets whose disks fit as well.
+Targets that share striped files write nearly the same amounts. A disk belongs to one target only if each other disk
+fits significantly worse. Otherwise all targets whose disks fit equally well are candidates.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from itertools import permutations
 from strakes.watch.reading import Work
 
 _FEWEST, _KEPT, _EACH = 20, 120, 5
-# More would take long; servers with more targets say which devices they have (osd-*.*.mntdev).
+# The search is factorial. Servers with more targets list their devices (osd-*.*.mntdev).
 _MOST_TARGETS, _MOST_DISKS = 4, 8
-# Of what its target wrote, the disk's share may differ by so much; a disk beyond is not the target's.
+# Largest relative difference between the bytes of a disk and of its target.
 _MOST_APART = 0.5
-# Each other disk has to be so many standard errors further from what the target wrote.
+# Least distance of each other disk in standard errors.
 _CLEARLY = 4.0
 
 
 class Placed:
-    """Learns from differences between readings of one server; ``disks`` is empty until it can tell."""
+    """Learns from differences between readings of one server. ``disks`` is empty until the mapping is clear."""
 
     def __init__(self) -> None:
         self._before: tuple[Mapping[str, Work], Mapping[str, Work]] | None = None
@@ -31,10 +31,10 @@ class Placed:
         self._since = 0
         self.disks: dict[str, str] = {}
         self.perhaps: dict[str, tuple[str, ...]] = {}
-        """Disks of data targets of which it is not clear whose they are."""
+        """Disk -> candidate targets, for disks whose mapping is ambiguous."""
 
     def add(self, disks: Mapping[str, Work], targets: Mapping[str, Work]) -> None:
-        """Take in the counters of both."""
+        """Add the counters of both."""
         if self._before is not None:
             self._seen.append((_written(self._before[0], disks), _written(self._before[1], targets)))
             self._since += 1
@@ -43,13 +43,13 @@ class Placed:
             self._since = 0
             found = self._assign()
             clear = {disk: targets[0] for disk, targets in found.items() if len(targets) == 1}
-            # What was clear stays so until something else is.
+            # Keep the last unambiguous match until another one is found.
             kept = {disk: target for disk, target in self.disks.items() if disk not in clear}
             self.disks = clear | {disk: target for disk, target in kept.items() if target not in clear.values()}
             self.perhaps = {disk: targets for disk, targets in (self.perhaps | found).items() if disk not in self.disks}
 
     def _assign(self) -> dict[str, tuple[str, ...]]:
-        """Return the targets that each disk may be of; none of disks that may be none's."""
+        """Return the candidate targets of each disk that belongs to a target."""
         targets = sorted(set.intersection(*(set(of_targets) for _, of_targets in self._seen)))
         disks = sorted(set.intersection(*(set(of_disks) for of_disks, _ in self._seen)))
         disks = [disk for disk in disks if any(of_disks[disk] for of_disks, _ in self._seen)]
@@ -79,7 +79,7 @@ class Placed:
 
 
 def _clear(apart: Mapping[tuple[str, str], list[float]], of_disk: Mapping[str, str], disk: str, other: str) -> bool:
-    """Tell whether it would fit clearly worse if the target of ``disk`` had the ``other`` one (and that one's this)."""
+    """Return whether swapping ``disk`` with ``other`` would make the fit significantly worse."""
     target = of_disk[disk]
     worse = [wrong - right for wrong, right in zip(apart[other, target], apart[disk, target], strict=True)]
     if other in of_disk:

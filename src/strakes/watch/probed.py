@@ -1,4 +1,4 @@
-"""One directory that is probed: what is known of its probe, and what is told of operations that fail."""
+"""State of the probe of one directory, and reports of failing operations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from strakes.watch.outage import Outage
 from strakes.watch.unanswered import Unanswered
 from strakes.watch.values import Kind, WatchEvent
 
-# Operations a second of each kind that the probe does.
+# Operations per second of each kind.
 RATE_PER_S = 1.0
-# What the probe's kinds are called in figures and service levels.
+# Kind of the probe -> name in figures and service levels.
 OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
-# A probe that failed is tried again after so long; so long none may fail until that is over.
+# Time until a failed probe is restarted, and time without failures until a failure has ended.
 AGAIN_S = 60.0
-# What an ordinary user cannot do either where nothing can be made: whether the rest works is not known.
+# Error of creating a file -> kinds that must fail for other users as well.
 _REFUSED = {
     errno.EROFS: ("file-cycle", "write-fsync"),
     errno.EIO: ("file-cycle", "write-fsync"),
@@ -47,64 +47,64 @@ class Probed:
     answer: Answer = field(init=False)
     stack: ExitStack | None = None
     probe: Probe | None = None
-    # Why nothing could be made there when it was to begin; 0: it could, or that is not known.
+    # Error number of creating a file at the start of the probe; 0: success or unknown.
     refused: int = 0
-    # Where it works, or worked last: a part of that may have been left.
+    # The current or last workspace, of which files may remain.
     workspace: Workspace | None = None
     again_s: float = 0.0
-    # When an operation was answered last, and since when it cannot work; what is told of that.
+    # Time of the last answer, and the outage since then with its event.
     worked_s: float = -math.inf
     outage: Outage | None = None
     gap: WatchEvent | None = None
     control: Control = field(default_factory=Control)
     # Kinds whose last operation was slow.
     slow: set[str] = field(default_factory=set)
-    # When the last operation of each kind was due.
+    # Kind -> due time of the last operation.
     due_s: dict[str, float] = field(default_factory=dict)
     started_s: float = -math.inf
     mounted_s: float = 0.0
-    # What was due before that has waited for the watch, not for the file system.
+    # Operations that were due earlier waited for the stopped watch and not for the file system.
     stopped_s: float = -math.inf
     unanswered: Unanswered = field(init=False)
-    # Told while operations fail, how many did, and when the last one did.
+    # While operations fail: the event, their number, and the time of the last one.
     failing: tuple[WatchEvent, int, float] | None = None
 
     def __post_init__(self) -> None:
-        """Remember where its file system is mounted."""
+        """Find the mount point."""
         self.mounted = Mounted(self.directory)
         self.answer = Answer(self.directory)
-        # A local file system has no servers that others could take over from.
+        # A local file system cannot fail over.
         alarm: Kind = "fail-over" if self.mounted.remote else "no-answer"
         self.unanswered = Unanswered(str(self.directory), 1 / RATE_PER_S, OPERATIONS, alarm)
 
     def failed(self, now_s: float) -> Outage:
-        """Keep that it cannot work now."""
+        """Extend or begin the outage of the probe, and return it."""
         outage = self.outage or Outage(self.worked_s if self.worked_s > 0 else now_s, now_s, now_s)
         self.outage = replace(outage, still_s=now_s)
         return self.outage
 
 
 def waits_s(probed: Probed, now_s: float) -> dict[str, float]:
-    """Return for how long which kinds wait so far; infinity: they fail, for the file system refuses them."""
+    """Return kind -> waiting time so far; infinity if the file system refuses the operation."""
     refused = dict.fromkeys(_REFUSED.get(probed.refused, ()), math.inf)
     return probed.unanswered.waits_s(now_s) | refused
 
 
 def gap_of(probed: Probed, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:
-    """Return what is told of the probe itself."""
+    """Return an event about the probe itself."""
     return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text, ended_s)
 
 
 def make_workspace(probed: Probed, run: str) -> Workspace:
-    """Make it anew; what is left of the last one, or of a watch that was killed, is removed first."""
+    """Create the workspace, after removing the remains of the last one or of a killed watch."""
     if probed.workspace is not None and (left := probed.workspace.remove()):
-        raise MeasurementError(f"what the probe made cannot be removed: {left[0].why}", where=left[0].path)
+        raise MeasurementError(f"the workspace of the probe cannot be removed: {left[0].why}", where=left[0].path)
     probed.workspace = Workspace.create(probed.directory, run)
     return probed.workspace
 
 
 def remove_remains(probed: Probed, run: str, now_s: float) -> list[WatchEvent]:
-    """Remove what could not be removed before; return what still cannot be."""
+    """Remove the remains of the workspace; return an event if that fails."""
     if probed.workspace is None:
         return []
     try:
@@ -119,7 +119,7 @@ def remove_remains(probed: Probed, run: str, now_s: float) -> list[WatchEvent]:
 
 
 def fails(probed: Probed, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
-    """Return that operations fail, and that for a while none did."""
+    """Return the events that begin and end because operations fail."""
     failed = [operation for operation in operations if not operation.acknowledged]
     if failed:
         event, count, _ = probed.failing or (None, 0, 0.0)

@@ -1,4 +1,4 @@
-"""What a source of counters has told at one moment."""
+"""One reading of a source of counters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.targets.description import Interruption
 
 @dataclass(frozen=True)
 class OfKind:
-    """Requests of one kind: how many, seconds spent on them, their squares added up, and bytes (0: not told)."""
+    """Requests of one kind: number, total seconds, sum of squared seconds, and bytes (0: unknown)."""
 
     requests: float
     busy_s: float
@@ -18,7 +18,7 @@ class OfKind:
     moved: float = 0.0
 
     def since(self, earlier: OfKind) -> OfKind:
-        """Return what was added."""
+        """Return the difference from an earlier reading."""
         return OfKind(
             self.requests - earlier.requests,
             max(0.0, self.busy_s - earlier.busy_s),
@@ -28,7 +28,7 @@ class OfKind:
 
     @property
     def variance_s2(self) -> float:
-        """Return by how much ``busy_s`` would vary if as many requests were drawn again."""
+        """Return the variance of ``busy_s`` in a sample of the same number of requests."""
         mean_s = self.busy_s / self.requests
         if self.requests < 2:
             return self.squares_s2
@@ -37,9 +37,9 @@ class OfKind:
 
 @dataclass(frozen=True)
 class Work:
-    """What one target or disk has done since it counts: requests, seconds spent on them, bytes written.
+    """Counters of a target or disk since their reset: requests, total seconds, bytes written.
 
-    ``kinds``: the requests of each kind, where that is told.
+    ``kinds``: the counters of each kind of request, if available.
     """
 
     requests: float
@@ -50,15 +50,15 @@ class Work:
 
 @dataclass(frozen=True)
 class CounterReading:
-    """Everything is as it stands at ``time_s``; counters only grow, until they begin anew.
+    """The counters of a source at ``time_s``. Counters grow until they are reset.
 
-    ``work``: group of equals -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> what it has asked for;
-    ``clients``: how many requests each client has sent. ``full`` and ``locks``: shares of what there is.
-    ``serving``: target -> since when it counts; None where this source does not know targets. ``recovering``: targets
-    that have not all clients back; ``spared``: those whose clients others serve meanwhile; ``recovered``: target ->
-    when all were, as its server tells. ``waits``: when targets did not serve a client; ``connected``: target -> since
-    when a client is connected to it, 0 where it is not. ``figures``: values whose level is watched; ``counters``:
-    values that are only shown. ``devices``: disk -> its target. ``missing``: what could not be read.
+    ``work``: peer group -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> requests or bytes.
+    ``clients``: client -> requests. ``full`` and ``locks``: used shares of the capacity. ``serving``: target -> time of
+    its last reset, or None if the source knows no targets. ``recovering``: targets in recovery. ``spared``: targets
+    whose clients use another server meanwhile. ``recovered``: target -> end of its last recovery. ``waits``: times in
+    the view of a client without a target. ``connected``: target -> time of the connection of a client, 0 if it is
+    disconnected. ``figures``: values whose level is watched. ``counters``: values for display only. ``devices``:
+    disk -> target. ``missing``: errors of this reading.
     """
 
     source: str
@@ -82,21 +82,21 @@ class CounterReading:
 
     @property
     def has_service_times(self) -> bool:
-        """Whether servers count for how long their targets work; before Lustre 2.13 they count requests only."""
+        """Return whether servers report service times; before Lustre 2.13 they count requests only."""
         return any(work.busy_s for group, of in self.work.items() if group != DISKS for work in of.values())
 
 
-# Groups of equals.
+# Peer groups.
 DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
 
 
 def client_and_host(directory: str) -> str:
-    """Return the name of the source that is this machine: its client, and its servers if it has some."""
+    """Return the name of the source for the client and the servers on this machine."""
     return f"{directory} client and host"
 
 
 def directory_of(source: str) -> str:
-    """Return the directory of such a source; any other source is itself.
+    """Return the directory of such a source; return other names unchanged.
 
     >>> directory_of(client_and_host("/scratch")), directory_of("oss1")
     ('/scratch', 'oss1')

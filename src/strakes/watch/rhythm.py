@@ -1,4 +1,4 @@
-"""What a figure usually is at this hour of this day of the week, learned robustly and in bounded memory."""
+"""Daily and weekly seasonality of a figure, learned robustly and in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 
 HOUR_S = 3600.0
 _HOURS, _WEEK = 24, 168
-# A cell is taken as much for true as it has values, against this many that say nothing.
+# Weight of the prior (no seasonality) in values: a cell is shrunk by n / (n + 8).
 _DOUBT = 8.0
-# What has been learned is forgotten with this many values of one cell.
+# Memory of a cell in values: half a year of weeks.
 _MEMORY = 26.0
-# A value further off than that many spreads teaches no more than one that is so far off.
+# Deviations are clipped at this many spreads before a cell learns them.
 _FAR = 2.0
 
 
 class Rhythm:
-    """Two tables, of the hour and of the hour of the week: each is what the one before leaves open."""
+    """Means for each hour of the day, and for each hour of the week their residuals."""
 
     def __init__(self) -> None:
         self._hours = [0.0] * _HOURS
@@ -26,14 +26,14 @@ class Rhythm:
         self._mean_hours = self._mean_weeks = 0.0
 
     def expected(self, time_s: float) -> float:
-        """Return how far from its level the figure usually is at that time."""
+        """Return the expected deviation from the level at this time."""
         hour, week = _cells(time_s)
-        # The rhythm is about its own mean: a level is none of it.
+        # Subtract the mean so that the seasonality does not absorb the level.
         of_hour = _shrunk(self._hours, self._hours_seen, hour) - self._mean_hours
         return of_hour + _shrunk(self._weeks, self._weeks_seen, week) - self._mean_weeks
 
     def learn(self, time_s: float, deviation: float) -> None:
-        """Take in how far the figure was from its level."""
+        """Learn a deviation from the level."""
         hour, week = _cells(time_s)
         self._spread += (abs(deviation) - self._spread) * 0.02 if self._spread else abs(deviation)
         far = _FAR * max(self._spread, 1e-12)
@@ -55,7 +55,7 @@ def _shrunk(table: list[float], seen: list[float], cell: int) -> float:
 
 
 def _mean(table: list[float], seen: list[float]) -> float:
-    """Return the mean of what the cells say, each as often as it was seen."""
+    """Return the mean over the cells, weighted by their numbers of values."""
     return sum(_shrunk(table, seen, cell) * seen[cell] for cell in range(len(table))) / sum(seen)
 
 

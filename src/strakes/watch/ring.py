@@ -1,9 +1,9 @@
-"""What a watch keeps: a line a minute, merged to ten minutes after two days and to hours after two weeks.
+"""The store of a watch: one line per minute, merged to ten minutes after two days and to hours after two weeks.
 
 Events are kept for ever.
 
-A line is written at once or not at all; one that a crash has torn is cut off when the file is opened again. Merging
-writes a new file beside the old one and then removes that: done twice it gives the same.
+A line is written completely or not at all; a torn line is cut off when the file is opened again. Merging writes the new
+file, then removes the old one, and is idempotent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 
 DAY_S = 86400.0
-# Seconds of a row, and for how long a day of such rows is kept.
+# Seconds of a row, and retention of a day of such rows.
 TIERS = ((60, 2 * DAY_S), (600, 14 * DAY_S), (3600, float("inf")))
 _EVENTS = "events.jsonl"
 _ROWS = "rows-[0-9][0-9][0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
@@ -35,7 +35,7 @@ _ROWS = "rows-[0-9][0-9][0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 _MERGED = "merged"
 # A file of a day has 1,440 lines of at most 100 kB.
 _MOST_BYTES = 1 << 28
-# Events that could not be written are written later, the newest so many of them.
+# Largest number of events that wait for a store that cannot be written.
 _MOST_LATE = 1000
 # Beyond, there is no date: it is the year 9892.
 _MOST_TIME_S = 2.5e11
@@ -43,7 +43,7 @@ _MOST_TIME_S = 2.5e11
 
 @dataclass(frozen=True)
 class RingRow:
-    """What was seen from ``time_s`` on, for ``seconds``."""
+    """Figures of the ``seconds`` from ``time_s`` on."""
 
     time_s: float
     seconds: float
@@ -51,9 +51,9 @@ class RingRow:
 
 
 class Ring:
-    """A directory. ``lost``: rows and events that could not be written, for instance because the store was full.
+    """A store in a directory. ``lost``: number of rows and events that could not be written.
 
-    ``to_read``: nothing is changed there. ``damaged``: file -> lines that could not be read when it was read last.
+    ``to_read``: open it read-only. ``damaged``: file -> unreadable lines at the last reading.
     """
 
     def __init__(self, directory: Path, *, to_read: bool = False) -> None:
@@ -79,7 +79,7 @@ class Ring:
                 remove_kept(path)
         except OSError as error:
             raise EnvironmentLacksError(
-                "the watch cannot keep anything",
+                "the watch cannot write its store",
                 where=error.filename or str(directory),
                 why=error.strerror or "",
                 remedy=remedy,
@@ -87,12 +87,12 @@ class Ring:
 
     @property
     def identity(self) -> str:
-        """Return what tells this store from others, on this host and elsewhere; the same for ever."""
+        """Return a permanent identifier of this store, unique across hosts."""
         inode = os.stat(self.directory).st_ino if self.directory.exists() else 0
         return hashlib.sha256(f"{socket.gethostname()} {self.directory.absolute()} {inode}".encode()).hexdigest()[:8]
 
     def hold(self) -> None:
-        """Keep it for this process. Raises BadInputError where another watch has it."""
+        """Lock the store for this process. Raises BadInputError if another watch holds the lock."""
         self._lock = open_directory(self.directory)
         # Some file systems have no locks.
         with suppress(OSError):
@@ -105,13 +105,13 @@ class Ring:
                 ) from error
 
     def add(self, row: RingRow) -> bool:
-        """Keep a row of a minute; returns whether that was possible."""
+        """Write the row of a minute; return whether that succeeded."""
         kept = self._append(_name(60, row.time_s), _row_line(row))
         self.lost += not kept
         return kept and self._write_late()
 
     def add_event(self, event: WatchEvent) -> bool:
-        """Keep an event; returns whether that was possible. If not, it is written later."""
+        """Write an event; return whether that succeeded. If not, it is written later."""
         self._late.append(json.dumps(asdict(event)))
         if len(self._late) > _MOST_LATE:
             self._late.popleft()
@@ -126,7 +126,7 @@ class Ring:
         return True
 
     def rows(self, since_s: float = 0.0, until_s: float = float("inf")) -> Iterator[RingRow]:
-        """Return what was kept, the oldest first. Lines that are damaged are left out."""
+        """Yield the rows, oldest first, without damaged lines."""
         paths = sorted(self.directory.glob(_ROWS), key=lambda path: (path.name.split("-", 2)[2], path.name))
         for path in paths:
             damaged = 0
@@ -142,7 +142,7 @@ class Ring:
             self.damaged[path.name] = damaged
 
     def kept_until_s(self) -> float | None:
-        """Return the end of the last row; None where there is none."""
+        """Return the end of the last row, or None."""
         newest = max(self.directory.glob(_ROWS), key=lambda path: path.stem.rpartition("-")[2], default=None)
         ends = []
         for line in _lines(newest) if newest else ():
@@ -152,7 +152,7 @@ class Ring:
         return max(ends, default=None)
 
     def events(self, since_s: float = 0.0) -> list[WatchEvent]:
-        """Return what was told, each event as it was told last. Lines that are damaged are left out."""
+        """Return the last version of each event, without damaged lines."""
         found: dict[tuple[str, str, float, str], WatchEvent] = {}
         damaged = 0
         for line in _lines(self.directory / _EVENTS):
@@ -161,13 +161,13 @@ class Ring:
             except (TypeError, ValueError):
                 damaged += 1
             else:
-                # One job may be heavy in operations and in bytes at the same time. What others end with has a size.
+                # The unit separates heavy jobs in operations and in bytes; other events get a unit only at their end.
                 found[*event.key, event.unit if event.kind == "heavy" else ""] = event
         self.damaged[_EVENTS] = damaged
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
     def thin(self, now_s: float) -> None:
-        """Merge what is old enough. A full store is no reason to lose what is there."""
+        """Merge rows that are old enough. If the store is full, the old rows remain."""
         for (width, keep_s), (wider, _) in pairwise(TIERS):
             for path in sorted(self.directory.glob(f"rows-{width:04d}-*.jsonl")):
                 day_s = float(path.stem.rpartition("-")[2]) * DAY_S
@@ -185,7 +185,7 @@ class Ring:
         except (OSError, BadInputError) as error:
             self.why = str(error)
             return
-        # A crash after merging leaves these lines in both; a clock that was set back has written further ones since.
+        # After a crash both files may have these lines; after a clock step back the old file may have further ones.
         for document in map(_document, content[_merged_already(before, content) :].splitlines()):
             with suppress(KeyError, TypeError, ValueError, AttributeError):
                 row = _row(document)
@@ -279,7 +279,7 @@ def _document(line: bytes) -> Any:
 
 
 def _merged_already(wider: bytes, content: bytes) -> int:
-    """Return how much of ``content``, from its beginning, the wider file has by what is marked in it."""
+    """Return the length of the prefix of ``content`` that the wider file contains, by its last mark."""
     for document in map(_document, reversed(wider.splitlines())):
         match document:
             case {"merged": [int(size), str(digest)]} if hashlib.sha256(content[:size]).hexdigest() == digest:
@@ -288,7 +288,7 @@ def _merged_already(wider: bytes, content: bytes) -> int:
 
 
 def _mend(path: Path) -> None:
-    """Cut off what a crash has left of a line."""
+    """Cut off a torn last line."""
     with os.fdopen(open_kept(path, os.O_RDWR), "r+b") as file:
         size = file.seek(0, os.SEEK_END)
         if not size:

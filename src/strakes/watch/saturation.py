@@ -1,4 +1,4 @@
-"""What is used up: space, inodes, locks, and disks that are busy all the time."""
+"""Saturation: space, inodes and locks that are nearly exhausted, and disks that are always busy."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from strakes.watch.values import WatchEvent
 from strakes.watch.windows import Windows
 
 _FULL, _LOCKS, _BUSY = 0.90, 0.90, 0.95
-# What is back below by so much is over.
+# Hysteresis: an event ends at this much below its bound.
 _LESS = 0.03
-# A disk is told when it was busy for so long.
+# A disk is reported after this time.
 _BUSY_FOR_S = 180.0
-# What was not seen for longer says nothing of when it began.
+# With longer gaps between readings the onset is unknown.
 _SELDOM_S = 300.0
 
 
 class SaturationDetector:
-    """Shares of what there is."""
+    """Compares shares of capacity with bounds."""
 
     def __init__(self) -> None:
         self._told: dict[str, WatchEvent] = {}
-        # When it was last seen to be less.
+        # Subject -> last time below its bound.
         self._less_s: dict[str, float] = {}
         self._windows = Windows()
         self._busy_since: dict[str, float] = {}
         self._busy_until_s = 0.0
 
     def add(self, time_s: float, full: Mapping[str, float], locks: Mapping[str, float]) -> list[WatchEvent]:
-        """Take in shares; return what passes its bound, and what is over."""
+        """Add shares; return the events that begin and end."""
         return [
             *self._bounds(time_s, full, _FULL, "{} is {:.0%} full"),
             *self._bounds(time_s, locks, _LOCKS, "{} has given out {:.0%} of its locks"),
         ]
 
     def disks(self, time_s: float, disks: dict[str, Work], explained: frozenset[str]) -> list[WatchEvent]:
-        """Take in what disks did; those that are ``explained`` (slow themselves) are passed over."""
+        """Add the counters of disks. Disks in ``explained`` are slow, and are reported as such elsewhere."""
         window = self._windows.add(time_s, disks)
         if window is None:
             return []
         if window.began_s != self._busy_until_s:
-            # Nobody knows what they did meanwhile.
+            # The windows do not adjoin, so the time between them is unknown.
             self._busy_since.clear()
         self._busy_until_s = window.ended_s
         lasting, since = {}, {}
@@ -69,7 +69,6 @@ class SaturationDetector:
             told = self._told.get(subject)
             if told is None and share >= bound:
                 text = words.format(subject, share)
-                # It began in between, where nothing tells when.
                 less_s = self._less_s.get(subject, time_s)
                 between_s = (less_s + time_s) / 2 if 0 <= time_s - less_s <= _SELDOM_S else time_s
                 told = WatchEvent(

@@ -1,11 +1,10 @@
-"""A target that is slow against its equals: seconds of work a request, held against theirs and against its own past.
+"""Finds slow targets: service time per request, compared with the peer group and with the past of the target.
 
-A target that has more to do is not slow: only the time that each request keeps it busy counts. Nor is one that has
-other things to do: where kinds of requests are told, its equals are held to its own mixture of those that both had, and
-where bytes are told, larger requests may take longer in proportion.
-Nothing is assumed of how windows depend on each other: the slowest of the last windows has to be beyond the bound, and
-how sure that is follows from how many runs of as many windows, of all equals, were not. Where the spread of requests is
-told, a few that took long by chance are no slow target.
+A higher load does not make a target slow, because only the service time counts. A different mixture of requests does
+not either: the peers are weighted by the mixture of the target, and larger requests may take longer in proportion.
+The windows need not be independent: each of several consecutive windows must exceed the bound, and the confidence
+follows from the number of such runs in the peer group that did not. If the counters report the variance of service
+times, one standard error is subtracted.
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ from strakes.watch.reading import OfKind, Work
 from strakes.watch.values import WatchEvent
 from strakes.watch.windows import WINDOW_S, Window, Windows
 
-# How many times as long as the others', and as its own usual time: nobody asks after less on one day.
+# Least ratio to the service time of the peers, and to the usual one of the target.
 TIMES = 3.0
-# Below that a difference is felt by nobody.
+# Users do not notice shorter service times.
 _LEAST_S = 0.005
 _WINDOWS, _WITHOUT_PAST = 3, 6
 _FEWEST_REQUESTS = 4.0
 _KEPT = 240
 _USUAL_FROM = 4
-# A target may finish nothing for a while because it is slow; slow windows further apart are not one matter.
+# Largest gap between slow windows of one event: a slow target may complete no request for a while.
 _APART_S = 4 * WINDOW_S
 
 
 @dataclass(frozen=True)
 class Named:
-    """What a member is called in events, and the target that it is of; several: one of them."""
+    """Name of a member in events, and its target or candidate targets."""
 
     subject: str
     targets: tuple[str, ...]
 
 
 class SlowTargets:
-    """Of one group of equals, such as disks of data targets."""
+    """Slow members of one peer group, such as the disks of data targets."""
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -52,12 +51,12 @@ class SlowTargets:
         self._slow_for: dict[str, list[_SlowWindow]] = {}
         self._quiet_for: dict[str, int] = {}
         self.told: dict[str, WatchEvent] = {}
-        """Targets that are slow now."""
+        """Open events by target."""
         self.took: dict[str, float] = {}
-        """Seconds of work a request, of those that had enough of them in the last window."""
+        """Service times in the last window, for targets with enough requests."""
 
     def add(self, time_s: float, work: dict[str, Work], names: Mapping[str, Named] | None = None) -> list[WatchEvent]:
-        """Take in counters; return what begins and what ends. ``names``: of members that are no targets."""
+        """Add counters; return the events that begin and end. ``names``: names of members other than targets."""
         window = self._windows.add(time_s, work)
         if window is None:
             return []
@@ -79,7 +78,7 @@ class SlowTargets:
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
         own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
-        # What is told may be over when it is no longer seen; it takes more to tell it.
+        # Subtract the standard error for the onset only.
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
         if name in self.told:
@@ -93,7 +92,7 @@ class SlowTargets:
             run = self._slow_for[name] = []
         run.append(_SlowWindow(window, took, others, window.work[name].busy_s / window.seconds))
         wanted = _WINDOWS if len(past) >= _USUAL_FROM else _WITHOUT_PAST
-        # If its target is slow by its own counters, too, that is to come first.
+        # Wait one more window, so that the counters of the target itself can report it first.
         wanted += len(named.targets) > 1
         return self._tell(name, run, window, named) if len(run) >= wanted else None
 
@@ -101,7 +100,7 @@ class SlowTargets:
         ratios = sorted(slow.took_s / slow.others_s for slow in run)
         quiet = sum(map(len, self._deviations.values())) // _WINDOWS
         took, others = median(slow.took_s for slow in run), median(slow.others_s for slow in run)
-        # In its first window it may have become slow late: then it was kept less busy than in those that follow.
+        # The target is less busy in the first window if the onset lies within it.
         first = run[0]
         share = min(1.0, first.busy / median(slow.busy for slow in run[1:]))
         self.told[name] = WatchEvent(
@@ -137,7 +136,7 @@ class SlowTargets:
 
 @dataclass(frozen=True)
 class _SlowWindow:
-    """Seconds of a request, those of its equals, and how busy requests kept it: seconds of work a second."""
+    """Service times of the member and of its peers, and its utilization."""
 
     window: Window
     took_s: float
@@ -147,7 +146,7 @@ class _SlowWindow:
 
 @dataclass(frozen=True)
 class _Compared:
-    """Seconds of a request (``least_s``: less one standard error), and what equals take for the same mixture."""
+    """Service times of the member (``least_s``: less one standard error) and of its peers for the same mixture."""
 
     took_s: float
     least_s: float
@@ -156,14 +155,14 @@ class _Compared:
 
 @dataclass
 class _OfAll:
-    """Of one kind: seconds and bytes of a request of each member, the least first; requests of all."""
+    """Requests of one kind: sorted service times and sizes of all members, and the total number."""
 
     took_s: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
     requests: float = 0.0
 
     def others_s(self, done: OfKind) -> float:
-        """Return what the others take for a request that is as large as those of one of all."""
+        """Return the service time of the other members for requests of the size of ``done``."""
         size = done.moved / done.requests
         others_size = _median_without(self.sizes, size)
         larger = max(1.0, size / others_size) if others_size else 1.0
@@ -196,7 +195,7 @@ def _by_kind(members: Iterable[Work]) -> dict[str, _OfAll]:
 
 
 def _compared(one: Work, all_of: Mapping[str, _OfAll]) -> _Compared | None:
-    """Return how ``one`` of all does beside the others; None where they had too little in common.
+    """Compare ``one`` with the other members; return None if they had too few requests in common.
 
     >>> syncs, opens = Work(8, 24, kinds={"sync": OfKind(8, 24, 72)}), Work(9, 9, kinds={"open": OfKind(9, 9)})
     >>> _compared(syncs, _by_kind([syncs, opens])) is None

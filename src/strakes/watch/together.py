@@ -1,21 +1,21 @@
-"""Which targets are told in one event: those of one server that are away at the same time, as when it restarts."""
+"""Groups simultaneous outages of targets of one server, such as those of a restart, into one event."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-# Clients find back later than the target is there; what they tell until then belongs to it. Others that are back are
-# waited for as long again.
+# Clients reconnect after the target is back, and their reports belong to the same outage. Other targets of the group
+# get the same time again to return.
 PATIENCE_S = 30.0
-# One that is away for so long is told before it is back.
+# A longer outage is reported before it ends.
 LONG_S = 60.0
 _MOST_NAMES = 12
 
 
 @dataclass(frozen=True)
 class Span:
-    """From when to when a target was away. ``over_s``: when its clients were back, too."""
+    """An outage of a target. ``over_s``: when its clients had reconnected."""
 
     source: str
     missed_s: float
@@ -23,7 +23,7 @@ class Span:
     over_s: float | None
 
     def overlaps(self, other: Span) -> bool:
-        """Tell whether both are of one source, and were away at some time."""
+        """Return whether both have the same source and overlap in time."""
         endless = float("inf")
         return (
             self.source == other.source
@@ -32,28 +32,28 @@ class Span:
         )
 
     def is_over(self, now_s: float) -> bool:
-        """Tell whether nothing more is to come."""
+        """Return whether the outage is complete."""
         return self.over_s is not None and now_s >= self.over_s + PATIENCE_S
 
 
 @dataclass(frozen=True)
 class Told:
-    """An event of targets that are still away."""
+    """The report of an outage that had not ended."""
 
     subject: str
     began_s: float
 
 
 class Together:
-    """What is told of targets that are away. ``spans``: of all that are, or were until a moment ago."""
+    """Groups outages. ``spans``: current and recent outages by target."""
 
     def __init__(self) -> None:
         self._told: dict[str, Told] = {}
 
     def over(self, spans: Mapping[str, Span], now_s: float) -> Iterator[tuple[Told | None, list[str]]]:
-        """Return the targets to be told as back, those of one event together, with what was told of them before.
+        """Yield the targets of each ended event, with its earlier report if any.
 
-        Others of an event that was told before stay away, and are to be told anew.
+        Targets of that report that are still unavailable are reported again.
         """
         left = dict(spans)
         for target, span in spans.items():
@@ -73,7 +73,7 @@ class Together:
             yield from by_event.items()
 
     def long(self, spans: Mapping[str, Span], now_s: float) -> Iterator[list[str]]:
-        """Return the targets to be told as being away for long, those of one event together."""
+        """Yield the targets of each long outage that was not reported yet."""
         left = {target: span for target, span in spans.items() if target not in self._told and span.back_s is None}
         for target, span in list(left.items()):
             if target in left and now_s - span.missed_s >= LONG_S:
@@ -83,14 +83,14 @@ class Together:
                 yield mates
 
     def tell(self, targets: Sequence[str], began_s: float) -> Told:
-        """Keep that an event was told of targets that are still away."""
+        """Store and return the report of an outage that has not ended."""
         told = Told(names(targets), began_s)
         self._told |= dict.fromkeys(targets, told)
         return told
 
 
 def names(targets: Sequence[str]) -> str:
-    """Return the names of targets, but not of very many.
+    """Return the names of at most 12 targets.
 
     >>> names(["b", "a"]), names([f"t{number:02}" for number in range(15)])[-19:]
     ('a, b', 't10, t11 and 3 more')

@@ -1,4 +1,4 @@
-"""Operations of a probe that get no answer: told while that lasts, for what has not ended is in no latency."""
+"""Reports operations of a probe that hang, which no latency includes until they end."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ from strakes.launch.messages import LoggedOperation
 from strakes.units import format_duration
 from strakes.watch.values import Kind, WatchEvent
 
-# Told after so long, and as an alarm after so long, unless a server is known to be away: those are told sooner.
+# Time until a gap and until an alarm; an outage of a server raises its own alarm sooner.
 _TOLD_S, _ALARM_S = 15.0, 120.0
-# The first one, of whichever kind.
+# The first operation, of any kind.
 _ANY = ""
 
 
 class Unanswered:
-    """Of one directory, in which an operation of each kind is due each ``each_s``."""
+    """Hanging operations in one directory; an operation of each kind is due every ``each_s``."""
 
     def __init__(self, directory: str, each_s: float, names: dict[str, str], alarm: Kind) -> None:
         self._directory, self._each_s, self._names, self._alarm = directory, each_s, names, alarm
-        # When the next operation of each kind is due that was not answered yet.
+        # Kind -> due time of the next operation without an answer.
         self._next_s: dict[str, float] = {}
         self._since: dict[str, float] = {}
         self._told: list[WatchEvent] = []
         self._answered_s = 0.0
 
     def begin(self, now_s: float) -> None:
-        """Operations begin: the first one of any kind is due soon."""
+        """Start a probe: its first operation is due soon."""
         self._next_s = {_ANY: now_s + self._each_s}
 
     def begin_in_vain(self, now_s: float) -> None:
-        """Operations would begin if anything were answered: they are due from the first time on that it is tried."""
+        """Note a probe that cannot start because the file system hangs. Operations are due from its first attempt."""
         self._next_s.setdefault(_ANY, now_s)
 
     def pause(self) -> None:
-        """Forget what is due: nothing is asked any more. What waits goes on waiting until something is answered."""
+        """Forget due operations because the probe stops. Reported ones remain open until the next answer."""
         self._next_s.clear()
 
     def waits_s(self, now_s: float) -> dict[str, float]:
-        """Return for how long which kinds get no answer, from when that is told."""
+        """Return kind -> waiting time, for kinds that hang long enough for a report."""
         waits = {kind: now_s - next_s for kind, next_s in (self._next_s | self._since).items()}
         if (all_s := waits.pop(_ANY, None)) is not None:
             waits = dict.fromkeys(self._names, all_s)
         return {kind: wait_s for kind, wait_s in waits.items() if wait_s >= _TOLD_S}
 
     def add(self, operations: Sequence[LoggedOperation], now_s: float, *, explained: bool) -> list[WatchEvent]:
-        """Take in what was answered; return what waits, and what does no longer. ``explained``: a server is away."""
+        """Add completed operations; return the events that begin and end. ``explained``: a server is unavailable."""
         for operation in operations:
             self._next_s.pop(_ANY, None)
             since_s = self._since.pop(operation.phase, self._since.pop(_ANY, None))
             if since_s is not None:
-                # One that was lost with its engine waited until the next one was due.
+                # An operation that was lost with its engine waited until the next one was due.
                 lost = operation.due_s > since_s + 2 * self._each_s
                 self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
             self._next_s[operation.phase] = operation.due_s + self._each_s

@@ -1,4 +1,4 @@
-"""What a watch reads and what it says, as frozen values."""
+"""Input and output of a watch, as frozen values."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
-# What an event is about.
 Kind = Literal[
     "level", "early-warning", "slow-target", "saturation", "fail-over", "no-answer", "heavy", "service-level", "gap"
 ]
-# The subject of what is told of the clock of this machine.
+# Subject of events about the clock of this machine.
 CLOCK = "clock"
 
 
 @dataclass(frozen=True)
 class WatchedSeries:
-    """One figure over time, oldest first; NaN: not known.
+    """One figure over time, oldest first; NaN is a missing value.
 
-    ``causes``: columns that may explain it, each as long as ``values``.
+    ``causes``: columns that may explain a change, each as long as ``values``.
     """
 
     name: str
@@ -33,9 +32,9 @@ class WatchedSeries:
 
 @dataclass(frozen=True)
 class ShiftedLevel:
-    """The level of a series changed at index ``since`` and was told at ``told``; ``ratio`` is after / before.
+    """A level shift at index ``since``, detected at index ``told``; ``ratio`` is after / before.
 
-    ``low`` to ``high`` holds the ratio with 90 %.
+    ``low`` to ``high`` is its 90 % interval.
     """
 
     since: int
@@ -47,11 +46,11 @@ class ShiftedLevel:
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """Something that an operator is told. Times are Unix time; ``ended_s`` is None while it lasts or is not known.
+    """An event for the operator. Times are Unix time; ``ended_s`` is None while it lasts or if the end is unknown.
 
-    ``size`` with its interval is in ``unit`` ("ratio": after / before; "difference": after - before). ``sure``: from 0
-    to 1, None where the fact was read and not inferred. ``cause`` is empty where no column explains it; an event with a
-    cause raises no alarm.
+    ``size`` with its interval is in ``unit`` ("ratio": after / before; "difference": after - before). ``sure``: a
+    probability, or None if the fact was read and not inferred. ``cause`` is empty if no column explains the event. An
+    event with a cause raises no alarm.
     """
 
     kind: Kind
@@ -70,10 +69,10 @@ class WatchEvent:
 
     @property
     def alarm(self) -> bool:
-        """Tell whether somebody is to be told."""
+        """Return whether the event is an alarm."""
         return not self.cause and self.kind not in ("gap", "early-warning")
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """Return what stays the same when the event is told again because it is over."""
+        """Return the identity of the event, which its end shares."""
         return self.kind, self.subject, self.began_s

@@ -1,4 +1,4 @@
-"""What was done between readings, in windows that are long enough to say something."""
+"""Differences of counters over windows of at least 15 s."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from strakes.watch.reading import OfKind, Work
 
-# Shorter ones hold too few requests to compare.
+# Shorter windows hold too few requests for a comparison.
 WINDOW_S = 15.0
 _NONE = OfKind(0.0, 0.0)
 
@@ -22,14 +22,14 @@ class Window:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """Return the length."""
         return self.ended_s - self.began_s
 
 
 class Windows:
-    """Makes windows of the counters of one group.
+    """Cuts the counters of one group into windows.
 
-    A counter that begins anew counts from zero; a clock that steps ends the window.
+    A counter that was reset counts from zero; a clock step ends the window.
     """
 
     def __init__(self, least_s: float = WINDOW_S) -> None:
@@ -37,7 +37,7 @@ class Windows:
         self._first: tuple[float, Mapping[str, Work]] | None = None
 
     def add(self, time_s: float, work: Mapping[str, Work]) -> Window | None:
-        """Take in counters; return the window that they end."""
+        """Add counters; return the window that they complete, if any."""
         if self._first is None or not 0 <= time_s - self._first[0] <= 20 * self._least_s:
             self._first = (time_s, work)
             return None
@@ -51,7 +51,7 @@ class Windows:
 
 
 def grown(before: float, now: float) -> float:
-    """Return what was counted since; the counter may have begun anew.
+    """Return the increase of a counter that may have been reset.
 
     >>> grown(10.0, 12.0), grown(10.0, 3.0)
     (2.0, 3.0)

@@ -77,7 +77,7 @@ def is_over(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = (
 def around(
     times: Numbers, values: Numbers, change: ShiftedLevel, first: int | None = None
 ) -> tuple[Numbers, Numbers] | None:
-    """Return the values of a column in the 60 days before a change and since the change; None if there are too few.
+    """Return the values of a column in the 60 days before a change and since the change, or None if there are too few.
 
     ``first``: index of the first value to include after the change (default: all).
     """

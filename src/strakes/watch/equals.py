@@ -1,8 +1,7 @@
-"""Series of equals, such as data targets: each as its share of what the others do at the same time.
+"""Normalizes the series of a peer group, such as data targets: each is divided by the simultaneous mean of its peers.
 
-What slows all of them, such as the load of the day, leaves the shares as they are; a member that falls behind does not.
-A member is no part of what it is held against, or it would seem to fall less far than it does. Nor is one of the others
-that is far from what is usual for it, or the rest would seem to rise.
+A common cause, such as the load of the day, cancels; a member that falls behind does not. The mean excludes the member
+itself, which would hide a part of its fall, and outliers, which would make the others seem to rise.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ from numpy.typing import NDArray
 from strakes.statistics.change import scale_of
 from strakes.watch.values import Numbers, WatchedSeries, WatchEvent
 
-# Of two, nobody can tell which is the slow one.
+# With two members the slow one is ambiguous.
 FEWEST_EQUALS = 3
-# Equals need not be equally fast: so many of its values tell what is usual for a member.
+# Number of first values of a member that determine its usual ratio.
 _USUAL = 60
-# One says nothing of what all do that is so many spreads off, or was on average over its last values.
+# A member is an outlier beyond 3 spreads, or beyond 1 spread in the mean of its last 8 values.
 _FAR, _FAR_ON_AVERAGE, _LAST = 3.0, 1.0, 8
-# One is gone that lacks so many times as many values as it ever lacked in a row before, but more than a few.
+# A member has ended after 3 times its longest gap, and at least 4 values.
 _GONE, _LEAST_GONE = 3, 4
-# Fewer values do not tell how many a member usually lacks.
+# Fewest values that determine the usual gaps.
 _FEWEST = 10
 
 Places = NDArray[np.intp]
 
 
 def shares_of_equals(series: Sequence[WatchedSeries]) -> list[WatchedSeries]:
-    """Return each series over the middle of the others at the same time.
+    """Return each series divided by the simultaneous mean of the others.
 
     Times are left out that fewer than three share, and those at which no more than half are above zero.
     """
@@ -56,7 +55,7 @@ def shares_of_equals(series: Sequence[WatchedSeries]) -> list[WatchedSeries]:
 
 
 def ended_early(series: Sequence[WatchedSeries]) -> list[WatchEvent]:
-    """Return the members that have no values any more while others go on, each as a gap."""
+    """Return a gap for each member that ends before the others."""
     moments, counts = np.unique(np.concatenate([np.unique(member.times) for member in series]), return_counts=True)
     moments = moments[counts >= 2]
     events = []
@@ -74,9 +73,9 @@ def ended_early(series: Sequence[WatchedSeries]) -> list[WatchEvent]:
 
 
 def _middles(values: Numbers, at: Places, ends: Places) -> Numbers:
-    """Return what the others do when each value was taken: their mean on a log scale, without those that are far off.
+    """Return for each value the simultaneous geometric mean of the other members, without outliers.
 
-    ``at``: which are taken at the same time. ``ends``: of members.
+    ``at``: index of the time of each value. ``ends``: index after the last value of each member.
     """
     above = values > 0
     logs = np.log(np.where(above, values, np.finfo(float).tiny))
@@ -89,7 +88,7 @@ def _middles(values: Numbers, at: Places, ends: Places) -> Numbers:
         logs[places] -= np.median(off[early]) if len(early) else 0.0
     off = logs - _medians(logs, at)
     order = np.flatnonzero(first)[np.argsort(at[first], kind="stable")]
-    # The difference of two members has no load in it, and twice the variance of each.
+    # The difference of two members cancels the load, and has twice the variance of each.
     apart = np.diff(logs[order])[np.diff(at[order]) == 0]
     spread = float(scale_of(apart if len(apart) else off)) / np.sqrt(2)
     alike = above & (np.abs(off) <= _FAR * spread)
@@ -101,7 +100,7 @@ def _middles(values: Numbers, at: Places, ends: Places) -> Numbers:
 
 
 def _medians(values: Numbers, at: Places) -> Numbers:
-    """Return for each value the median of all that were taken at the same time."""
+    """Return for each value the median of all simultaneous values."""
     ordered = values[np.lexsort((values, at))]
     counts = np.bincount(at)
     begins = np.cumsum(counts) - counts

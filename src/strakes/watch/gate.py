@@ -1,4 +1,4 @@
-"""Before and after a date: did an upgrade cost anything? Days are compared, less what their hours usually are."""
+"""Compares latencies before and after an event such as an upgrade, by days without their daily seasonality."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.watch.ring import RingRow
 from strakes.watch.values import Numbers
 
 _HOUR_S = 3600.0
-# Days with so many hours that the other side has, too.
+# Fewest days on each side, and fewest hours of a day that both sides have.
 FEWEST_DAYS, _FEWEST_HOURS = 3, 12
 _DAY, _WEEK = 24, 7
 _TRIMMED = 0.2
@@ -23,7 +23,7 @@ Verdict = Literal["SLOWER", "FASTER", "SAME", "INCONCLUSIVE"]
 
 @dataclass(frozen=True)
 class Gate:
-    """``ratio`` of latencies, after / before, with its 90 % interval; ``needs``: what it would take to decide."""
+    """``ratio`` of latencies, after / before, with its 90 % interval; ``needs``: the missing data."""
 
     figure: str
     verdict: Verdict
@@ -47,7 +47,7 @@ class Gate:
 
 
 def compare(before: Iterable[RingRow], after: Iterable[RingRow], margin: float = MARGIN) -> list[Gate]:
-    """Return a verdict for each figure that both have: of days, less what their hours usually are."""
+    """Return a verdict for each figure on both sides."""
     earlier, later = _hours(before), _hours(after)
     return [_gate(name, earlier.get(name, {}), later.get(name, {}), margin) for name in sorted({*earlier, *later})]
 
@@ -62,7 +62,7 @@ def _hours(rows: Iterable[RingRow]) -> dict[str, dict[int, float]]:
 
 
 def _gate(name: str, before: dict[int, float], after: dict[int, float], margin: float) -> Gate:
-    # An hour of the day that only one side has is part of no difference.
+    # Keep the hours of the day that both sides have.
     of_day = {at % _DAY for at in before} & {at % _DAY for at in after}
     sides = [_days({at: value for at, value in side.items() if at % _DAY in of_day}) for side in (before, after)]
     hours = [sum(map(len, side)) for side in sides]
@@ -97,11 +97,11 @@ def _days(hours: Mapping[int, float]) -> list[dict[int, float]]:
 
 
 def _without_rhythm(sides: Sequence[Sequence[Mapping[int, float]]]) -> list[Numbers]:
-    """Return a value for each day of both sides, less what its hours usually are."""
+    """Return a value for each day of both sides, without the daily seasonality."""
     at_hours = []
     for side in sides:
         at_hour = {hour: [day[hour] for day in side if hour in day] for hour in set().union(*side)}
-        # Each hour counts as much as any other, also where days are cut off.
+        # Weight each hour equally, even if days are incomplete.
         level = float(np.mean([np.median(values) for values in at_hour.values()]))
         at_hours.append({hour: [value - level for value in values] for hour, values in at_hour.items()})
     rhythm = {

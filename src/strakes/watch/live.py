@@ -56,24 +56,24 @@ _SOON_S = 30.0
 _THINNED_EACH_S = 3600.0
 # Slower than that, and the probe pauses as a measurement with --neighbour would.
 _SLOW_S = 5.0
-# One that took longer tells how long clients waited, where a server was away meanwhile.
+# A longer operation measures the waiting time of clients in an outage.
 _STALL_S = 1.0
 _MOST_OPEN = 1000
-# The probes are there after so long: what the watch takes is measured first then.
+# Time until the probes run, when the load of the watch is first measured.
 _STARTED_S = 15.0
-# The probe looks so often whether its directory is still on the file system that it was on.
+# Interval between checks of the mount point.
 _MOUNTED_EACH_S = 10.0
-# Operations that were due while the watch was stopped are done after so long.
+# Catch-up time of a probe after the watch was stopped.
 _DRAINED_S = 2.0
-# The directory was removed, or another one is in its place: nothing that a file system takes long for.
+# Errors of a directory that was removed or replaced.
 _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
-# A server that is away for longer is not why operations get no answer now.
+# A longer outage of a server does not explain that operations hang now.
 _EXPLAINS_S = 600.0
 _NOT_THERE = os.strerror(errno.ENOENT)
 
 
 class LiveWatch:
-    """``step`` is to be called about once a second; ``close`` ends the probes and removes their workspaces."""
+    """A live watch. Call ``step`` about once a second; ``close`` ends the probes and removes their workspaces."""
 
     def __init__(
         self,
@@ -93,13 +93,13 @@ class LiveWatch:
         self._watch = watch or Watch()
         self._sources, self._ring, self._alerts = sources, ring, alerts
         self._say, self._clock = say, clock
-        # A watch that begins again with its store has the same name, and removes what it left when it was killed.
+        # The name is permanent, so that a restarted watch can remove the workspace of a killed one.
         self._run = f"{WATCH_RUN}{ring.identity}"
         self._probes = [Probed(directory) for directory in directories] if probe else []
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
         self._recent: dict[tuple[str, str], Histogram] = {}
-        # What was told and is not over, and alarms that were told when they were over, with when they are no news.
+        # Open events, and alarms that were reported at their end, with the time until which metrics show them.
         self._open: dict[tuple[str, str, float], WatchEvent] = {}
         self._news: dict[tuple[str, str, float], tuple[WatchEvent, float]] = {}
         self._told: Counter[str] = Counter()
@@ -120,7 +120,7 @@ class LiveWatch:
 
     @property
     def own_load_text(self) -> str:
-        """What the watch itself took, in words."""
+        """Return the load of the watch itself in words."""
         load, passed_s = own_load(), time.monotonic() - self._begun[0]
         share = (load.processor_s - self._begun[1].processor_s) / max(passed_s, 1.0)
         return (
@@ -129,7 +129,7 @@ class LiveWatch:
         )
 
     def step(self, since: Break = NO_BREAK) -> None:
-        """Ask whoever is due, and pass on what is new. ``since``: what became of time since the last step."""
+        """Read the sources that are due and report new events. ``since``: stops and clock steps since the last step."""
         now_s = self._clock()
         events = [*self._away(now_s), *self._broken(since, now_s)]
         for source in self._sources:
@@ -137,7 +137,7 @@ class LiveWatch:
             # A clock that was set back makes everything due.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
-                # A source may have found out that asking costs too much; one that did not answer is asked soon.
+                # The source adapts its interval to its cost; after an error it is read again soon.
                 soon_s = _SOON_S if source.name in self._unread else math.inf
                 self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probed in self._probes:
@@ -150,8 +150,8 @@ class LiveWatch:
         self._tell(events, now_s)
 
     def close(self) -> None:
-        """End the probes; what was seen of the last minute is kept."""
-        # Without its probes it takes less.
+        """End the probes and store the last minute."""
+        # Measure while the probes still run.
         self._measure_itself()
         now_s = self._clock()
         events = []
@@ -161,7 +161,7 @@ class LiveWatch:
         self._tell([*events, *self._end_minute(now_s)], now_s)
 
     def _away(self, now_s: float) -> list[WatchEvent]:
-        """Tell, once, since when nothing was kept by a watch that was killed or not running."""
+        """Report, once, the gap since the last stored minute."""
         since_s, self._kept_until_s = self._kept_until_s, None
         if since_s is None or now_s - since_s <= _MINUTE_S:
             return []
@@ -169,7 +169,7 @@ class LiveWatch:
         return [WatchEvent("gap", "watch", since_s, now_s, text, ended_s=now_s)]
 
     def _broken(self, since: Break, now_s: float) -> list[WatchEvent]:
-        """Tell that the watch was stopped, or the clock set: nothing of that is the file system's."""
+        """Report that the watch was stopped or the clock was set."""
         if since == NO_BREAK:
             return []
         began_s = now_s - since.stepped_s - since.stopped_s
@@ -194,7 +194,7 @@ class LiveWatch:
         return events
 
     def _close_earlier(self, now_s: float) -> Earlier:
-        """End what an earlier watch told and could not see the end of; alarms of just now may go on."""
+        """End the open events of the previous watch, except recent alarms, which may continue."""
         kept_until_s = self._kept_until_s or 0.0
         held, events = [], self._ring.events()
         if 0 <= now_s - kept_until_s < PAUSE_S:
@@ -260,13 +260,13 @@ class LiveWatch:
             ]
         except StrakesError as error:
             self._stop(probed)
-            # Why its operations fail tells more than where its plan ended for that.
+            # The error of an operation is more specific than the error of the plan.
             fails_why = str(probed.failing[0].evidence["why"]) if probed.failing else ""
             why = probed.mounted.why_not() or fails_why or error.why or error.what
             return self._failed(probed, EnvironmentLacksError(why), now_s)
         probed.worked_s = max([probed.worked_s, *(each.ended_s for each in operations if each.acknowledged)])
         if any(operation.errno in _GONE for operation in operations):
-            # Nobody knows any more what those waited for that failed so; that its directory is gone is told, too.
+            # The directory is gone, so these latencies are meaningless. The next start of the probe reports it.
             self._stop(probed)
             probed.failed(now_s)
             probed.again_s = max(now_s, probed.started_s + AGAIN_S)
@@ -276,23 +276,23 @@ class LiveWatch:
             self._count(probed, operation)
             if operation.ended_s - operation.due_s > _STALL_S:
                 stalls.append((operation.due_s, operation.ended_s))
-            # Now and then the probe makes its files anew, and may be kept waiting before anything is due.
+            # The probe recreates its files from time to time, and may wait before an operation is due.
             next_s = probed.due_s.get(operation.phase, operation.due_s) + 1 / RATE_PER_S
             if operation.due_s - next_s > _STALL_S:
                 stalls.append((next_s, operation.due_s))
             probed.due_s[operation.phase] = operation.due_s
-            # Those that were due while one waited did not take long themselves.
+            # Operations that queued behind a slow one are not slow.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
             probed.control = probed.control.after(Felt(operation.phase, slow))
             (probed.slow.add if slow else probed.slow.discard)(operation.phase)
         if probed.control.stopped and operations and not probed.slow:
-            # It was slow, and is no longer: there is nobody to give way to.
+            # The file system has recovered, so the probe need not pause.
             probed.control = Control()
         if stalls:
             self._watch.add_stalls(stalls)
         events = [*self._unanswered(probed, operations, now_s), *fails(probed, operations, now_s)]
         if probed.control.stopped:
-            # Whoever else is there needs what is left.
+            # Pause the probe in favour of other users.
             self._stop(probed)
             probed.control, probed.again_s = Control(), now_s + AGAIN_S
             long = format_duration(AGAIN_S)
@@ -323,7 +323,7 @@ class LiveWatch:
             if why_not := probed.mounted.why_not():
                 probed.answer.forget()
                 raise EnvironmentLacksError(why_not)
-            # Why nothing can be made there is said by whoever makes the workspace.
+            # Workspace.create raises the error itself.
             refused = probed.answer.require()
             with interrupts_deferred():
                 workspace = stack.enter_context(make_workspace(probed, self._run))
@@ -337,7 +337,7 @@ class LiveWatch:
                 probed.unanswered.pause()
             events = self._failed(probed, error, now_s)
             if probed.answer.awaited:
-                # It begins as soon as there is an answer.
+                # The probe starts with the first answer.
                 probed.again_s = now_s
             return events
         probed.stack, probed.started_s = stack, now_s
@@ -351,14 +351,14 @@ class LiveWatch:
         return [replace(gap, told_s=now_s, ended_s=outage.ended_s(now_s), text=text)]
 
     def _failed(self, probed: Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
-        # To see whether it is mounted again takes nothing.
+        # Checking the mount point is cheap.
         probed.again_s = now_s + (_MOUNTED_EACH_S if probed.mounted.why_not() else AGAIN_S)
         outage = probed.failed(now_s)
         self._missed[str(probed.directory)] += 1
-        # What is not there needs no second reason.
+        # Omit a redundant reason.
         why = f"{error.what}: {error.why}" if error.why and error.why != _NOT_THERE else error.what
         if probed.gap is not None:
-            # Told is the first reason; the last one is told with the end.
+            # The event has the first reason; its end will have the last one.
             probed.gap = replace(probed.gap, evidence={"why": why})
             return []
         gap = gap_of(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")
@@ -371,7 +371,7 @@ class LiveWatch:
         probed.due_s.clear()
         probed.unanswered.pause()
         if stack is not None:
-            # What cannot be removed now is removed when it begins again, or when the watch ends.
+            # The next start or the end of the watch removes the remains.
             with suppress(StrakesError):
                 stack.close()
 
@@ -402,7 +402,7 @@ class LiveWatch:
             )
             if math.isfinite(value := histogram.percentile(share))
         }
-        # What waits counts for service levels, with how long it did so far.
+        # Service levels include the waiting time of hanging operations.
         for probed in self._probes:
             for kind, wait_s in waits_s(probed, now_s).items():
                 figures.setdefault(_figure(probed, kind), Histogram()).add(wait_s)
@@ -437,7 +437,7 @@ class LiveWatch:
         told = [(event, self._earlier.known(event)) for event in events]
         over = self._earlier.over(now_s)
         events = [known for _, known in told] + over + self._alerts.troubles(now_s)
-        # Of what an earlier watch told already only the end is news.
+        # Send only the end of events that the previous watch reported.
         news = [known for event, known in told if known is event or known.ended_s is not None] + over
         for event in events:
             self._ring.add_event(event)

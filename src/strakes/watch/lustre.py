@@ -32,7 +32,7 @@ _DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) (\d+(?: \d+){10,}) ?$")
 _SECTOR_BYTES = 512
 _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:.*?sum:\s+(\d+))?")
 _JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")
-# Devices that stand on others, and those that are no disks.
+# Stacked and virtual block devices.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
 _TIMED = ("usecs", "usec")
 _SERVER_NAMESPACES = ("mdt-", "filter-")
@@ -41,7 +41,7 @@ _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")
 
 
 def read_text(source: str, time_s: float, text: str) -> CounterReading:
-    """Return the reading in output of ``lctl get_param``, in which lines of /proc/diskstats may follow."""
+    """Parse output of ``lctl get_param``, optionally followed by lines of /proc/diskstats."""
     disks = {match[1]: match[2] for line in text.splitlines() if (match := _DISK.match(line))}
     own = "\n".join(
         line
@@ -56,7 +56,7 @@ def read_text(source: str, time_s: float, text: str) -> CounterReading:
 
 
 def _names_parameter(line: str) -> bool:
-    """Whether the line begins as NAME.NAME=. Its time grows with its length only, unlike that of a pattern.
+    """Whether the line begins as NAME.NAME=. Takes linear time, unlike a regular expression.
 
     >>> [_names_parameter(line) for line in ("mdt.a.md_stats=", "0.a=1", ".=", "a b.c=", "8 0 sda")]
     [True, True, False, False, False]
@@ -86,7 +86,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             continue
         try:
             if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
-                # It is there, even if what it counts is not understood.
+                # The target is serving, even if its counters cannot be parsed.
                 serving[target] = 0.0
                 stats = parse_stats(text)
                 serving[target] = stats.start_s or 0.0
@@ -105,7 +105,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 target, states = target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text)
                 waits += states.interruptions(target)
                 since_s = float(states.changes[-1].unix_s) if states.current == "FULL" and states.changes else 0.0
-                # Of several connections of a client the last one counts, and one that is lost.
+                # A client with several connections is connected since the last one, and disconnected if any is lost.
                 other_s = connected.get(target, since_s)
                 connected[target] = max(since_s, other_s) if since_s and other_s else 0.0
         except NotUnderstoodError as error:
@@ -200,7 +200,7 @@ def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _unquoted(name: str) -> str:
-    r"""Return the name of a job without quotes around it; what else is escaped, such as \x0A, stays as it is printed.
+    r"""Return the name of a job without its quotes; other escapes, such as \x0A, remain.
 
     >>> print(_unquoted(r'"my job, \"x\""'), _unquoted("cp.0"), _unquoted(r'"a\x0A"'))
     my job, "x" cp.0 a\x0A

@@ -1,4 +1,4 @@
-"""The OpenMetrics endpoint: a bounded number of series, whatever runs on the file system."""
+"""The OpenMetrics endpoint, with a bounded number of series."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-# Of all names together; a family of many targets is cut before it is reached, and the cut is told.
+# Limits of all series and of one family; a further series reports the number beyond them.
 MOST_SERIES = 2000
 _MOST_OF_A_FAMILY = 400
 _MOST_CONNECTIONS = 16
@@ -22,13 +22,13 @@ _MOST_CONNECTIONS = 16
 
 @dataclass
 class Now:
-    """What is told at the next scrape; replaced as a whole."""
+    """Values for the next scrape; replaced as a whole."""
 
     latencies: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     """(directory, operation, percentile) -> seconds."""
     full: Mapping[str, float] = field(default_factory=dict)
     service_s: Mapping[str, float] = field(default_factory=dict)
-    """Target -> seconds of work a request."""
+    """Target -> service time of a request."""
     top: Mapping[str, Sequence[tuple[str, float, float]]] = field(default_factory=dict)
     alarms: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(kind, subject) that last now."""
@@ -111,7 +111,7 @@ class Metrics:
                 GaugeMetricFamily,
                 "strakes_watch_load_share",
                 "Share of the load of the last hour that surely is of one job or client; recent load counts more.",
-                # A label "job" would be renamed: Prometheus has one of its own.
+                # Prometheus reserves the label "job".
                 ("unit", "rank", "name"),
                 _ranked(now.top),
             ),
@@ -143,7 +143,7 @@ class Metrics:
                 if number >= _MOST_OF_A_FAMILY or told >= MOST_SERIES - 1:
                     left_out += len(values) - number
                     break
-                # A name need not be UTF-8, what is scraped has to be.
+                # OpenMetrics requires UTF-8, but names may have other bytes.
                 family.add_metric([part.encode("utf-8", "backslashreplace").decode() for part in key], float(value))
                 told += 1
             yield family
@@ -153,7 +153,7 @@ class Metrics:
 
 
 def _ranked(top: Mapping[str, Sequence[tuple[str, float, float]]]) -> dict[tuple[str, str, str], float]:
-    """Return what is surely theirs."""
+    """Return the guaranteed shares by unit, rank and name."""
     return {
         (unit, str(rank), job): share - error
         for unit, rows in top.items()
@@ -183,7 +183,7 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A server of which strangers can take no more than a few connections; who says nothing goes first."""
+    """A server with a limit on connections that drops the oldest one."""
 
     daemon_threads = True
 

@@ -22,7 +22,7 @@ _NAMES = "metadata"
 _LEAST_S = 1e-5
 # Linux 3.10 counts below zero, which is printed as a number of 64 bits.
 _WRAPPED_S = 2.0**62 / 1000
-# Readings in a row in which requests wait and none is answered, after which the server is said not to answer.
+# Consecutive readings with waiting requests and no replies until an outage is reported.
 _SILENT = 2
 
 
@@ -51,7 +51,7 @@ class NfsSource:
         self._answered: _Since | None = None
 
     def read(self, time_s: float) -> CounterReading:
-        """Return what was counted since the last reading; one that cannot be read says why."""
+        """Return the increase since the last reading, or a reading with the error."""
         try:
             now = read_mountstats(self._read_text(), self._mount_point)
         except OSError as error:

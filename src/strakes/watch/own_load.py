@@ -1,4 +1,4 @@
-"""What a watch itself takes: share of a processor, and memory, its engines and helpers included."""
+"""Processor time and memory of the watch, including its child processes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class OwnLoad:
-    """``processor_s``: used so far. ``memory_bytes``: resident now; pages that processes share count in parts."""
+    """``processor_s``: total since the start. ``memory_bytes``: proportional set size."""
 
     processor_s: float
     memory_bytes: float
 
 
 def own_load() -> OwnLoad:
-    """Return that of this process, of those that it started, and of those that have ended.
+    """Return the load of this process and of its running and ended children.
 
     >>> load = own_load()
     >>> load.processor_s > 0 and load.memory_bytes > 0
@@ -39,7 +39,7 @@ def own_load() -> OwnLoad:
 
 
 def _memory_bytes(process: int | str) -> float:
-    """Return its part of the memory (Pss of proc_pid_smaps(5)); all that is resident where the kernel does not say."""
+    """Return the proportional set size (Pss of proc_pid_smaps(5)), or the resident set size if the kernel has none."""
     with suppress(OSError):
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

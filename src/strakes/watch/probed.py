@@ -49,7 +49,7 @@ class Probed:
     probe: Probe | None = None
     # Error number of creating a file at the start of the probe; 0: success or unknown.
     refused: int = 0
-    # The current or last workspace, of which files may remain.
+    # The current workspace, or the last one if its files may remain.
     workspace: Workspace | None = None
     again_s: float = 0.0
     # Time of the last answer, and the outage since then with its event.
@@ -85,7 +85,7 @@ class Probed:
 
 
 def waits_s(probed: Probed, now_s: float) -> dict[str, float]:
-    """Return kind -> waiting time so far; infinity if the file system refuses the operation."""
+    """Return kind -> current waiting time, infinity if the file system refuses the operation."""
     refused = dict.fromkeys(_REFUSED.get(probed.refused, ()), math.inf)
     return probed.unanswered.waits_s(now_s) | refused
 

@@ -21,7 +21,7 @@ from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
 MARK = "### "
-# What has a date.
+# Largest time that datetime can format.
 _FURTHEST_S = 1e11
 _MOST_LINE = 1 << 20
 # One machine's counters at one time, with what each line takes in memory; job statistics of a large one have some MB.
@@ -33,7 +33,7 @@ _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
 
 @dataclass
 class Contents:
-    """What recordings have, and from when to when."""
+    """Time span and kinds of counters of recordings."""
 
     first_s: float = math.inf
     last_s: float = -math.inf
@@ -46,7 +46,7 @@ class Contents:
 
     @property
     def span(self) -> str:
-        """Return from when to when, in words."""
+        """Return the time span in words."""
         if self.first_s > self.last_s:
             return "empty"
         first, last = (datetime.fromtimestamp(at_s, UTC) for at_s in (self.first_s, self.last_s))
@@ -65,7 +65,7 @@ class Contents:
         self._not_understood = self._not_understood or next(iter(reading.missing), "")
 
     def lacking(self) -> tuple[str, ...]:
-        """Return what cannot be watched by them, a sentence each. Raises BadInputError where that is everything."""
+        """Return the events that cannot be detected, one sentence each. Raises BadInputError without any counters."""
         if not self._anything:
             why = self._not_understood.partition("; ")[0][:200] or "it has no counters of targets, jobs or clients"
             remedy = "Record the output of lctl get_param, each after a line of ### and the Unix time."
@@ -85,7 +85,7 @@ class Contents:
 
 
 def is_recording(path: Path) -> bool:
-    """Tell whether the file begins as a recording does. Raises BadInputError where it cannot be read."""
+    """Return whether the file is a recording, by its first line. Raises BadInputError if it cannot be read."""
     with open_lines(path) as lines:
         return next(lines, "").startswith(MARK)
 
@@ -102,7 +102,7 @@ def readings(paths: Sequence[Path]) -> Iterator[CounterReading]:
 def open_lines(path: Path) -> Iterator[Iterator[str]]:
     """Open a text that may be compressed, and give its lines. Raises BadInputError, also while they are read.
 
-    However long the text is, no line of it is: who wrote it must not choose how much memory it takes.
+    Long lines are refused, so that a file cannot exhaust the memory.
     """
     try:
         with open_regular(path) as file:

@@ -27,7 +27,7 @@ _LAST_S = 253402300799.0
 _MONTH_S = 30.4375 * 86400.0
 # Changes to the worse of one file that began within three days are one alarm.
 ONE_ALARM_S = 3 * 86400.0
-# So many rows of a column may be no numbers, such as a word on a day without a measurement, or this share of them.
+# Accepted number and share of rows without a number, such as a word on a day without a measurement.
 _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
 # A value of a series is impossible beyond this multiple of the median, or below zero beyond the median where all other
 # values are positive: 2^64 wrapped or a sign error. Real hangs reach 10^6 times a usual latency.
@@ -68,13 +68,13 @@ class Replay:
 
     @property
     def alarms(self) -> int:
-        """Changes to the worse that no column explains; those that began together are one."""
+        """Return the number of unexplained changes to the worse; simultaneous ones count once."""
         began = sorted(event.began_s for event in self.events if event.alarm)
         return sum(1 for before, now in zip([-math.inf, *began], began, strict=False) if now - before > ONE_ALARM_S)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what was not looked at or taken for granted, a line each."""
+        """Return the omissions and assumptions, one line each."""
         notes = []
         if self.learning:
             notes.append(f"too short, with fewer than {LEARN} values: {names(self.learning)}")
@@ -91,7 +91,7 @@ class Replay:
 
     @property
     def summary(self) -> str:
-        """Return in a line what was found."""
+        """Return a summary in one line."""
         gains = sum(event.kind != "early-warning" and event.cause == GAIN for event in self.events)
         explained = sum(event.kind != "early-warning" and event.cause not in ("", GAIN) for event in self.events)
         long, a_month = format_duration(self.months * _MONTH_S), ""
@@ -113,9 +113,9 @@ def _table(path: Path, columns: Columns) -> Table:
 
 
 def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int, int, list[str]]:
-    """Return the series, the numbers of rows that were passed over and that repeat others, and impossible values.
+    """Return the series, the numbers of skipped and of repeated rows, and impossible values.
 
-    Rows are taken one by one: of each only what is asked for is kept.
+    Rows are read one by one to limit the memory.
     """
     header, path = table.header, table.path
     places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *table.causes)}
@@ -186,7 +186,7 @@ def replay(
 ) -> Replay:
     """Run the detector of levels over every series of the file. Raises BadInputError.
 
-    ``equals``: the series are those of equals, and each is watched as its share of what all do at the same time.
+    ``equals``: the series form a peer group, and each is divided by the simultaneous mean of its peers.
     """
     table = _table(path, columns)
     series, passed_over, repeated, impossible = _series_of(table, columns)

@@ -37,7 +37,7 @@ _MERGED = "merged"
 _MOST_BYTES = 1 << 28
 # Largest number of events that wait for a store that cannot be written.
 _MOST_LATE = 1000
-# Beyond, there is no date: it is the year 9892.
+# The year 9892; datetime ends at 9999.
 _MOST_TIME_S = 2.5e11
 
 

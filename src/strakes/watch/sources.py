@@ -1,4 +1,4 @@
-"""Where a live watch gets its counters: one source a way of asking. What cannot be asked is said, not guessed."""
+"""Sources of counters for a live watch. Each source reports which events it cannot detect."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from strakes.watch.nfs import NfsSource
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work, client_and_host
 
 _PROC = Path("/proc")
-# What clients missed is remembered by the servers, and costs most to ask for. Where counters tell who serves, it is
-# asked for each so many readings, and in each of so many after another server has begun.
+# Waits of clients are the most expensive query. If counters identify the serving server, the waits are read with every
+# fourth reading, and with each of the four readings after a server change.
 _WAITS_EACH = 4
 _JOBS = ".job_stats"
 _FULL_EACH_S = 120.0
-# Asking, with the programs that it starts, takes no more than this share of a processor, the mean of about so many
-# readings: else it is done less often, but at least each _SELDOM_S.
+# Limit of the processor share of readings, with their child processes, as a mean over about 4 readings. Beyond it the
+# interval grows up to _SELDOM_S.
 _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
 
 
 def _spent_s() -> float:
-    """Return what this process, and programs of it that have ended, took of the processors."""
+    """Return the processor time of this process and of its ended children."""
     return sum(os.times()[:4])
 
 
 class CounterSource(Protocol):
-    """Gives a reading when asked; never raises for what does not answer."""
+    """Source of readings, which have errors as values."""
 
     name: str
     every_s: float
 
     def read(self, time_s: float) -> CounterReading:
-        """Return everything as it stands now; ``time_s`` is Unix time."""
+        """Return the current reading; ``time_s`` is Unix time."""
         ...
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return what cannot be watched by this source, a sentence each, judged by a first reading."""
+        """Return the events that this source cannot detect, one sentence each, given a first reading."""
         ...
 
 
@@ -65,13 +65,13 @@ class LustreSource:
     parameters: tuple[str, ...]
     disks: bool
     every_s: float = 10.0
-    # No other machine of this file system is asked.
+    # This is the only source for the file system.
     alone: bool = False
     spent_s: Callable[[], float] = _spent_s
     _jobs_s: float = 0.0
 
     def read(self, time_s: float) -> CounterReading:
-        """Ask for everything in one call; what jobs did, where there are thousands of them, less often."""
+        """Read all parameters in one call; read job statistics less often if they are large."""
         disks: Mapping[str, str] = {}
         before_s = self.spent_s()
         jobs = not 0 < self._jobs_s - time_s <= _SELDOM_S
@@ -90,7 +90,7 @@ class LustreSource:
         return reading
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return what this machine's counters do not tell."""
+        """Return the events that the counters of this machine cannot show."""
         lines = []
         if self.alone and not reading.work.keys() - {DISKS}:
             lines.append("slow targets: there are no counters of servers here; give them with --servers")
@@ -108,12 +108,12 @@ class LustreSource:
 
 @dataclass
 class TargetSource:
-    """What any target can be asked: counters of its servers, and how full it is."""
+    """Counters of the servers of a target, and its used space, for any kind of file system."""
 
     name: str
     target: Target
     every_s: float = _EVERY_S
-    # Another source tells when clients were not served.
+    # Another source reports the waits of clients.
     waits_elsewhere: bool = False
     probed: bool = True
     spent_s: Callable[[], float] = _spent_s
@@ -211,7 +211,7 @@ class TargetSource:
         return True
 
     def _since(self, target: str, number: float, time_s: float) -> float:
-        """Return since when this server serves, as far as the numbers of servers tell."""
+        """Return when this server came up, or the default if its number does not say."""
         before, since = self._numbers.get(target, (number, 0.0))
         if number != before:
             since = time_s
@@ -248,7 +248,7 @@ def reading_of_counters(
 def sources_of(
     target: Target, servers: Servers | None, asking: Runner = run, *, probed: bool = True
 ) -> list[CounterSource]:
-    """Return what can be asked for one directory; ``probed``: a probe works in it."""
+    """Return the sources of one directory; ``probed``: a probe works in it."""
     name = str(target.path)
     if isinstance(target, NfsTarget):
         mount = target.mount

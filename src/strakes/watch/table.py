@@ -25,7 +25,7 @@ _SEPARATORS = (",", ";", "\t", "|")
 _BEYOND_TIMES = 1e20
 _UNIT = re.compile(r"^(.*?[\d.,])\s*((?![eE][-+]?\d)[^\W\d_][^\s\d]*|%)$")
 _GROUPS = {",": re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+"), ".": re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")}
-# Of thousands: Swiss and French ones; spaces that do not break are taken as such.
+# Swiss and French thousands separators, after non-breaking spaces were replaced.
 _APART = re.compile(r"[-+]?\d{1,3}(?:[ '\u2019]\d{3})+(?:[.,]\d+)?")
 _NOT_A_NUMBER = frozenset(("", "na", "nan", "nat", "null", "none", "nil", "n", "nd", "missing", "div0", "value"))
 _COMPACT = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
@@ -54,7 +54,7 @@ class Numbers:
 
     @property
     def has_numbers(self) -> bool:
-        """Tell whether any cell had a number."""
+        """Return whether any cell had a number."""
         return self._unit is not None
 
     def learn(self, cell: str) -> None:
@@ -79,7 +79,7 @@ class Numbers:
             self._groups_only = self._groups_only or cell
 
     def decide(self, column: str, where: str) -> None:
-        """Decide which sign parts decimals. Raises BadInputError where the column does not tell."""
+        """Decide the decimal separator. Raises BadInputError if it is ambiguous."""
         if self.other_unit:
             kinds = ", ".join(repr(unit) for unit in self.other_unit)
             remedy = "Give all values in one unit."
@@ -139,7 +139,7 @@ class Times:
                 self._day_first = self._day_first or cell
 
     def decide(self, column: str, where: str) -> None:
-        """Decide whether days or months are first. Raises BadInputError where the column does not tell."""
+        """Decide whether days or months are first. Raises BadInputError if that is ambiguous."""
         remedy = "Write times as Unix time or ISO 8601, such as 2026-12-31T23:59:00Z."
         if self._first and bool(self._day_first) == bool(self._month_first):
             why = ", ".join(dict.fromkeys(cell for cell in (self._day_first, self._month_first, self._first) if cell))
@@ -149,7 +149,7 @@ class Times:
                 why=why,
                 remedy=remedy,
             )
-        # Of numbers of two digits that are first and last, years are fewer than days.
+        # If the first and the last number have two digits, the one with fewer different values is the year.
         short = any(len(year) == 2 for year in self._years)
         if short and self._day_first and len(self._years) >= len(self._firsts):
             what = f"it is not clear which of the numbers is the year in {column!r}"
@@ -206,14 +206,14 @@ class Table:
     """The first row, as it was read."""
 
     def rows(self) -> Iterator[tuple[int, list[str] | None]]:
-        """Return the rows below the header with their numbers; None for one that has other columns."""
+        """Yield the rows below the header with their numbers, or None if the number of columns differs."""
         yield from _rows(self.path, self.separator, len(self.header))
 
 
 def open_table(path: Path, time: str, value: str, by: Sequence[str] = (), causes: Sequence[str] = ()) -> Table:
-    """Find out how a CSV file is written. Raises BadInputError.
+    """Detect the format of a CSV file. Raises BadInputError.
 
-    ``causes``: columns that may explain a change, besides those that are known to.
+    ``causes``: further columns that may explain a change.
     """
     with open_lines(path) as lines:
         first = next(lines, "").strip("\r\n")
@@ -262,7 +262,7 @@ def parse_time(text: str) -> float:
 
 
 def says_nothing(cell: str) -> bool:
-    """Tell whether a cell says that there is no value.
+    """Return whether a cell denotes a missing value.
 
     >>> [says_nothing(cell) for cell in ("", " - ", "n/a", "#DIV/0!", "1e", "slow")]
     [True, True, True, True, False, False]

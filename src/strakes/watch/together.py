@@ -1,4 +1,4 @@
-"""Groups simultaneous outages of targets of one server, such as those of a restart, into one event."""
+"""Groups simultaneous outages of targets of one server, as in a restart, into one event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All detectors together: readings in, events out. Pure, online, and in bounded memory whatever runs."""
+"""All detectors together: readings in, events out. Pure, online, and in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from strakes.watch.slow import Named, SlowTargets
 from strakes.watch.values import WatchEvent
 
 ALARMS_A_MONTH = 1.0
-# So many changes of level may chance make for each alarm that is wanted: half of them are gains, which raise no alarm.
+# False level shifts per accepted false alarm: half of the shifts are gains, which raise no alarm.
 FOR_CHANCE = 2.0
-# Every alarm of one of several equals accuses somebody: a false one costs more.
+# A false alarm within a peer group blames one member, so it costs more.
 FOR_CHANCE_OF_EQUALS = 0.5
 # The cause of a change to the better, which raises no alarm.
 GAIN = "a gain"
-# Levels are looked at in medians of so long: a day's rhythm is learned from them.
+# Levels are detected in medians over this time, which resolve the daily seasonality.
 LEVEL_S = 300.0
-# More figures than that are not watched; the first ones are.
+# Limit of the number of figures.
 MOST_FIGURES = 200
-# Two readings further apart leave a gap that is told.
+# A longer interval between two readings is reported as a gap.
 _GAP_S = 300.0
 
 
 class Watch:
-    """``alarms_a_month``: how often all changes of level together may be told without a cause."""
+    """All detectors. ``alarms_a_month``: accepted rate of false level alarms over all figures."""
 
     def __init__(self, alarms_a_month: float = ALARMS_A_MONTH) -> None:
         self._alarms = FOR_CHANCE * alarms_a_month
@@ -42,7 +42,7 @@ class Watch:
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
         self._one_of_units = OneOfUnits()
-        # Group -> source -> when it was read, and what it counted: equals may be on several servers.
+        # Group -> source -> time and counters, since a peer group may span several servers.
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._saturation: dict[str, SaturationDetector] = {}
         self._placed: dict[str, Placed] = {}
@@ -53,10 +53,10 @@ class Watch:
         self._changed: dict[tuple[str, Grade], WatchEvent] = {}
         self._slow_told: dict[str, str] = {}
         self.left_out = 0
-        """Figures that are not watched because there are too many."""
+        """Number of figures beyond the limit."""
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
-        """Take in a reading; return what it shows, the first first."""
+        """Add a reading; return its events in order of their onset."""
         events = self._gap(reading)
         events += self._away.add(reading)
         events += self._work(reading)
@@ -95,11 +95,11 @@ class Watch:
         self._away.add_stalls(stalls)
 
     def look_back(self, since_s: float, told: Sequence[WatchEvent]) -> None:
-        """Tell also what clients missed from then on. ``told``: what an earlier watch has told and seen the end of."""
+        """Also report waits of clients since this time. ``told``: ended events of the previous watch."""
         self._away.look_back(since_s, told)
 
     def passed(self, seconds: float) -> None:
-        """So long nothing was read, or the clock was set by that: somebody else tells it."""
+        """Skip this time, in which the watch was stopped or the clock set. The caller reports it."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
@@ -150,7 +150,7 @@ class Watch:
         return self._placed.setdefault(reading.source, Placed())
 
     def _together(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:
-        """Return the work of a group on all servers, the newest of each member."""
+        """Return the newest counters of each member of a group, over all servers."""
         of_sources = self._work_of.setdefault(group, {})
         of_sources[reading.source] = (reading.time_s, work)
         together: dict[str, Work] = {}
@@ -159,7 +159,7 @@ class Watch:
         return together
 
     def _new(self, events: list[WatchEvent]) -> list[WatchEvent]:
-        """Return those that are not told already: a target and its disk are slow together."""
+        """Drop duplicates: a target and its disk are slow together."""
         new = []
         for event in events:
             target = str(event.evidence["target"])

@@ -30,7 +30,7 @@ def to_document(events: Sequence[WatchEvent]) -> list[dict[str, Any]]:
 
 
 def _when(time_s: float) -> str:
-    # Years before 1000 have four digits, too.
+    # Pad years before 1000 to four digits.
     return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC").zfill(23)
 
 

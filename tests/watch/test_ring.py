@@ -232,7 +232,7 @@ def test_a_store_that_becomes_read_only_is_told_with_what_was_lost(small: Path) 
             now_s += 10
     first, second = told
     assert "Read-only file system" in first.text and first.key == second.key and second.ended_s is not None
-    assert "15 lines could not be kept" in second.text and 850 <= second.ended_s - second.began_s <= 1000
+    assert "15 lines could not be stored" in second.text and 850 <= second.ended_s - second.began_s <= 1000
     assert live.metrics.now.missed["store"] == 15
 
 

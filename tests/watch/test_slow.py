@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from strakes.watch.placed import Placed
+from strakes.watch.disk_mapping import Placed
 from strakes.watch.reading import OfKind, Work
 from strakes.watch.slow import SlowTargets
 from strakes.watch.values import WatchEvent

@@ -417,9 +417,7 @@ class LiveWatch:
             lost = counted(self._ring.lost, "line")
             long = format_duration(max(0.0, now_s - self._full_store.began_s))
             why = self._ring.why
-            text = (
-                f"the store can be written again; for about {long} it could not, {lost} could not be kept so far: {why}"
-            )
+            text = f"the store can be written again; for about {long} it could not, {lost} could not be stored: {why}"
             events = [replace(self._full_store, told_s=now_s, ended_s=max(now_s, self._full_store.began_s), text=text)]
             self._full_store = None
         if not 0 <= now_s - self._thinned_s < _THINNED_EACH_S:
@@ -431,7 +429,7 @@ class LiveWatch:
 
     def _tell(self, events: list[WatchEvent], now_s: float) -> None:
         if self._ring.failing and self._full_store is None:
-            text = f"the store cannot be written ({self._ring.why}): what is seen now is not kept"
+            text = f"the store cannot be written ({self._ring.why}): new readings are not stored"
             self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
             events.append(self._full_store)
         told = [(event, self._earlier.known(event)) for event in events]

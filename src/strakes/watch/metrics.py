@@ -68,14 +68,14 @@ class Metrics:
             (
                 GaugeMetricFamily,
                 "strakes_watch_alarm",
-                "1 for an alarm that lasts, or that was told less than five minutes ago.",
+                "1 for an open alarm, or one that was reported less than five minutes ago.",
                 ("kind", "subject"),
                 now.alarms,
             ),
             (
                 CounterMetricFamily,
                 "strakes_watch_events",
-                "How many events were told since this watch began.",
+                "Number of events since this watch began.",
                 ("kind",),
                 {(kind,): n for kind, n in now.events.items()},
             ),
@@ -89,7 +89,7 @@ class Metrics:
             (
                 GaugeMetricFamily,
                 "strakes_watch_own",
-                "What the watch itself takes: share of a processor in the last minute, and bytes of memory.",
+                "Load of the watch itself: share of a processor in the last minute, and bytes of memory.",
                 ("figure",),
                 {(k,): v for k, v in now.own.items()},
             ),

@@ -14,10 +14,10 @@ from strakes.errors import BadInputError
 from strakes.statistics.change import LEARN
 from strakes.units import counted, format_duration
 from strakes.watch.causes import cause_of, is_over
-from strakes.watch.equals import FEWEST_EQUALS, ended_early, shares_of_equals
+from strakes.watch.grouping import names
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
+from strakes.watch.peer_group import FEWEST_EQUALS, ended_early, shares_of_equals
 from strakes.watch.table import Table, open_table, says_nothing
-from strakes.watch.together import names
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, GAIN, level_event
 

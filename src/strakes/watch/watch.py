@@ -8,13 +8,13 @@ from statistics import median
 
 from strakes.statistics.change import Grade
 from strakes.units import format_duration
-from strakes.watch.away import AwayTargets
+from strakes.watch.disk_mapping import Placed
 from strakes.watch.heavy import HeavyJobs, OneOfUnits
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
-from strakes.watch.placed import Placed
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 from strakes.watch.saturation import SaturationDetector
 from strakes.watch.slow import Named, SlowTargets
+from strakes.watch.unavailable import AwayTargets
 from strakes.watch.values import WatchEvent
 
 ALARMS_A_MONTH = 1.0

@@ -11,8 +11,8 @@ from strakes.targets.description import Interruption
 from strakes.units import format_duration
 from strakes.watch.absence import Absence, Ended
 from strakes.watch.connected import Connected
+from strakes.watch.grouping import PATIENCE_S, Span, Together, Told, names
 from strakes.watch.reading import CounterReading, directory_of
-from strakes.watch.together import PATIENCE_S, Span, Together, Told, names
 from strakes.watch.values import WatchEvent
 
 _MOST_STALLS = 256

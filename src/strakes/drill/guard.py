@@ -64,17 +64,17 @@ class Promise:
 
 def _keep_trying(path: Path, say: Callable[[str], None]) -> str:
     """Undo a fault; try again for as long as servers do not answer, until the limit. Raises StrakesError."""
-    deadline, told = time.monotonic() + UNDO_LIMIT_S, False
+    deadline, reported = time.monotonic() + UNDO_LIMIT_S, False
     while True:
         try:
             return put_right(path)
         except (CommandTimeout, NotReachedError) as error:
             if time.monotonic() > deadline:
                 raise
-            if not told:
+            if not reported:
                 limit = format_seconds(UNDO_LIMIT_S)
                 say(f"the fault is not undone yet: {error.why or error.what}; trying again for at most {limit}")
-            told = True
+            reported = True
             time.sleep(_AGAIN_S)
 
 

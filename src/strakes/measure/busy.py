@@ -39,9 +39,9 @@ class ProcessorWatch:
         self._thread.join()
 
     def shares(self, samples: Sequence[Sample]) -> dict[str, dict[str, float]]:
-        """Return by phase and server the used share of the available processor time; omit phases that are too short.
+        """Return by phase and server the used share of the available processor time; without too short phases.
 
-        The kernel leaves part of a cgroup quota unused, so a period in which the quota was exhausted counts as 100 %.
+        The kernel leaves part of a cgroup quota unused, so a period with exhausted quota counts as 100 %.
         """
         by_phase: dict[str, dict[str, float]] = {}
         for sample in samples:

@@ -19,7 +19,7 @@ from strakes.targets.target import Target
 class GivenLayout:
     """A requested layout and the layout that new files get.
 
-    ``differences`` are messages, empty if the layouts agree. If the file system refused the layout, ``given`` is None
+    ``differences`` has a message for each value that differs. If the file system refused the layout, ``given`` is None
     and ``differences`` has the reason.
     """
 

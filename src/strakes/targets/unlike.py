@@ -40,12 +40,12 @@ def _unlike(targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> list[st
     return [line for line in lines if line]
 
 
-def _ill(target: DataTarget | MetadataTarget, told: bool) -> str:
+def _ill(target: DataTarget | MetadataTarget, others_report: bool) -> str:
     """Return the trouble of a target, independent of the others."""
     if target.state and target.state.lower() not in _WORKING:
         return f"{target.name} cannot be used like the others: {target.state}."
     if target.total_bytes == 0:
-        return f"{target.name} did not report its free space." if told else ""
+        return f"{target.name} did not report its free space." if others_report else ""
     if target.free_bytes < _FULL * target.total_bytes:
         return (
             f"{target.name} is full: {format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)} are free."

@@ -420,7 +420,6 @@ def _since(side: str, *stats: Stats) -> dict[str, float]:
     return {side + SINCE: max(starts)} if starts else {}
 
 
-_DESCRIBE_NO_SPACE = LustreSpace((), {})
 _NO_LIMITS = lfs.LustreQuota(0, 0, 0, 0, 0, 0)
 # With these, large buffered calls are direct ones (2.17 and newer).
 _HYBRID = ("hybrid_io", "hybrid_io_write_threshold_bytes", "hybrid_io_read_threshold_bytes")

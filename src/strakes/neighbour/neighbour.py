@@ -143,7 +143,7 @@ class Neighbour:
         return False
 
     def _rest(self) -> None:
-        """Wait until write-back of the cancelled visit has ended, so that it does not count against the next one."""
+        """Wait until the effects of the cancelled visit have ended, so that they do not count against the next one."""
         began = quiet_since = time.monotonic()
         while time.monotonic() - began < _REST_S and time.monotonic() - quiet_since < _QUIET_S:
             time.sleep(_LOOK_S)

@@ -243,7 +243,7 @@ def try_writing(directory: str, name: str, ask: Runner = run) -> None:
 
 
 def begin_writing(directory: str, name: str) -> subprocess.Popen[bytes]:
-    """Start the same in a child without waiting for it; the child prints the error number to standard error."""
+    """Start :func:`try_writing` in a child without waiting for it; the child prints the error number to stderr."""
     return subprocess.Popen(
         (*_CHILD, "try", directory, name),
         stdin=subprocess.DEVNULL,

@@ -146,7 +146,7 @@ class _ServerFault(_LustreFault):
 
     @abstractmethod
     def commands(self) -> tuple[str, str | Undo]:
-        """Return the shell command that causes the fault, and the idempotent one that undoes it."""
+        """Return the shell command that causes the fault, and the undoing: an idempotent command or an Undo."""
 
     def mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
         """Return what mounts targets where they were, unless another server has them meanwhile."""

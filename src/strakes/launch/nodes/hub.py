@@ -290,7 +290,7 @@ def _addresses_towards(hosts: Sequence[str]) -> list[str]:
 def starts(launch: Launch, where: str) -> list[tuple[list[str], list[str]]]:
     """Return the commands that start an agent on each node, and the nodes of each command ("": name unknown).
 
-    With a list of hosts each host gets its own command, so that an unreachable host does not block the others.
+    With mpiexec each host gets its own command, so that an unreachable host does not block the others.
     """
     agent = python_module("strakes.launch.nodes.agent", where)
     if launch.launcher == "mpi":

@@ -109,7 +109,7 @@ def addresses_in(answers: Answers, file_system: str, ask_instance: Callable[[], 
 def _addresses(answers: Answers, devices: str, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
     asked = get_param(f"mdc.{devices}.mds_conn_uuid", f"osc.{devices}.ost_conn_uuid")
     values = of_mount(answers.get(asked, _NOTHING).values, file_system, ask_instance)
-    # A server is identified by its configured address, even if it is this node. Only privileged users may list them.
+    # The kernel reports the configured address even if the server is this node. Some users may not list own addresses.
     own = Answers(answers.run).get(list_nids(), ()) if values else ()
     return {_target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
 

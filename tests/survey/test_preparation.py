@@ -23,7 +23,7 @@ from strakes.studies.registry import STUDIES
 from strakes.studies.study import Pilot
 from strakes.survey.amounts import LONG_ENOUGH_S
 from strakes.survey.pilot import pilot_from_samples, pilot_plan, smallest_plan
-from strakes.survey.preparation import FREE_SHARE, choose_cells, limits, make_context
+from strakes.survey.preparation import CHOSEN_SHARE, FREE_SHARE, choose_cells, limits, make_context
 from strakes.survey.request import Request
 from strakes.units import GIB, KIB, MIB
 
@@ -61,7 +61,7 @@ def request(**changes: Any) -> Request:
 @given(free=st.integers(4 * MIB, 10**15), memory=st.integers(64 * MIB, 10**13), full=st.booleans())
 def test_never_more_than_the_free_share(free: int, memory: int, full: bool) -> None:
     max_bytes, max_items = limits(facts(free_bytes=free), memory, full)
-    assert max_bytes <= FREE_SHARE * free
+    assert max_bytes <= (FREE_SHARE if full else CHOSEN_SHARE) * free
     assert max_items <= FREE_SHARE * 9_000_000
 
 

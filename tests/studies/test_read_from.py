@@ -10,6 +10,7 @@ import pytest
 from strakes.findings.results import Measured
 from strakes.plan import Phase, TransferPhase
 from strakes.studies.compose import from_own_cache, read_from
+from strakes.studies.overview import Overview
 from strakes.studies.transfer_size import TransferSize
 from strakes.units import MIB
 from studies.world import answered, flat, measured
@@ -67,6 +68,13 @@ def test_other_file_systems_need_no_remark(file_system: str) -> None:
     facts = {"file_system": file_system, "remote": file_system == "lustre"}
     answers = answered(TransferSize(), measured(TransferSize(), by_size, facts=facts))
     assert not any(answer.remark for answer in answers.values())
+
+
+def test_an_answer_on_names_that_the_kernel_remembers_says_so() -> None:
+    facts = {"file_system": "xfs", "remote": False}
+    answers = answered(Overview(), measured(Overview(), lambda phase, ranks: 1e6, facts=facts))
+    assert answers["directories-file-stat"].remark == "from this client's cache"
+    assert answers["directories-file-create"].remark == ""
 
 
 def test_where_several_nodes_take_part_each_reads_what_another_one_wrote() -> None:

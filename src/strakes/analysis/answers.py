@@ -9,7 +9,7 @@ from strakes.findings.answers import Answer, Comparison, Question
 from strakes.findings.results import Results
 from strakes.statistics import grades
 from strakes.statistics.grades import INTERVAL_CONFIDENCE, Choice, Versus
-from strakes.studies.compose import from_own_cache, log_values
+from strakes.studies.compose import from_memory, from_own_cache, log_values
 from strakes.studies.study import Study
 
 # Remark on an answer whose figures come from a cache of this node's client.
@@ -26,7 +26,8 @@ def questions_of(studies: Sequence[Study], results: Results) -> list[Question]:
 
 
 def _remarked(question: Question, results: Results) -> Question:
-    cached = any(from_own_cache(results.get(option.measure), results.facts) for option in question.options)
+    cells = [results.get(option.measure) for option in question.options]
+    cached = any(from_own_cache(cell, results.facts) or from_memory(cell, results.facts) for cell in cells)
     return replace(question, remark=_CACHED) if cached else question
 
 

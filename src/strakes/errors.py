@@ -61,7 +61,7 @@ class BadInputError(StrakesError):
 
 
 class PerhapsDamagedError(BadInputError):
-    """What was stored cannot be worked with: it was damaged, or this is a bug, of which ``__cause__`` tells more."""
+    """Stored data cannot be read: it was damaged, or strakes has a bug; see ``__cause__``."""
 
 
 class EnvironmentLacksError(StrakesError):

@@ -53,7 +53,7 @@ class Against(Study):
         for a in of_a:
             b = next((figure for figure in of_b if figure.title == a.title), None)
             theirs = b.series if b else ()
-            # Many lines, and every one twice, are not to be told apart: then every line has a figure of its own.
+            # Many lines, each drawn twice, cannot be distinguished in one figure: each gets its own.
             names = [series.name for series in a.series] if len(a.series) > _MOST_LINES else [""]
             for name in names:
                 lines = tuple(

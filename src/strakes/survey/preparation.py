@@ -35,8 +35,8 @@ MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
-# Phases of a given length are refused unseen where they take too long with no time beside them; the budget that is
-# named has some.
+# Phases of a requested length are refused before the pilot if they alone exceed the budget. The budget that the message
+# names includes some time outside phases.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
 

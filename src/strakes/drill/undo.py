@@ -40,7 +40,7 @@ class Undo(ABC):
 
     @abstractmethod
     def do(self, ask: Runner = run) -> str:
-        """Undo the fault, and return why that was not needed, empty where it was.
+        """Undo the fault; return which part was not needed and why, empty if all was.
 
         Raises StrakesError when the fault could not be undone.
         """
@@ -69,7 +69,7 @@ class RunCommand(Undo):
 
 @dataclass(frozen=True)
 class MountTargets(Undo):
-    """Targets of Lustre, each mounted again unless another server has taken it over: two that had one would destroy it.
+    """Mounts Lustre targets again unless another server has mounted them: mounted twice, a target is destroyed.
 
     ``mounts``: a command line for each of ``names``; ``here`` and ``elsewhere``: command lines that show what their own
     server and others have mounted. While another server does not answer, nobody knows whether it has them.
@@ -90,8 +90,8 @@ class MountTargets(Undo):
     def do(self, ask: Runner = run) -> str:
         """Mount the targets that no other server has mounted.
 
-        Tries all targets, then raises MeasurementError for the first failure. Also raises it if a server does not
-        answer.
+        Tries all targets, then raises MeasurementError for the first failure. Raises NotReachedError if another server
+        does not answer and a target is not mounted here.
         """
         taken: dict[str, str] = {}
         silent: list[str] = []
@@ -240,7 +240,8 @@ _KINDS: Mapping[str, type[Undo]] = {
 def run_command(argv: tuple[str, ...], look: tuple[str, ...], answer: str, ask: Runner) -> None:
     """Run a command, and wait until ``look`` gives the answer.
 
-    Raises MeasurementError with the command's own words when it fails, or when the answer does not come.
+    Raises MeasurementError with the command's output if it fails or the answer does not come, NotReachedError if its
+    remote shell does not reach the host.
     """
     done = ask(argv, COMMAND_S)
     if done.status != 0:

@@ -50,7 +50,7 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
 
 
 def _silence_s(chosen: str) -> float:
-    """Return what the engine makes of it (chosen_silence in engine/session/together.cpp).
+    """Return the limit in seconds from the value of STRAKES_SILENCE_S, as the engine computes it.
 
     >>> _silence_s(""), _silence_s("60"), _silence_s("1"), _silence_s("soon")
     (8.0, 60.0, 3.0, 8.0)
@@ -100,7 +100,7 @@ class MpiEngine(Engine):
 
     @property
     def silence_s(self) -> float | None:
-        """As long as its first process, which says who is alive every second, allows the others to be silent."""
+        """Return the engine's own limit for silent ranks; its first process sends a heartbeat every second."""
         return _silence_s(os.environ.get(_SILENCE, ""))
 
     @property

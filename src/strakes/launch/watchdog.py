@@ -21,13 +21,15 @@ from strakes.targets.calls import begin_look
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
-# A client of Lustre notices a dead server after about 13 s; a server that is restarted in order is back earlier.
-# Doubled, a dead server is reported more than 30 s after it died.
-LOST_FOR_S = 15.0
+# How long a server is lost before that is reported. A client of Lustre notices a dead machine 13 to 16 s after the
+# power cut, and an unmounted target at once; both are reported within 30 s. Doubled, the report comes too late.
+LOST_FOR_S = 13.0
+REFUSED_FOR_S = 28.0
 # From the report on: how long a server may take to come back, and when the process itself has ended; the command ends
-# 5 s later at most, and within 30 s. A shorter grace ends surveys during fail-overs that they survive.
-GRACE_S = 21.0
-END_S = 24.0
+# 5 s later at most, and within 30 s. Recorded fail-overs that succeeded kept targets away for 21 to 38 s: those survive
+# 28 + 22 s. Half of the grace would end surveys during such fail-overs.
+GRACE_S = 22.0
+END_S = 25.0
 _JOIN_S = 0.2
 # A tool that takes longer than this many seconds is itself blocked; it is called again later.
 _SLOW_S = 3.0
@@ -87,7 +89,7 @@ class _Watchdog:
     def _work(self) -> None:
         reported_s: float | None = None
         while True:
-            dead = [look for look in self._looks if look.lost_for_s() >= LOST_FOR_S]
+            dead = [look for look in self._looks if look.is_dead()]
             if not dead:
                 reported_s = None
             elif reported_s is None:
@@ -125,8 +127,8 @@ class _Look:
         self._look_since_s = 0.0
         self._ask_from_s = 0.0
 
-    def lost_for_s(self) -> float:
-        """Return for how long the server that was lost first has not answered; 0 where all answer."""
+    def is_dead(self) -> bool:
+        """Return whether a server is lost for long enough to report it, longer where machines refuse connections."""
         began_s = time.monotonic()
         known = self._target.lost_servers() if began_s >= self._ask_from_s else None
         now_s = time.monotonic()
@@ -138,7 +140,10 @@ class _Look:
             since_s = now_s
         self._lost = known
         self._since_s = {name: self._since_s.get(name, since_s) for name in known}
-        return max((now_s - since_s for since_s in self._since_s.values()), default=0.0)
+        lost_for_s = max((now_s - since_s for since_s in self._since_s.values()), default=0.0)
+        return bool(known) and lost_for_s >= (
+            REFUSED_FOR_S if all(server.refuses for server in known.values()) else LOST_FOR_S
+        )
 
     def _without_answer(self) -> Mapping[str, LostServer]:
         """Look at the directory in a child; it is lost as long as that child waits."""

@@ -68,10 +68,14 @@ class TargetFacts:
 
 @dataclass(frozen=True)
 class LostServer:
-    """A server that does not answer this client now: its host, empty where that is not known, and the state."""
+    """A server that does not answer this client now: its host, empty where that is not known, and the state.
+
+    ``refuses``: its machine is up and refuses connections, as during a fail-over.
+    """
 
     host: str
     state: str
+    refuses: bool = False
 
 
 class UnsupportedError(BadInputError):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import EnvironmentLacksError
+from strakes.launch.watchdog import GRACE_S, LOST_FOR_S, REFUSED_FOR_S, _Look
 from strakes.measure.watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
@@ -210,3 +211,25 @@ def test_no_time_is_negative_where_the_clock_was_set_back(monkeypatch: pytest.Mo
     (line,) = client(history(*CONNECTED, (5600, "DISCONN"))).trouble()
     assert line.endswith("DISCONN, for an unknown time (the clock was set back).")
     assert "for an unknown time" in str(Interruption("t", 5600, 2000))
+
+
+def lasting(*changes: str) -> str:
+    history = "".join(f" - [ {change} ]\n" for change in changes)
+    return f"mdc.labfs-MDT0001-mdc-ff01.state=\ncurrent_state: DISCONN\nstate_history:\n{history}"
+
+
+def test_a_fail_over_is_given_longer_than_a_dead_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("strakes.launch.watchdog.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda: 1070.0)
+    cut = ("1000, FULL", "1050, DISCONN", "1055, CONNECTING")
+    reported_s = []
+    # An attempt to connect to a dead machine takes seconds; a machine that is up refuses it at once.
+    for ended in ("1068, DISCONN", "1055, DISCONN"):
+        look, clock[0] = _Look(client(lasting(*cut, ended))), 0.0
+        while not look.is_dead():
+            clock[0] += 1
+        reported_s.append(clock[0])
+    assert reported_s == [LOST_FOR_S, REFUSED_FOR_S]
+    # The longest recorded fail-over that succeeded kept its target away for 38 s.
+    assert REFUSED_FOR_S + GRACE_S > 38 and REFUSED_FOR_S <= 30

@@ -66,9 +66,9 @@ def _read_secret() -> bytes:
 
 
 def _find_hub(where: str, secret: bytes) -> Channel:
-    """Connect to the first of the hub's addresses that proves knowledge of the secret. Raises the last OSError.
+    """Connect to the first of the hub's addresses that answers; try again for 10 s, then raise the last OSError.
 
-    Tries again for a while, since strangers may occupy the port.
+    Raises StrangerError if the other side does not know the secret.
     """
     failure = OSError("it has no address")
     until = time.monotonic() + _FIND_S
@@ -194,7 +194,7 @@ def _receive_all(listener: socket.socket, secret: bytes, unproved: Unproved) -> 
 
 
 def _receive(connection: socket.socket, secret: bytes, unproved: Unproved) -> None:
-    """All of one stream; then says how much that was."""
+    """Receive one stream and send back its length."""
     buffer, received = bytearray(len(_PIECE)), 0
     with connection, suppress(OSError):
         connection.settimeout(_CONNECT_S)
@@ -210,7 +210,7 @@ def _receive(connection: socket.socket, secret: bytes, unproved: Unproved) -> No
 
 
 def own_addresses() -> list[str]:
-    """Addresses of this node in IPv4, its own loop left out."""
+    """Return the IPv4 addresses of this node without loopback addresses."""
     addresses = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():

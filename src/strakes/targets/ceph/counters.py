@@ -1,4 +1,4 @@
-"""Counters of metadata ranks and object stores (``perf dump``): by local admin sockets, else by ``ceph tell``."""
+"""Questions to admin sockets, and the counters in a daemon's ``perf dump`` under the common names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FROM_DEVICE = ("bluestore_buffer_miss_bytes", "buffer_miss_bytes")
 
 
 def ask_socket(path: str, prefix: str) -> Any:
-    """One question to a daemon by its socket. Raises MeasurementError when it does not answer in time."""
+    """Return a daemon's answer by its socket. Raises MeasurementError if it cannot be reached or does not answer."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_SOCKET_S)
@@ -78,7 +78,7 @@ def _receive(connection: socket.socket, length: int) -> bytes:
 
 
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Return a metadata server's counters under the common names, from the request count of each latency."""
+    """Return a metadata server's request counts under the common names, and its memory if it reports that."""
     counts = {
         name.removeprefix("req_").removesuffix("_latency"): float(value["avgcount"])
         for name, value in dump.get("mds_server", {}).items()

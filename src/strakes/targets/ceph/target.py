@@ -178,7 +178,10 @@ class CephTarget(Target):
         return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Make a directory with the pin; return the pin read back. Raises StrakesError if the pin is refused."""
+        """Make a directory with the pin; return the pin read back.
+
+        If the pin is refused, removes the directory and raises StrakesError.
+        """
         pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
         path = str(parent / name)
         self._own(lambda: calls.make_directory(path, self.run), "the directory was not made")
@@ -195,7 +198,7 @@ class CephTarget(Target):
         return self.placement(Path(path)) or wanted
 
     def observe(self) -> Observation:
-        """Metadata ranks by their names, object stores by theirs; one that does not answer has no counters."""
+        """Return the counters of metadata ranks and object stores; empty ones for a daemon that does not answer."""
         self._stores = None
         try:
             self._require_same_cluster()
@@ -217,7 +220,7 @@ class CephTarget(Target):
         return seen
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
-        """Return the states of object stores; ask the monitors about those that did not answer, seldom if many."""
+        """Return the states of object stores; if not all are observed, the monitors' answer, at most 5 minutes old."""
         if self._stores is None:
             return {}
         try:
@@ -264,7 +267,7 @@ class CephTarget(Target):
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return when ranks were without a server, and whom the next one evicted, as the cluster's log remembers it.
 
-        Also when this client was evicted without that: for ever, unless the mount is another client by now.
+        If this client was evicted without a fail-over, that lasts until the mount has another client number.
         """
         # Cached, since an evicted client may not be able to read its number.
         self._number = self._number or self._own_number()
@@ -400,7 +403,7 @@ class CephTarget(Target):
         return mdsmap
 
     def _daemons_of_ranks(self) -> dict[str, tuple[str, int]]:
-        """Who has which rank, and the number of that who."""
+        """Return for each rank its daemon and that daemon's number."""
         if self._map is not None:
             known = [f"mds.{daemon['name']}" for daemon in self._map[1]["info"].values()]
             if all(map(self._daemons.is_here, known)):

@@ -180,7 +180,7 @@ def parse_histograms(text: str) -> Histograms:
 
 
 def of_disk(histograms: Histograms) -> dict[str, float]:
-    """Return what the disk was asked for: fewer and larger requests than the clients', or more and smaller ones."""
+    """Return the requests to the disk; their sizes differ from those of the clients' requests."""
     buckets = histograms.tables.get("disk I/O size", ())
     return {
         "data.disk_reads": float(sum(bucket.reads for bucket in buckets)),
@@ -260,7 +260,7 @@ def parse_recovery(text: str) -> Recovery:
     _, connected_of = values.get("connected_clients", (None, None))
     evicted = values.get("evicted_clients", (None, None))[0]
     if status == "COMPLETE" and completed is not None and known is not None:
-        # Once it is over, all that did not complete it.
+        # After a recovery, the clients that did not complete it are evicted.
         evicted = known - completed
     started, duration, replayed = (
         values.get(key, (None, None))[0] for key in ("recovery_start", "recovery_duration", "replayed_requests")
@@ -280,6 +280,9 @@ _REMEMBERED = 16
 # An idle connection, or a new one, connects within that: longer than the time after which the kernel tries again.
 _CONNECTING_S = 6.0
 _CONNECTING = ("NEW", "CONNECTING")
+# A machine that is up refuses a connection at once; an attempt on a dead one takes 5 s or longer. The kernel gives
+# whole seconds.
+_REFUSED_WITHIN_S = 2
 # Number of earlier state changes kept in memory.
 _MOST_CHANGES = 1000
 
@@ -338,6 +341,27 @@ class States:
         lasting = any(lost.ended_unix_s is None for lost in interruptions("", self.changes))
         return lasting or self.current not in _CONNECTING or not just_begun
 
+    def refused(self, now_unix_s: float) -> bool:
+        """Return whether a machine refuses every attempt to connect: it is up, and the target is not mounted on it.
+
+        >>> tries = StateChange(5, "FULL"), StateChange(10, "DISCONN"), StateChange(15, "CONNECTING")
+        >>> States("DISCONN", (*tries, StateChange(15, "DISCONN"))).refused(18), States("CONNECTING", tries).refused(18)
+        (True, False)
+        """
+        since = self.changes[self._last_working() :]
+        ends_unix_s = (*(change.unix_s for change in since[1:]), now_unix_s)
+        attempts = [
+            ended - change.unix_s
+            for change, ended in zip(since, ends_unix_s, strict=True)
+            if change.state == "CONNECTING"
+        ]
+        return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S
+
+    def _last_working(self) -> int:
+        """Return the place behind the last change to a working state."""
+        working = [place for place, change in enumerate(self.changes, 1) if change.state in WORKING_STATES]
+        return working[-1] if working else 0
+
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
         """Return when the target was unavailable; for a deactivated target only the times before that."""
         lost = interruptions(target, self.changes)
@@ -347,13 +371,8 @@ class States:
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
     def _not_working_since(self) -> int | None:
-        since = None
-        for change in self.changes:
-            if change.state in WORKING_STATES:
-                since = None
-            elif since is None:
-                since = change.unix_s
-        return since
+        since = self.changes[self._last_working() :]
+        return since[0].unix_s if since else None
 
 
 def parse_states(text: str) -> States:
@@ -426,7 +445,7 @@ def _is_lost(episode: Iterable[StateChange]) -> bool:
 
 
 def _connects(episode: list[StateChange]) -> bool:
-    """Return whether the rest of an episode is a single CONNECTING, as for an idle connection."""
+    """Return whether an episode has at most one NEW or CONNECTING before it works, as for an idle connection."""
     before = [change for change in episode if change.state not in WORKING_STATES]
     return len(before) <= 1 and all(change.state in _CONNECTING for change in before)
 

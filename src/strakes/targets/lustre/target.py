@@ -234,7 +234,7 @@ class LustreTarget(Target):
             return None
         now_s = time.time()
         lost = {
-            name: LostServer(self._last_served_by(name), of.current)
+            name: LostServer(self._last_served_by(name), of.current, of.refused(now_s))
             for name, of in known.items()
             if of.current in UNREACHED_STATES and of.lost(now_s)
         }
@@ -244,12 +244,13 @@ class LustreTarget(Target):
             self._served_by |= {name: host_of(address) for name, address in where.items()}
         # Targets of a lost host are lost even if their connections are idle and do not show it yet.
         hosts_lost = {self._served_by[name] for name in lost if name in self._served_by}
-        beside = {
-            name: LostServer(host, f"{known[name].current}, on the same server")
+        refuses = all(server.refuses for server in lost.values())
+        idle = {
+            name: LostServer(host, f"{known[name].current}, on the same server", refuses)
             for name, host in self._served_by.items()
             if host in hosts_lost and name in known and name not in lost and known[name].current == IDLE
         }
-        return lost | beside
+        return lost | idle
 
     def _last_served_by(self, name: str) -> str:
         """Return the host that served a target at this client's last connection, or all possible hosts.

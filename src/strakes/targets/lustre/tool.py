@@ -112,7 +112,7 @@ def explanation(done: Completed) -> str:
 
 
 def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> StrakesError:
-    """Return the error for a command that failed; its exit status determines the class and the remedy.
+    """Return the error for a command that failed; its message, then its status, determine the class and the remedy.
 
     ``remedy`` applies to invalid values.
 
@@ -175,7 +175,7 @@ class Params:
     """Full name -> value, which may have many lines.
 
     ``missing``: requested names that match no parameter. ``cut_off``: lctl failed in another way (mostly because the
-    user is not root), with the reason ``why`` if it gave one, and values may be truncated.
+    user is not root), and values may be truncated. ``why``: its messages, also those about missing names.
     """
 
     values: Mapping[str, str]
@@ -244,7 +244,7 @@ def set_param(name: str, value: str) -> Command[tuple[str, ...]]:
 
     def read(done: Completed) -> tuple[str, ...]:
         if done.status != 0:
-            # The last of many lines is of all devices.
+            # lctl prints a line for each device, then a summary.
             summary = replace(done, stderr="".join(done.stderr.splitlines(keepends=True)[-1:]))
             raise refusal(summary, f"{name} was not set to {value}")
         lines = done.stdout.splitlines()

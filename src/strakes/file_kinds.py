@@ -39,7 +39,7 @@ OTHER_KINDS = {
     ),
     "export": FileKind(
         "an exported run",
-        "strakes guide FILE, or strakes advise --app APP.toml --from FILE",
+        "strakes report guide FILE, or strakes advise --app APP.toml --from FILE",
         r'\A\s*\{\s*"schema"\s*:\s*1,\s*"manifest"',
     ),
     "result": FileKind(

@@ -60,9 +60,9 @@ def test_a_user_who_measured_nothing_gets_what_the_system_has(
     place.write_bytes(published.read_bytes())
     site = {"STRAKES_STORE": str(tmp_path / "another user"), "XDG_DATA_DIRS": str(tmp_path / "share")}
     assert strakes("advise", "--app", APP, environment=site).returncode == 0
-    page = strakes("guide", environment=site)
+    page = strakes("report", "guide", environment=site)
     assert page.returncode == 0 and page.stdout.startswith("# How to use ")
-    assert page.stdout == strakes("guide", "latest").stdout
+    assert page.stdout == strakes("report", "guide", "latest").stdout
 
 
 def test_relative_data_directories_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ class AskedFor(Exception):
     [
         ("survey",),
         ("study", "namespace-scaling"),
-        ("reproduce", "S4"),
+        ("study", "reproduce", "S4"),
         ("accept", str(EXAMPLES / "needs-s3.toml")),
         ("tune", "--app", str(EXAMPLES / "apps" / "restart-dump.toml")),
         ("target",),
@@ -272,7 +272,7 @@ def test_every_refused_value_is_told_what_a_good_one_looks_like() -> None:
         (["watch", "run", "DIR", "--metrics", "x"], "--metrics 9817"),
         (["watch", "run", "DIR", "--level", "x"], "p99 of create"),
         (["watch", "compare", "--before", "soon", "--after", "now"], "--before 2026-"),
-        (["history", "--fail-on", "x"], "slower:5%"),
+        (["runs", "history", "--fail-on", "x"], "slower:5%"),
         (["compare", "a", "b", "--fail-on", "x"], "slower:5%"),
         (["tune", "DIR", "--app", "APP", "--only", "x"], "--only transfer="),
         (["predict", "forecast", "latest", "--at", "x"], "--at clients="),

@@ -142,5 +142,5 @@ def test_a_comparison_is_written_as_a_page_and_a_figure_as_a_drawing(
     written = page.read_text()
     assert first in written and "transfer-size/" in written and "<svg" in written
     for name, begin in (("figure.svg", b"<?xml"), ("figure.png", b"\x89PNG")):
-        assert strakes(["figure", first, "transfer-size", "-o", str(tmp_path / name)]) == 0
+        assert strakes(["report", "figure", first, "transfer-size", "-o", str(tmp_path / name)]) == 0
         assert (tmp_path / name).read_bytes().startswith(begin)

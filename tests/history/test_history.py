@@ -1,4 +1,4 @@
-"""``strakes history``: a change of level is found, dated and reported; chance is not; other measurements are kept apart."""
+"""``strakes runs history``: a change of level is found, dated and reported; chance is not; other measurements are kept apart."""
 
 from __future__ import annotations
 
@@ -100,19 +100,19 @@ def test_the_same_study_over_weeks_is_shown_and_fails_a_nightly_job(
     for day in range(12):
         make_run(day=day, speed=(1.0 if day < 6 else 0.5) * (1 + 0.001 * (day * 7 % 5)))
     make_run(day=12, fingerprint="1" * 16)  # another measurement, made once
-    assert strakes(["history", "survey", "--cell", "transfer-size*", "--fail-on", "slower:10%"]) == 1
+    assert strakes(["runs", "history", "survey", "--cell", "transfer-size*", "--fail-on", "slower:10%"]) == 1
     said = capsys.readouterr()
     assert "12 runs, 2026-01-01 to 2026-01-12" in said.out
     assert "SLOWER" in said.out
     assert "since 2026-01-07" in said.out
     assert "is SLOWER since 2026-01-07" in said.err
-    assert strakes(["history", "--json", "-", "--cell", "transfer-size*"]) == 0
+    assert strakes(["runs", "history", "--json", "-", "--cell", "transfer-size*"]) == 0
     document = json.loads(capsys.readouterr().out)
     (history,) = document["histories"]
     assert len(history["runs"]) == 12
     assert all(one["cell"].startswith("transfer-size") and len(one["points"]) == 12 for one in history["series"])
     assert {one["verdict"] for one in history["series"]} == {"SLOWER"}
-    assert strakes(["history", "--since", "1d", "--cell", "transfer-size*", "--fail-on", "slower"]) == 0
+    assert strakes(["runs", "history", "--since", "1d", "--cell", "transfer-size*", "--fail-on", "slower"]) == 0
 
 
 def test_imported_results_have_a_history_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +121,7 @@ def test_imported_results_have_a_history_too(tmp_path: Path, capsys: pytest.Capt
         (tmp_path / f"{value}.txt").write_text(text.replace("1234.50", str(value)))
         assert strakes(["import", str(tmp_path / f"{value}.txt")]) == 0
     capsys.readouterr()
-    assert strakes(["history", "ior"]) == 0
+    assert strakes(["runs", "history", "ior"]) == 0
     said = capsys.readouterr().out
     assert "import ior of" in said and "3 runs" in said
     assert "7 more runs" in said
@@ -130,14 +130,14 @@ def test_imported_results_have_a_history_too(tmp_path: Path, capsys: pytest.Capt
 def test_the_first_night_is_no_failure_but_for_who_asks_for_one(
     make_run: MakeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert strakes(["history"]) == 2
+    assert strakes(["runs", "history"]) == 2
     assert "there is no run" in capsys.readouterr().err
     make_run()
-    assert strakes(["history", "survey", "--fail-on", "slower"]) == 0
+    assert strakes(["runs", "history", "survey", "--fail-on", "slower"]) == 0
     assert "No measurement has been repeated yet" in capsys.readouterr().out
-    assert strakes(["history", "--fail-on", "inconclusive"]) == 1
-    assert strakes(["history", "absent"]) == 2
-    assert strakes(["history", "--fail-on", "sloer"]) == 2
+    assert strakes(["runs", "history", "--fail-on", "inconclusive"]) == 1
+    assert strakes(["runs", "history", "absent"]) == 2
+    assert strakes(["runs", "history", "--fail-on", "sloer"]) == 2
 
 
 @pytest.mark.parametrize("resemblance", [0.0, 0.5])

@@ -132,13 +132,13 @@ def test_a_cancelled_batch_job_is_gone_on_with_and_nothing_is_measured_again(slu
     study = ("study", "open-close", slurm.directory, *SLURM, "--budget")
     first = submitted(slurm, *study, "20s")
     wait_until(lambda: sum(visit["purpose"] == "measure" for visit in visits(slurm)) > 2)
-    assert slurm.strakes("jobs", first, "--cancel").returncode == 0
-    watched = slurm.strakes("jobs", first)
+    assert slurm.strakes("runs", "jobs", first, "--cancel").returncode == 0
+    watched = slurm.strakes("runs", "jobs", first)
     assert watched.returncode == 130 and "--resume" in watched.stdout
     before = visits(slurm)
     spent_s = sum(visit["elapsed_s"] for visit in before)
     second = submitted(slurm, *study, f"{1.5 * spent_s + 4:.0f}s", "--resume")
-    assert slurm.strakes("jobs", second).returncode == 0
+    assert slurm.strakes("runs", "jobs", second).returncode == 0
     after = visits(slurm)
     assert after[: len(before)] == before and len(after) > len(before)
     measured = [
@@ -146,7 +146,7 @@ def test_a_cancelled_batch_job_is_gone_on_with_and_nothing_is_measured_again(slu
     ]
     assert len(set(measured)) == len(measured)
     (run,) = json.loads(slurm.strakes("runs", "--json").stdout)
-    jobs = json.loads(slurm.strakes("jobs", "--json").stdout)
+    jobs = json.loads(slurm.strakes("runs", "jobs", "--json").stdout)
     assert run["status"] == "complete" and [(job["run"], job["status"]) for job in jobs] == [
         (run["id"], 130),
         (run["id"], 0),

@@ -63,7 +63,7 @@ def test_launchers_that_are_there_are_simply_offered() -> None:
             ["run", str(Path(__file__).parents[2] / "examples" / "mpiio.toml"), "."],
             "This machine lacks what --launcher",
         ),
-        (["jobs"], "They need Slurm, which this machine lacks"),
+        (["runs", "jobs"], "They need Slurm, which this machine lacks"),
     ],
     ids=lambda words: words[0] if isinstance(words, list) else "",
 )

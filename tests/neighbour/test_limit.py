@@ -68,7 +68,13 @@ def test_what_is_no_limit_for_neighbours_is_refused(word: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("survey",), ("study", "open-close"), ("run", "plan.toml"), ("accept", "needs.toml"), ("reproduce", "S1")],
+    [
+        ("survey",),
+        ("study", "open-close"),
+        ("run", "plan.toml"),
+        ("accept", "needs.toml"),
+        ("study", "reproduce", "S1"),
+    ],
 )
 @pytest.mark.parametrize(
     "option", [("--impact", "2ops/s"), ("--impact", "fast"), ("--neighbour", "p50=1s"), ("--neighbour", "20ms")]

@@ -141,11 +141,11 @@ def test_every_command_has_a_man_page_that_man_reads_without_a_warning(tmp_path:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     subprocess.run([sys.executable, PACKAGING / "man.py", tmp_path], check=True, env=environment)
     pages = {path.stem for path in tmp_path.iterdir()}
-    assert {"strakes", *(f"strakes-{name}" for name in COMMANDS)} <= pages
+    assert {"strakes", *(f"strakes-{name.replace(' ', '-')}" for name in COMMANDS)} <= pages
     assert "\\-\\-budget" in (tmp_path / "strakes-survey.1").read_text()
     assert COMMANDS["survey"][:20] in (tmp_path / "strakes.1").read_text()
     if shutil.which("man") and shutil.which("groff"):
-        for page in ("strakes.1", "strakes-survey.1", "strakes-run.1", "strakes-history.1"):
+        for page in ("strakes.1", "strakes-survey.1", "strakes-run.1", "strakes-runs-history.1"):
             done = subprocess.run(["man", "--warnings", "-l", tmp_path / page], capture_output=True, text=True)
             assert (done.returncode, done.stderr) == (0, ""), page
 

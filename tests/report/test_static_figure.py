@@ -86,4 +86,4 @@ def test_without_matplotlib_the_error_says_how_to_get_it(tmp_path: Path, monkeyp
 
 def test_the_command_without_a_run_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
-    assert strakes(["figure", "latest", "transfer-size", "-o", str(tmp_path / "x.svg")]) == 2
+    assert strakes(["report", "figure", "latest", "transfer-size", "-o", str(tmp_path / "x.svg")]) == 2

@@ -99,12 +99,12 @@ def test_the_document_keeps_theirs_and_ours_in_lists_of_their_own() -> None:
 def test_the_command_measures_prints_both_and_leaves_nothing(strakes: StrakesRunner, tmp_path: Path) -> None:
     directory = tmp_path / "measured"
     directory.mkdir()
-    done = strakes("reproduce", "s2", directory, "--budget", "3s", "--quiet")
+    done = strakes("study", "reproduce", "s2", directory, "--budget", "3s", "--quiet")
     assert done.returncode == 0, done.stderr
     assert "S2, published: SSD: 20.0 %" in done.stdout
     assert "measured here" in done.stdout and "Left out, and why" in done.stdout
     assert not list(directory.iterdir())
-    assert strakes("reproduce", "S4", directory, "--budget", "3s", "--quiet").returncode == 2
+    assert strakes("study", "reproduce", "S4", directory, "--budget", "3s", "--quiet").returncode == 2
 
 
 def test_the_report_of_a_reproduction_sets_theirs_and_ours_in_columns_apart() -> None:
@@ -130,5 +130,5 @@ def test_what_it_takes_two_file_systems_for_is_left_out_only_of_one() -> None:
 
 
 def test_a_population_is_not_measured_in_turn_with_another(strakes: StrakesRunner, tmp_path: Path) -> None:
-    done = strakes("reproduce", "S3", tmp_path, "--against", tmp_path)
+    done = strakes("study", "reproduce", "S3", tmp_path, "--against", tmp_path)
     assert done.returncode == 2 and "interleaved" in done.stderr

@@ -67,20 +67,20 @@ def commands(run: str, sound: str, place: Path) -> list[list[str]]:
         ["runs"],
         ["runs", "--json"],
         ["report", run],
-        ["figure", run],
+        ["report", "figure", run],
         ["export", run],
         *(["export", run, "--format", form] for form in ("csv", "openmetrics", "ior-json", "io500", "io500-json")),
         ["export", run, "--format", "csv", "--over-time"],
         ["compare", run, sound],
         ["compare", sound, run],
         ["compare", f"{sound},{run}", f"{run},{sound}"],
-        ["guide", run],
-        ["guide", "-o", str(place / "guide.md")],
+        ["report", "guide", run],
+        ["report", "guide", "-o", str(place / "guide.md")],
         ["advise", "--app", app, "--from", run],
         ["advise", "--app", app],
         ["accept", str(EXAMPLES / "needs-s3.toml"), "--from", run],
         ["predict", run, "--at", "clients=100"],
-        ["history"],
+        ["runs", "history"],
     ]
 
 
@@ -115,7 +115,7 @@ def test_a_file_that_is_gone_or_torn_is_named(
         assert strakes(words) == 2, words
         assert str(file) in (error := capsys.readouterr().err) and "backup" in error, error
     assert strakes(["report", "latest"]) == 0
-    assert strakes(["guide", "-o", str(tmp_path / "guide.md")]) == 0
+    assert strakes(["report", "guide", "-o", str(tmp_path / "guide.md")]) == 0
 
 
 def test_a_history_goes_on_without_a_damaged_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +124,7 @@ def test_a_history_goes_on_without_a_damaged_run(runs: Path, capsys: pytest.Capt
     for number in range(2):
         unpack(path, runs, f"{SOUND}{number}")
     (damaged / "cells.jsonl").write_text("")
-    assert strakes(["history"]) == 0
+    assert strakes(["runs", "history"]) == 0
     output = capsys.readouterr()
     assert "left out: a file of the store is damaged" in output.err and damaged.name in output.err
     assert "2 runs" in output.out

@@ -1,4 +1,4 @@
-"""``strakes figure``: one figure of a run as a file."""
+"""``strakes report figure``: one figure of a run as a file."""
 
 from __future__ import annotations
 

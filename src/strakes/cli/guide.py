@@ -1,4 +1,4 @@
-"""``strakes guide``: the page "how to use our file system", from what was measured."""
+"""``strakes report guide``: the page "how to use our file system", from what was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``strakes history``: the same measurement over months."""
+"""``strakes runs history``: the same measurement over months."""
 
 from __future__ import annotations
 

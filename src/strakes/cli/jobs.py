@@ -1,4 +1,4 @@
-"""``strakes jobs``: measurements that run as batch jobs."""
+"""``strakes runs jobs``: measurements that run as batch jobs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def command(job: str | None, cancelling: bool, as_json: bool) -> int:
     jobs = Jobs()
     if job is None:
         if cancelling:
-            raise BadInputError("the job to cancel is missing", remedy="Give its number: strakes jobs JOB --cancel")
+            raise BadInputError(
+                "the job to cancel is missing", remedy="Give its number: strakes runs jobs JOB --cancel"
+            )
         _list(jobs.all(), as_json=as_json)
         return 0
     chosen = jobs.find(job)
@@ -86,7 +88,7 @@ def _watch(jobs: Jobs, job: Job) -> int:
                     raise _killed(job)
             time.sleep(_LOOK_EVERY_S)
     except KeyboardInterrupt:
-        remedy = f"Watch it again: strakes jobs {job.id}"
+        remedy = f"Watch it again: strakes runs jobs {job.id}"
         raise InterruptedByUser("stopped watching; the job continues", where=f"job {job.id}", remedy=remedy) from None
     _show_more(Path(job.output), shown)
     return job.status or 0

@@ -7,6 +7,7 @@ import os
 import select
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,42 +26,52 @@ from strakes.foreign_text import for_terminal
 from strakes.language import LANGUAGES, choose, translate, wanted
 from strakes.version import __version__
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 USAGE_STATUS = BadInputError.exit_status
-# What works on a file system whose servers may die.
+# Commands that must end although the servers of a file system do not answer.
 _APART = frozenset(
-    {"survey", "study", "run", "reproduce", "accept", "tune", "failover", "target", "knobs", "clean", "guide", "advise"}
-    | {"doctor", "jobs", "watch"}
+    {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
+    | {"doctor", "report guide", "runs jobs", "watch"}
 )
 COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
 
 
-# Each with its line in the help, so that the help imports no command: it is ``command`` in the module of its name.
+# Name and line of the help, so that the help imports no command: it is ``command`` in the module of its last word.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
+    "study reproduce": "Repeat the measurements of a published study and compare.",
     "run": "Run a plan file, or work of IOR, mdtest, IO500 or DLIO.",
-    "reproduce": "Repeat the measurements of a published study and compare.",
     "accept": "Check stated needs: PASS, FAIL, a forecast or UNKNOWN.",
+    "advise": "Recommend settings for one application from measurements.",
+    "tune": "Search for the best settings of one application by experiment.",
+    "predict": "Forecast a larger system from small runs; score forecasts.",
+    "report": "Write the report, a figure or the guide page of a run.",
+    "report figure": "Write a figure of a run as SVG, PNG or PDF.",
+    "report guide": "Write a page that tells users how to use a file system.",
     "compare": "Compare two runs: faster, slower or the same, with intervals.",
-    "report": "Write the report of a finished run again.",
-    "figure": "Write a figure of a run as SVG, PNG or PDF.",
-    "runs": "List the runs in the store.",
-    "jobs": "List, watch and cancel measurements submitted as batch jobs.",
-    "history": "Show how a repeated measurement changed over time.",
-    "watch": "Watch a file system in production: what changed, when, where.",
+    "runs": "List runs; show batch jobs and how figures changed.",
+    "runs jobs": "List, watch and cancel measurements submitted as batch jobs.",
+    "runs history": "Show how a repeated measurement changed over time.",
     "import": "Import results of IOR, mdtest, fio and other tools.",
     "export": "Export a run as JSON, CSV, Parquet or OpenMetrics.",
+    "watch": "Watch a file system in production: what changed, when, where.",
+    "failover": "Plan, check, rehearse and test the fail-over of two servers.",
     "target": "Show what is known about the file system under DIR.",
-    "advise": "Recommend settings for one application from measurements.",
-    "guide": "Write a page that tells users how to use a file system.",
-    "predict": "Forecast a larger system from small runs; score forecasts.",
-    "tune": "Search for the best settings of one application by experiment.",
     "knobs": "Read, change and put back settings of a file system.",
     "doctor": "Check what this machine has and lacks.",
-    "clean": "Remove what an interrupted run left in DIR.",
-    "failover": "Plan, check, rehearse and test the fail-over of two servers.",
-    "completion": "Print the script for command-line completion in your shell.",
     "lab": "Start and remove disposable file systems on this machine.",
+    "clean": "Remove what an interrupted run left in DIR.",
+    "completion": "Print the script for command-line completion in your shell.",
+}
+_GROUPS = {
+    "Measure": ("survey", "study", "run", "accept"),
+    "Advise": ("advise", "tune", "predict"),
+    "Results": ("report", "compare", "runs", "import", "export"),
+    "Operate": ("watch", "failover", "target", "knobs"),
+    "Try": ("doctor", "lab"),
 }
 
 
@@ -76,18 +87,23 @@ class LazyGroup(click.Group):
         return _load(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """Write the commands in groups."""
+        for group, names in _GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(f"{name:<8}", COMMANDS[name]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command. Raises UsageError that suggests another name."""
-        if args[0] not in COMMANDS:
+        name = _name_of(args)
+        if name not in COMMANDS:
             raise click.UsageError(f"no such command: {args[0]}{_suggestion(args[0])}", ctx)
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command, _protect_optional_value(rest)
+        return name, self.get_command(ctx, name), _protect_optional_value(args[len(name.split()) :])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return commands of one word."""
+        return [item for item in super().shell_complete(ctx, incomplete) if " " not in item.value]
 
 
 @click.group(
@@ -107,6 +123,8 @@ def cli(ctx: click.Context, language: str | None) -> None:
     """Measure how a file system really behaves, find out how to use it well, and prove the advice.
 
     Start with: strakes survey DIR
+
+    Remove what an interrupted run left: strakes clean DIR
     """
     if language:
         choose(language)
@@ -122,7 +140,7 @@ def main() -> int:
         return shell_complete(cli, {}, "strakes", COMPLETION, instruction)
     _open_standard_files()
     arguments = _take_language(sys.argv[1:])
-    if not _APART & set(arguments[:1]):
+    if _name_of(arguments) not in _APART:
         return run(arguments)
     from strakes.cli.apart import PATIENCE_S, run_apart
 
@@ -193,7 +211,7 @@ def run(arguments: Sequence[str]) -> int:
             remedy = f"See: {command} --help"
             if isinstance(error, click.NoSuchOption) and error.option_name == "--language":
                 remedy = "Give it before the command: strakes --language zh report."
-            _complain(BadInputError(error.format_message(), where=command, remedy=remedy))
+            _complain(BadInputError(" ".join(error.format_message().split()), where=command, remedy=remedy))
             return USAGE_STATUS
         except click.ClickException as error:
             _complain(BadInputError(error.format_message()))
@@ -277,22 +295,32 @@ def _put_right_faults(arguments: list[str]) -> None:
         say(f"strakes: the fault of a drill that was killed could not be undone: {error}", err=True)
 
 
+def _name_of(arguments: Sequence[str]) -> str:
+    """Return the name of the command at the head of a command line; a name has one or two words."""
+    two = " ".join(arguments[:2])
+    return two if two in COMMANDS else " ".join(arguments[:1])
+
+
 def _load(name: str) -> click.Command:
     from importlib import import_module
 
+    module = name.rsplit(maxsplit=1)[-1]
     try:
         # "import" is a word of Python.
-        command = import_module(f"strakes.cli.{name}_" if name == "import" else f"strakes.cli.{name}").command
+        command = import_module(f"strakes.cli.{module}_" if module == "import" else f"strakes.cli.{module}").command
     except ModuleNotFoundError as error:
         remedy = "Install strakes again with pip install . (in a checkout: rm -r .venv, then ./strakes)."
         raise EnvironmentLacksError(f"the command {name} cannot be loaded", why=str(error), remedy=remedy) from error
     assert isinstance(command, click.Command)
+    if parts := [f"strakes {part} --help" for part in COMMANDS if part.startswith(f"{name} ")]:
+        command.epilog = f"See also: {', '.join(parts)}"
     return command
 
 
 def _suggestion(word: str) -> str:
-    near = nearest_word(word, COMMANDS)
-    return f"; did you mean {near}?" if near else ""
+    names = {name.split()[-1]: name for name in COMMANDS}
+    near = nearest_word(word, names)
+    return f"; did you mean {names[near]}?" if near else ""
 
 
 def _protect_optional_value(arguments: list[str]) -> list[str]:
@@ -321,9 +349,10 @@ def _with_log(error: StrakesError, arguments: Sequence[str]) -> StrakesError:
 
 def _command_of(arguments: Sequence[str]) -> str:
     """Return the command that these arguments begin with: click does not say which one lacks a value."""
-    command: click.Command | None = cli
-    words = ["strakes"]
-    for word in arguments:
+    name = _name_of(arguments)
+    command = cli.get_command(click.Context(cli), name)
+    words = ["strakes", *([name] if command else [])]
+    for word in arguments[len(name.split()) :]:
         if not isinstance(command, click.Group) or not (command := command.get_command(click.Context(command), word)):
             break
         words.append(word)

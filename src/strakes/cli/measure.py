@@ -152,7 +152,7 @@ def submit(words: str, request: Request) -> None:
     for place in (request.directory, *request.beside):
         require_directory(place)
     job = submit_job(request.name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
-    say(f"strakes: submitted; watch it with: strakes jobs {job}", err=True)
+    say(f"strakes: submitted; watch it with: strakes runs jobs {job}", err=True)
     click.echo(job)
 
 

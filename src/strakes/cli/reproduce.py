@@ -1,4 +1,4 @@
-"""``strakes reproduce S1 … S5 DIR``: all studies of one source, its values beside ours."""
+"""``strakes study reproduce S1 … S5 DIR``: all studies of one source, its values beside ours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SHARE_OF_REST = 0.2
 
 
-@click.command("reproduce")
+@click.command()
 @click.argument("source", metavar="SOURCE", type=click.Choice(["S1", "S2", "S3", "S4", "S5"], case_sensitive=False))
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @measuring_options("10m")

@@ -68,7 +68,7 @@ class Jobs:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             return self._job(read_json(self._directory / f"{job}.json"))
         except FileNotFoundError:
-            remedy = "strakes jobs lists the jobs."
+            remedy = "strakes runs jobs lists the jobs."
             raise BadInputError(
                 f"strakes has submitted no job {job!r}", where=str(self._directory), remedy=remedy
             ) from None

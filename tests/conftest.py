@@ -74,7 +74,7 @@ APART = {
 _TOGETHER = {"tests/advise/test_source.py", "tests/report/test_browser.py"}
 
 # Their tests start the pair of servers.
-_OF_THE_PAIR = {"tests/drill/test_schedules.py", "tests/failover/test_lab_ha.py", "tests/failover/test_runbook.py"}
+_OF_THE_PAIR = {"tests/failover/test_lab_ha.py", "tests/failover/test_runbook.py"}
 
 StrakesRunner = Callable[..., subprocess.CompletedProcess[str]]
 

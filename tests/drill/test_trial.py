@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from strakes.drill.faults.pair import CUT_ALL, POWER_OFF
-from strakes.drill.trial import switched_off
+from strakes.drill.pair import CUT_ALL, POWER_OFF, switched_off
 from strakes.lab.ha.pair import Alert, Button
 
 OFF = "[mds-b] fencing: Operation off of mds-a by mds-b for pacemaker-controld.31@mds-b: "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,11 +32,7 @@ from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.drill.contents import Reader
-    from strakes.drill.trial import Pace
     from strakes.targets.command import Servers
-
-# Of a schedule on the real pair: each event takes seconds to minutes.
-_SCHEDULE_EVENTS = 4
 
 
 def clients_option(usual: int, most: int, text: str) -> Callable[[Command], Command]:
@@ -315,18 +311,6 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
             print_timeline(line, moments=moments)
 
 
-def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pace, json: Output | None) -> int:
-    from strakes.drill.schedules import run_schedules, schedules_document, schedules_text
-    from strakes.files import default_root
-    from strakes.lab.ha.pair import Pair
-
-    directory = Path(facts["bmc_log"]).parent
-    trials = run_schedules(name, Pair(facts), directory, seeds, _SCHEDULE_EVENTS, pace, default_root(), _tell)
-    if write_document(json, schedules_document(trials)):
-        click.echo(schedules_text(trials))
-    return 0 if all(trial.good for trial in trials) else 1
-
-
 @command.command("pair")
 @click.argument("name", default="ha")
 @click.option(
@@ -346,12 +330,6 @@ def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pac
 @clients_option(4, 100, "Number of clients that send records.")
 @rate_option(100, "Records per second that each client sends.")
 @click.option("--moments", is_flag=True, help="Print every event with its time, alerts included.")
-@click.option(
-    "--schedules",
-    type=WholeNumber(1, 10_000),
-    help="Instead, play N random sequences of faults and repairs, and compare what happens with the model.",
-)
-@click.option("--seed", type=WholeNumber(0), default=0, show_default=True, help="First seed of --schedules.")
 @json_option
 def pair_command(
     name: str,
@@ -360,8 +338,6 @@ def pair_command(
     clients: int,
     rate: float,
     moments: bool,
-    schedules: int | None,
-    seed: int,
     json: Output | None,
 ) -> int:
     """Test the pair of the lab NAME (strakes lab up ha) with real faults.
@@ -372,9 +348,7 @@ def pair_command(
     the wrong node serves.
     """
     from strakes.cli.failover_text import print_timeline, print_trials
-    from strakes.drill.faults.pair import PAIR_FAULTS
-    from strakes.drill.trial import Pace
-    from strakes.drill.trials import document, rows, run_trials
+    from strakes.drill.pair import PAIR_FAULTS, Pace, document, rows, run_trials
     from strakes.files import default_root
     from strakes.lab.ha.pair import Pair
     from strakes.lab.manager import status
@@ -382,8 +356,6 @@ def pair_command(
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"there is no pair {name}", remedy="Start one: strakes lab up ha")
-    if schedules is not None:
-        return _pair_schedules(name, lab.facts, range(seed, seed + schedules), Pace(clients, rate), json)
     trials = run_trials(
         name,
         Pair(lab.facts),

@@ -16,7 +16,7 @@ from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.drill.outcome import DrillOutcome
-    from strakes.drill.trials import Spread, TrialRow
+    from strakes.drill.pair import Spread, TrialRow
     from strakes.failover.check import Check
     from strakes.failover.rehearsal.rehearse import Rehearsal
     from strakes.failover.rehearsal.world import Scene

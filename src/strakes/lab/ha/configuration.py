@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -80,11 +79,6 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
     # A node that has just started does not wait 20 s for a coordinator that may be there.
     _set_properties(root, {"dc-deadtime": "4s"})
     return Xml.tostring(root, encoding="unicode")
-
-
-def modelled(planned: Cluster) -> Cluster:
-    """Return the plan for namespaces: both nodes share the storage, and clients have a separate network."""
-    return replace(planned, targets=tuple(replace(target, shared=True, address="") for target in planned.targets))
 
 
 def machine_cib(planned: Cluster, directory: Path) -> str:

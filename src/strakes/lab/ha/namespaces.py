@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from strakes.failover.cluster import Cluster
@@ -51,14 +50,6 @@ class Namespaces(Nodes):
 
     def furnish(self, planned: Cluster) -> None:
         """Do nothing; namespaces do not replicate."""
-
-    def facts(self) -> Mapping[str, object]:
-        """One direction of a link, and BMCs that do not answer."""
-        script = str(self.site.directory / "ha.sh")
-        return {
-            "losses": {str(ring): [script, "lose", str(ring)] for ring in range(2)},
-            "bmcs": {f"mds-{name}": [script, "bmc", name] for name in NODES},
-        }
 
     def start(self) -> None:
         """Start both nodes in their namespaces."""

@@ -4,8 +4,6 @@
 #   ha.sh boot NAME            what its first process does, inside
 #   ha.sh enter NAME COMMAND   run a command on a node
 #   ha.sh link NUMBER up|down  plug or pull the cable of a heartbeat
-#   ha.sh lose NUMBER up|down  what mds-a sends over it arrives (up) or gets lost (down)
-#   ha.sh bmc NAME up|down     the BMC of a node answers, or not
 #   ha.sh journal NAME         what a node has written: here all write to one place
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -52,20 +50,6 @@ enter)
     exec nsenter --target "$inner" --net --mount --uts --ipc --pid "$@"
     ;;
 link) exec nsenter --net="$here/net.a" ip link set "ring$name" "$3" ;;
-lose)
-    # With a wrong hardware address nobody takes it. Only this direction: what mds-b sends arrives.
-    peer="10.$((name + 1)).0.2"
-    case $3 in
-    down) exec nsenter --net="$here/net.a" ip neigh replace "$peer" lladdr 02:00:00:00:00:99 dev "ring$name" nud permanent ;;
-    up) nsenter --net="$here/net.a" ip neigh del "$peer" dev "ring$name" 2>/dev/null || true ;;
-    esac
-    ;;
-bmc)
-    case $3 in
-    down) exec nsenter --net="$here/net.hub" ip address del "10.9.0.$(number_of "$name")/32" dev lo ;;
-    up) nsenter --net="$here/net.hub" ip address add "10.9.0.$(number_of "$name")/32" dev lo 2>/dev/null || true ;;
-    esac
-    ;;
 journal) exec cat "$here/mnt/journal" ;;
 power | ipmi) shift && "$command" "$@" ;;
 esac

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,11 +59,6 @@ class Pair:
         """By its BMC, at once."""
         self._do([*self._facts["power"][node], "off"])
 
-    def die(self, node: str) -> None:
-        """Cut its power at once, without its BMC, which goes on answering."""
-        process = Path(self._facts["process_of"][node])
-        os.kill(int(process.read_text()), signal.SIGKILL)
-
     def power_on(self, node: str) -> None:
         """Switch a node on by its BMC, and return when it says so: a node that is starting is not started twice."""
         self._do([*self._facts["power"][node], "on"])
@@ -88,20 +81,8 @@ class Pair:
         """Plug the cable of one heartbeat link in again."""
         self._do([*self._facts["links"][str(link)], "up"])
 
-    def lose(self, link: int, *, lost: bool) -> None:
-        """Let what the first node sends over a link get lost; what the second one sends arrives."""
-        self._do([*self._facts["losses"][str(link)], "down" if lost else "up"])
-
-    def mute_bmc(self, node: str, *, muted: bool) -> None:
-        """Let the BMC of a node not answer."""
-        self._do([*self._facts["bmcs"][node], "down" if muted else "up"])
-
-    def kill_service(self, node: str) -> None:
-        """Kill the journal's process there."""
-        self._signal_service(node, "KILL")
-
     def hang_service(self, node: str) -> None:
-        """Stop the journal's process there: it is there, holds its connections and answers nobody."""
+        """Stop the journal's process there: it keeps its connections and does not answer."""
         self._signal_service(node, "STOP")
 
     def _signal_service(self, node: str, name: str) -> None:
@@ -111,28 +92,10 @@ class Pair:
         script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
         self.on(node, "sh", "-c", script)
 
-    def bring_home(self, node: str, limit_s: float) -> None:
-        """Let one node serve, by putting the others on standby for a moment; all have to be there."""
-        if self.active() == node:
-            return
-        others = [other for other in self.nodes if other != node]
-        for other in others:
-            self.on(node, "crm_standby", "--node", other, "--update", "on")
-        try:
-            self.wait_until(f"{node} to serve", lambda: self.active() == node, limit_s, self._look_every_s)
-        finally:
-            for other in others:
-                self.on(node, "crm_standby", "--node", other, "--delete")
-        self.wait_whole(limit_s)
-
     def restore(self) -> None:
-        """Put everything right: cables in, BMCs answer, the service goes on, power on once no fencing is under way."""
+        """Connect all links, continue the service, and switch on nodes that are off once no fencing is under way."""
         for link in self._facts["links"]:
             self.connect(int(link))
-        for loss in self._facts.get("losses", ()):
-            self.lose(int(loss), lost=False)
-        for node in self._facts.get("bmcs", ()):
-            self.mute_bmc(node, muted=False)
         off = []
         for node in self.nodes:
             if self.has_power(node):

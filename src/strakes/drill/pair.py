@@ -1,4 +1,4 @@
-"""One trial on the lab's pair: cause a fault while clients work, measure the outage, and repair the pair."""
+"""Faults on the pair of the lab: cause one while clients work, measure the outage, repair the pair, and repeat."""
 
 from __future__ import annotations
 
@@ -9,18 +9,40 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from strakes.drill.faults.pair import CUT_ALL, CUT_ONE, HANG, POWER_OFF, PairFault
 from strakes.drill.guard import Promise
+from strakes.drill.undo import RestorePair
 from strakes.failover.split_brain import Acknowledgement, JournalRecord, SplitBrainJudgement, judge
 from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
 from strakes.files import open_kept
 from strakes.lab.ha.journal import ONLY, START
 from strakes.lab.ha.pair import Alert, Button, Pair
+from strakes.statistics.interval import Interval, median, median_interval
+
+POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
+
+
+class PairEntry(NamedTuple):
+    """One fault of the pair; ``do`` is given the pair and the node that serves."""
+
+    summary: str
+    do: Callable[[Pair, str], None]
+
+
+PAIR_FAULTS: Mapping[str, PairEntry] = {
+    POWER_OFF: PairEntry("the BMC cuts the power of the node that serves", lambda pair, node: pair.power_off(node)),
+    CUT_ONE: PairEntry("the first heartbeat link is cut", lambda pair, _node: pair.cut(0)),
+    CUT_ALL: PairEntry("both heartbeat links are cut", lambda pair, _node: pair.cut_all()),
+    HANG: PairEntry(
+        "the service is stopped (SIGSTOP): its process exists and does not answer",
+        lambda pair, node: pair.hang_service(node),
+    ),
+}
+
 
 _CLIENTS_END_S = 30.0
 
@@ -79,10 +101,9 @@ def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultT
     """
     pair.make_whole(pace.answer_s)
     before = pair.active()
-    fault = PairFault(name, lab, pair, before)
-    promise = Promise(root, fault.text, fault.undo)
+    promise = Promise(root, PAIR_FAULTS[name].summary, RestorePair(lab))
     try:
-        return _observe(pair, name, fault, before, pace)
+        return _observe(pair, name, before, pace)
     finally:
         try:
             promise.keep()
@@ -90,11 +111,12 @@ def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultT
             promise.close()
 
 
-def _observe(pair: Pair, name: str, fault: PairFault, before: str, pace: Pace) -> FaultTrial:
+def _observe(pair: Pair, name: str, before: str, pace: Pace) -> FaultTrial:
     with RunningClients(pair, pace) as clients:
         time.sleep(pace.before_s)
-        struck = fault.strike()
-        fault_s, done_s = struck[0].at_s, struck[-1].at_s
+        fault_s = time.time()
+        PAIR_FAULTS[name].do(pair, before)
+        done_s = time.time()
         _wait_for_answer(pair, name, before, clients, done_s, pace)
         time.sleep(pace.after_s)
     after, answers = pair.active(), clients.answers()
@@ -103,7 +125,7 @@ def _observe(pair: Pair, name: str, fault: PairFault, before: str, pace: Pace) -
     outages = [outage_of(name, done, fault_s) for name, done in answers.operations().items()]
     alerts = pair.alerts(fault_s)
     moments = [
-        *struck[:1],
+        Moment(fault_s, "drill", PAIR_FAULTS[name].summary),
         *(Moment(button.at_s, f"BMC of {button.node}", button.what) for button in buttons),
         *(Moment(alert.at_s, f"alert by {alert.by}", alert.text) for alert in alerts),
     ]
@@ -228,3 +250,83 @@ def switched_off(
     )
     asked = [button.at_s for button in buttons if button.node == before and button.at_s < said_s]
     return {before: max(asked) - fault_s} if asked else {}
+
+
+CONFIDENCE = 0.9
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of several times; ``interval`` is None if there are too few."""
+
+    median_s: float
+    interval: Interval | None
+    runs: int
+
+
+@dataclass(frozen=True)
+class TrialRow:
+    """All trials of one fault.
+
+    A time is None if no node was powered off, or no client was answered again.
+    """
+
+    fault: str
+    runs: int
+    good: int
+    took_over: int
+    powered_off: Spread | None
+    outage: Spread | None
+    acknowledged: int
+    lost: int
+    split_brain: tuple[str, ...]
+    told: int
+
+
+def run_trials(
+    lab: str, pair: Pair, faults: Sequence[str], repeat: int, pace: Pace, root: Path, say: Callable[[str], None]
+) -> tuple[FaultTrial, ...]:
+    """Do every fault in every round; after each the pair is made whole again, also when strakes is killed."""
+    done = []
+    for round_number in range(1, repeat + 1):
+        for fault in faults:
+            say(f"{round_number} of {repeat}: {PAIR_FAULTS[fault].summary}")
+            done.append(run_trial(lab, pair, fault, pace, root))
+    pair.wait_whole(pace.answer_s)
+    return tuple(done)
+
+
+def rows(trials: Sequence[FaultTrial]) -> tuple[TrialRow, ...]:
+    """Return one row for each fault, in the order of their first trials."""
+    return tuple(
+        _row([trial for trial in trials if trial.fault == fault])
+        for fault in dict.fromkeys(trial.fault for trial in trials)
+    )
+
+
+def _row(trials: Sequence[FaultTrial]) -> TrialRow:
+    outages = [trial.outage_s for trial in trials if trial.outage_s is not None]
+    return TrialRow(
+        fault=trials[0].fault,
+        runs=len(trials),
+        good=sum(trial.good for trial in trials),
+        took_over=sum(trial.served_after != trial.served_before for trial in trials),
+        powered_off=_spread([after for trial in trials for after in trial.switched_off.values()]),
+        outage=_spread(outages) if len(outages) == len(trials) else None,
+        acknowledged=sum(trial.judgement.acknowledged for trial in trials),
+        lost=sum(len(trial.judgement.lost) for trial in trials),
+        split_brain=tuple(text for trial in trials for text in trial.judgement.split_brain),
+        told=sum(trial.told for trial in trials),
+    )
+
+
+def _spread(times_s: Sequence[float]) -> Spread | None:
+    return Spread(median(times_s), median_interval(times_s, CONFIDENCE), len(times_s)) if times_s else None
+
+
+def document(trials: Sequence[FaultTrial]) -> str:
+    """Return all trials, and one row for each fault, as JSON."""
+    return json.dumps(
+        {"schema": 1, "rows": [asdict(trial) for trial in rows(trials)], "trials": [asdict(trial) for trial in trials]},
+        indent=1,
+    )

@@ -70,6 +70,17 @@ def test_a_good_plan_is_passed_in_silence(name: str, tmp_path: Path) -> None:
     assert not found
 
 
+def test_a_rule_gives_one_finding_with_all_places() -> None:
+    mounts = [f"primitive m{number} ocf:heartbeat:Filesystem device=/dev/sda{number}" for number in (1, 2, 3)]
+    (found,) = [one for one in findings(setup_of_example(mounts))[0] if one.rule == "disk-or-export-doubtful"]
+    assert [place.split()[1] for place in found.places] == ["m1", "m2", "m3"]
+
+
+def test_a_level_by_an_attribute_that_no_node_has_is_found() -> None:
+    level = "xml fencing-topology <fencing-level id='l' target-attribute='rack' target-value='1' index='1' devices='fence_a'/>"
+    assert "fencing-level-with-unusable-device" in {one.rule for one in findings(setup_of_example([level]))[0]}
+
+
 def _case(name: str) -> Setup:
     return read_plan(Path(__file__).parent / "cases" / name)
 
@@ -212,7 +223,9 @@ def test_a_running_cluster_is_checked_by_its_own_files(tmp_path: Path) -> None:
     )
     live = read_live(lambda argv, timeout_s=0: Completed(tuple(argv), 0, cib, ""), root=plan)
     found, passed_over = findings(live)
-    assert [(one.rule, one.where) for one in found] == [("mounted-beside-pacemaker", "fstab: /dev/drbd0 on /mnt/mdt0")]
+    assert [(one.rule, one.places) for one in found] == [
+        ("mounted-beside-pacemaker", ("fstab: /dev/drbd0 on /mnt/mdt0",))
+    ]
     assert "differs-from-the-description" in passed_over  # nobody described the room
 
 

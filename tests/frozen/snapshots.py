@@ -116,7 +116,7 @@ def checks() -> str:
 
 def _checked(name: str, directory: Path) -> list[str]:
     result = check(read_plan(directory))
-    rows = [f"  {one.severity} {one.rule}: {one.where}" for one in result.findings]
+    rows = [f"  {one.severity} {one.rule}: {place}" for one in result.findings for place in one.places]
     return [f"{name}: {len(rows)} findings", *sorted(rows)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
@@ -27,13 +26,11 @@ _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
 def print_check(result: Check) -> None:
-    """Print the findings by rule, what the programs of the cluster say, and the counts."""
-    for _, group in groupby(result.findings, key=lambda finding: finding.rule):
-        places = list(group)
-        first = places[0]
-        click.echo(f"{click.style(translate(first.severity), fg=_STYLE[first.severity], bold=True)}: {first.rule}")
-        lines = [("where:", place.where) for place in places]
-        lines += [("why:", first.reason), ("next:", first.remedy), ("source:", first.source)]
+    """Print the findings, what the programs of the cluster say, and the counts."""
+    for found in result.findings:
+        click.echo(f"{click.style(translate(found.severity), fg=_STYLE[found.severity], bold=True)}: {found.rule}")
+        lines = [("where:", place) for place in found.places]
+        lines += [("why:", found.reason), ("next:", found.remedy), ("source:", found.source)]
         for label, text in lines:
             say(f"  {label:<7} {text}")
         say()

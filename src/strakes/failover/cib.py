@@ -242,7 +242,9 @@ class Cib:
         found: dict[int, list[str]] = {}
         for level in self.levels:
             pattern = level.get("target-pattern")
-            if level.get("target") == node or (pattern and matches(pattern, node)):
+            own = self.node_attributes.get(node, {}).get(level.get("target-attribute", ""))
+            by_attribute = own is not None and own == level.get("target-value")
+            if level.get("target") == node or by_attribute or (pattern and matches(pattern, node)):
                 names = [name for name in re.split(r"[\s,]+", level.get("devices", "")) if name]
                 found.setdefault(_number(level.get("index", "1")), []).extend(names)
         return [tuple(found[index]) for index in sorted(found)]

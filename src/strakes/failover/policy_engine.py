@@ -188,11 +188,17 @@ def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
         for node in status.iterfind("./nodes/node")
         if node.get("online") != "true" or node.get("unclean") == "true"
     }
+    # A container is the host of its guest node.
+    containers = {node.get("name", ""): node.get("id_as_resource", "") for node in status.iterfind("./nodes/node")}
     for resource in status.iter("resource"):
         name, role = plain_id(resource.get("id", "")), role_of(resource.get("role", ""))
         on = [node.get("name", "") for node in resource.iterfind("./node") if node.get("name") not in gone]
         working = role in ("Started", "Promoted", "Unpromoted") and resource.get("failed") != "true"
         places[name] = (*places.get(name, ()), *((node, role) for node in on if working))
+    for name, own in places.items():
+        places[name] = tuple(
+            (host, role) for node, role in own for host, _ in places.get(containers.get(node, ""), ((node, role),))
+        )
     return places
 
 

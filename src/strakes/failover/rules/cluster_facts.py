@@ -37,12 +37,11 @@ def nodes(setup: Setup) -> Iterator[Thing]:
     """Yield the nodes."""
     cib = setup.pacemaker
     votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
-    leveled = all("target" in level or "target-pattern" in level for level in cib.levels)
     for name in setup.node_names:
         deduced = {
             "is fenced": yes(devices_for(cib, name) or watchdog_fences(setup)),
             "only votes": yes(name in votes_only),
-            "lacks levels": yes(cib.levels and leveled and not cib.levels_of(name)),
+            "lacks levels": yes(cib.levels and not cib.levels_of(name)),
         }
         yield Thing(f"cib: node {name}", facts(cib.node_attributes.get(name, {}), deduced))
 

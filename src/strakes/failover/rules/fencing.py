@@ -96,9 +96,9 @@ def _levels_of_nobody(setup: Setup) -> Iterator[str]:
     names = (*setup.node_names, *remote, *(one.meta.get("remote-node", "") for one in cib.services))
     for level in cib.levels if setup.node_names else ():
         target, pattern, attribute = (level.get(key, "") for key in ("target", "target-pattern", "target-attribute"))
-        named = target in names or any(re.search(pattern, node) for node in names if pattern)
+        named = (target and target in names) or any(re.search(pattern, node) for node in names if pattern)
         wanted = level.get("target-value", "")
-        named |= any(own.get(attribute) == wanted for own in cib.node_attributes.values()) if attribute else False
+        named = named or any(attribute and own.get(attribute) == wanted for own in cib.node_attributes.values())
         if not named:
             yield f"cib: level {level.get('id')} is for {target or pattern or attribute}, which no node has"
         if not re.fullmatch(r"[1-9]", level.get("index", "")) or not level.get("devices", "").strip(", "):

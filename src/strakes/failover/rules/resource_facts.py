@@ -157,7 +157,7 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
         least = dict(_LEAST_S["a unit"])
     advised = advised_times(f"{one.provider}:{one.agent}")
     far = [
-        name
+        f"{name} {one.timeout_s(name):g} s, its agent advises {limit:g} s"
         for name, limit in advised.items()
         if (name in ("start", "stop", "monitor") or (name != "notify" and cib.promotable(one.clone)))
         and (name not in least or one.operation(name) is None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from importlib.resources import files
@@ -68,11 +68,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleFinding:
-    """A mistake that a rule found: where it is, why it is one, and what to do."""
+    """A mistake that a rule found: the places where it is made, why it is one, and what to do."""
 
     rule: str
     severity: Severity
-    where: str
+    places: tuple[str, ...]
     reason: str
     remedy: str
     source: str
@@ -141,22 +141,24 @@ def _described(conditions: Mapping[str, str], thing: Thing) -> str:
 
 
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
-    """Return the findings, errors first, and the names of the rules whose files are missing."""
+    """Return one finding for each rule that found something, errors first, and the rules whose files are missing."""
+    views = views_of_nodes(setup)
+    found = [
+        RuleFinding(one.name, one.severity, places, one.reason, one.remedy, one.source)
+        for one in all_rules()
+        if (places := tuple(_places(one, setup, views)))
+    ]
     passed = [one.name for one in all_rules() if not one.needs <= setup.parts]
-    found = list(_findings(setup))
-    known = {(one.rule, one.where) for one in found}
-    # A finding that several nodes have in files of their own is listed once.
-    own = dict[RuleFinding, list[str]]()
-    for node, view in views_of_nodes(setup).items():
-        for finding in dict.fromkeys(_findings(view)):
-            if (finding.rule, finding.where) not in known:
-                own.setdefault(finding, []).append(node)
-    found += [replace(finding, where=f"{', '.join(nodes)}: {finding.where}") for finding, nodes in own.items()]
-    found = list(dict.fromkeys(found))
     return tuple(sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))), tuple(passed)
 
 
-def _findings(setup: Setup) -> Iterator[RuleFinding]:
-    for one in all_rules():
-        for where in one.find(setup) if one.needs <= setup.parts else ():
-            yield RuleFinding(one.name, one.severity, where, one.reason, one.remedy, one.source)
+def _places(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
+    """Yield each place once; a place in the files of single nodes begins with their names."""
+    common = dict.fromkeys(rule.find(setup) if rule.needs <= setup.parts else ())
+    yield from common
+    own: dict[str, list[str]] = {}
+    for node, view in views.items():
+        for place in dict.fromkeys(rule.find(view) if rule.needs <= view.parts else ()):
+            if place not in common:
+                own.setdefault(place, []).append(node)
+    yield from (f"{', '.join(nodes)}: {place}" for place, nodes in own.items())

@@ -284,4 +284,4 @@ def test_what_is_kept_of_changes_is_for_their_user_alone(world: World, root: Pat
     """Command lines stand in it."""
     change.set_values(world.target(), {"number": 64}, store=root)
     files = [path for path in (root / "knobs").rglob("*") if path.is_file()]
-    assert len(files) == 3 and {path.stat().st_mode & 0o077 for path in files} == {0}
+    assert len(files) == 2 and {path.stat().st_mode & 0o077 for path in files} == {0}

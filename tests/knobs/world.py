@@ -63,8 +63,6 @@ class World:
         self.refuses = False
         self._file = place / "values.json"
         self._file.write_text(json.dumps({"number": "8", "option": None}))
-        self._keys = place / "keys.json"
-        self._keys.write_text("{}")
 
     @property
     def values(self) -> dict[str, str | None]:
@@ -76,21 +74,8 @@ class World:
         fresh.write_text(json.dumps({**self.values, name: value}))
         fresh.replace(self._file)
 
-    @property
-    def keys(self) -> dict[str, str]:
-        """What the cluster's key store has."""
-        document: dict[str, str] = json.loads(self._keys.read_text())
-        return document
-
-    def _write_keys(self, keys: dict[str, str]) -> None:
-        fresh = self._keys.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(keys))
-        fresh.replace(self._keys)
-
     def ask(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         words = tuple(argv)
-        if words[1:3] == ("config-key", "dump"):
-            return Completed(words, 0, json.dumps(self.keys), "")
         match words[2:] if words[1] == "config" else words[1:]:
             case ("get", name):
                 return Completed(words, 0, f"{self.values[name]}\n", "")
@@ -105,10 +90,6 @@ class World:
                 self._step(lambda: self.write(name, made))
             case ("rm", _, name):
                 self._step(lambda: self.write(name, None))
-            case ("config-key", "set", key, value):
-                self._step(lambda: self._write_keys({**self.keys, key: value}))
-            case ("config-key", "rm", key):
-                self._step(lambda: self._write_keys({name: each for name, each in self.keys.items() if name != key}))
             case _:
                 raise AssertionError(words)
         return Completed(words, 0, "", "")

@@ -366,12 +366,11 @@ def _or_none(value: str | None) -> str:
 
 
 def _print_damaged() -> bool:
-    """Name the journals and records that cannot be read. Return whether there are any."""
+    """Name the journals that cannot be read. Return whether there are any."""
     from strakes.files import default_root
-    from strakes.knobs.hold import damaged_records
     from strakes.knobs.journal import open_journals
 
-    errors = (*open_journals(default_root())[1], *damaged_records())
+    errors = open_journals(default_root())[1]
     for error in errors:
         say(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)
     return bool(errors)

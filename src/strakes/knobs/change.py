@@ -183,7 +183,7 @@ def _apply(
 
 
 def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, ask: Runner) -> str | None:
-    before = _put_original_back(place, place.read(ask), journal, ask)
+    before = place.read(ask)
     if knob.not_from and before == knob.not_from[0]:
         raise BadInputError(
             f"{knob.name} cannot be changed while it is {before}", where=place.name, why=knob.not_from[1]
@@ -192,7 +192,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     already = before is not None and knob.canonical(before) == wanted
     number = journal.will(place, before, before if already else wanted)
     try:
-        hold.take(place, before, journal.root, journal.path, ask)
+        hold.take(place, before, journal.root, journal.path)
     except StrakesError:
         journal.settled(number, "unchanged", before)
         raise
@@ -201,27 +201,6 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     effective = place.read(ask)
     journal.did(number, effective)
     return effective
-
-
-def _put_original_back(place: KnobPlace, value: str | None, journal: KnobJournal, ask: Runner) -> str | None:
-    """Undo a change whose journal is lost first: what it left is not the value to come back to. Return the value."""
-    original = hold.lost_original(place, journal.root, ask)
-    if original is None:
-        return value
-    number = journal.will(place, original.value, value)
-    hold.take(place, original.value, journal.root, journal.path, ask)
-    if value != original.value:
-        place.write(original.value, ask)
-        value = place.read(ask)
-    if value != original.value:
-        raise MeasurementError(
-            f"{place.knob} cannot be put back to what it was before it was first changed",
-            where=place.name_with_host,
-            why=f"{value} is read instead of {original.value}",
-            remedy="Set it by hand, then run: strakes knobs restore --keep",
-        )
-    journal.settled(number, "restored", value)
-    return value
 
 
 def in_force(target: Target, knob: Knob) -> Mapping[str, str]:

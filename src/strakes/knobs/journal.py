@@ -290,10 +290,7 @@ def read_journal(path: Path) -> JournalState:
             "a journal of knobs is damaged",
             where=str(path),
             why=str(error),
-            remedy=(
-                "Run strakes knobs restore: it puts back what this machine has a record of. Find the other old values "
-                "in the file, put them back by hand, then remove the file."
-            ),
+            remedy=("Find the old values in the file, set them by hand, then remove the file."),
         ) from error
 
 

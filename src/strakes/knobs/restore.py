@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import StrakesError
-from strakes.files import remove_kept
-from strakes.knobs.hold import Orphan, damaged_records, give_back, orphans
+from strakes.knobs.hold import give_back
 from strakes.knobs.journal import JournalEntry, JournalState, KnobJournal, Outcome, open_journals, sweep
 from strakes.knobs.knob_place import KnobPlace, PlaceGoneError
 from strakes.processes import commands_of
@@ -66,8 +65,7 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
     """Put back everything that ended processes, or ``strakes knobs set``, left changed; newest first.
 
     ``target`` restricts it to one directory's; ``keep`` closes the journals and leaves the values. What living
-    processes changed is theirs. What only this machine's records say, because its journal is lost or damaged, is put
-    back always.
+    processes changed is theirs.
     """
     sweep(root)
     states, _ = open_journals(root)
@@ -83,33 +81,7 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
             done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
             continue
         done += restore_journal(root, state, keep=keep, ask=ask)
-    with orphans(root) as records:
-        done += [_put_back_orphan(record, keep, ask) for record in records]
     return tuple(done)
-
-
-def _put_back_orphan(record: Orphan, keep: bool, ask: Runner) -> Restored:
-    """Put back without comparing: nobody knows any more what strakes set last."""
-    why = f"as the record of this machine says; its journal is lost or damaged: {record.journal}"
-    try:
-        value = found = record.place.read(ask)
-        if not keep and found != record.before:
-            record.place.write(record.before, ask)
-            value = record.place.read(ask)
-        if keep:
-            outcome = "kept"
-        elif value != record.before:
-            outcome = "not put back"
-        else:
-            outcome = "unchanged" if found == record.before else "restored"
-    except PlaceGoneError as error:
-        value, outcome, why = None, "gone", error.why
-    except StrakesError as error:
-        value, outcome, why = None, "not put back", "; ".join(filter(None, (error.why or error.what, error.remedy)))
-    restored = Restored("", record.place.knob, record.place.name, record.before, value, outcome, why)
-    if restored.done:
-        remove_kept(record.path)
-    return restored
 
 
 def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
@@ -121,7 +93,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
         _outlive_commands(state)
         # Its process may have ended between putting a value back and taking its record away.
         for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
-            _give_back_closed(root, place, ask)
+            _give_back_closed(root, place)
         return settle(root, journal, keep=keep, ask=ask)
     finally:
         journal.release()
@@ -206,9 +178,9 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
     try:
         value = place.read(ask)
     except PlaceGoneError as error:
-        return _settle(journal, entry, ask, "gone", None, error.why)
+        return _settle(journal, entry, "gone", None, error.why)
     if value == entry.before:
-        return _settle(journal, entry, ask, "unchanged", value)
+        return _settle(journal, entry, "unchanged", value)
     ours = entry.effective if entry.known else entry.wanted
     if value != ours:
         why = f"strakes set {_shown(ours)}, but somebody else has changed it since"
@@ -216,7 +188,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
             why += ", or the system adjusted it (strakes was killed before it could read it back)"
         elif not state.owner.this_boot:
             why += ", or the machine was restarted"
-        return _settle(journal, entry, ask, "changed by others", value, why)
+        return _settle(journal, entry, "changed by others", value, why)
     place.write(entry.before, ask)
     now = place.read(ask)
     if now != entry.before:
@@ -225,7 +197,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
         return _outcome(
             journal.id, entry, "not put back", now, f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
         )
-    return _settle(journal, entry, ask, "restored", now)
+    return _settle(journal, entry, "restored", now)
 
 
 def _still_writing(entry: JournalEntry) -> tuple[int, ...]:
@@ -241,22 +213,20 @@ def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
         value, why = entry.place.read(ask), ""
     except StrakesError as error:
         value, why = None, error.why or error.what
-    return _settle(journal, entry, ask, "kept", value, why)
+    return _settle(journal, entry, "kept", value, why)
 
 
-def _settle(
-    journal: KnobJournal, entry: JournalEntry, ask: Runner, outcome: Outcome, value: str | None, why: str = ""
-) -> Restored:
+def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: str | None, why: str = "") -> Restored:
     journal.settled(entry.number, outcome, value)
-    _give_back_closed(journal.root, entry.place, ask)
+    _give_back_closed(journal.root, entry.place)
     return _outcome(journal.id, entry, outcome, value, why)
 
 
-def _give_back_closed(root: Path, place: KnobPlace, ask: Runner) -> None:
+def _give_back_closed(root: Path, place: KnobPlace) -> None:
     """Take away the record of a place that nothing is to be put back at any more."""
     states, _ = open_journals(root)
     if not any(other.place.key == place.key for state in states for other in state.open_entries):
-        give_back(place, root, ask)
+        give_back(place, root)
 
 
 def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None, why: str = "") -> Restored:
@@ -270,12 +240,8 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
     """
     sweep(root)
     states, errors = open_journals(root)
-    for error in (*errors, *damaged_records()):
+    for error in errors:
         say(f"{error.what}: {error.where} ({error.why}). {error.remedy}")
-    with orphans(root) as records:
-        for record in records:
-            what = f"the journal that is to put {record.place.knob} back is lost: {record.journal}"
-            say(f"{what}. Run: strakes knobs restore")
     for state in reversed(states):
         if state.held or state.life() != "dead":
             continue

@@ -16,9 +16,6 @@ Where = Literal["client", "cluster", "metadata server", "data server"]
 # How an answer reads: the text as it is, the word in brackets, one named field, or what a tool of a file system prints.
 Answer = Literal["plain", "brackets", "lctl", "ceph config dump", "gluster volume info"]
 
-KINDS: tuple[Kind, ...] = ("integer", "number", "bytes", "choice", "text")
-WHERES: tuple[Where, ...] = ("client", "cluster", "metadata server", "data server")
-ANSWERS: tuple[Answer, ...] = ("plain", "brackets", "lctl", "ceph config dump", "gluster volume info")
 # The parameters of source S3 that other file systems have counterparts of.
 COUNTERPARTS = ("buffer cache", "inode cache", "thread pool", "block size", "client cache buffer")
 

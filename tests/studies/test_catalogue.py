@@ -82,7 +82,7 @@ def test_a_flat_file_system_yields_figures_with_points_and_findings_with_evidenc
         assert "{" not in finding.statement
     questions = study.questions(results)
     assert len({question.id for question in questions}) == len(questions)
-    assert {option.measure for question in questions for option in question.options} <= ids
+    assert {one for question in questions for option in question.options for one in option.measures} <= ids
 
 
 @each_study

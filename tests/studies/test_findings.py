@@ -117,7 +117,7 @@ def test_open_close_states_how_the_cost_grows() -> None:
     study = OpenClose()
     # One queue for everybody: 16 ranks take 16 times as long.
     answer = answered(study, measured(study, lambda phase, ranks: 10_000.0))["create"]
-    assert (answer.chosen, answer.against.option) == ("1 ranks", "16 ranks")
+    assert (answer.chosen, answer.against.option) == ("1 rank", "16 ranks")
     assert answer.against.ratio == pytest.approx(16, rel=0.05)
 
 
@@ -130,7 +130,6 @@ def test_metadata_ops_prefers_own_directories_where_sharing_costs() -> None:
     results = measured(study, contended)
     answer = answered(study, results)["file-create-directories"]
     assert (answer.chosen, answer.grade) == ("one per rank", "sure")
-    assert finding(study, results, "metadata-ops-mean").interval is not None
 
 
 def test_access_patterns_tests_the_claims_of_s5() -> None:

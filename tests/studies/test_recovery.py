@@ -20,7 +20,7 @@ def results(blocks: int = 8) -> Results:
 
 def test_a_service_that_takes_its_clients_back_one_after_the_other_is_told_by_the_ratio() -> None:
     growth = answered(RecoveryStudy(), results())["growth"]
-    assert (growth.grade, growth.chosen, growth.against.option) == ("sure", "1 clients", "200 clients")
+    assert (growth.grade, growth.chosen, growth.against.option) == ("sure", "1 client", "200 clients")
     assert 190 < growth.against.low < growth.against.high < 210
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -149,23 +151,41 @@ def scaling(automatic: float) -> Callable[[Cell, int], float]:
     return rate
 
 
-@pytest.mark.parametrize(
-    ("share", "verdict", "word"), [(1.0, "holds", "RECOMMENDED"), (0.4, "does-not", "NOT recommended")]
-)
-def test_automatic_placement_is_judged_as_s4_did(share: float, verdict: str, word: str) -> None:
+@pytest.mark.parametrize(("share", "grade"), [(1.0, "alike"), (0.4, "sure")])
+def test_automatic_placement_is_compared_with_placement_by_hand(share: float, grade: str) -> None:
     study = NamespaceScaling()
-    findings = found(study, measured_by_cell(study, scaling(share)))
-    decision = findings["namespace-scaling-verdict"]
-    assert decision.verdict == verdict
-    assert word in decision.statement
-    efficiency = findings["namespace-scaling-manual-file-create"].interval
-    assert efficiency is not None and efficiency.low <= 1.01 and efficiency.high >= 0.99
+    answers = answered(study, measured_by_cell(study, scaling(share)))
+    placement = answers["placement"]
+    assert placement.grade == grade and placement.against.low < 1 / share < placement.against.high
+    scales = answers["manual-file-create"]
+    assert (scales.chosen, scales.grade, scales.remark) == ("3", "sure", "linear would be 3 times")
+    assert scales.against.option == "1" and scales.against.ratio == pytest.approx(3.0, rel=0.05)
 
 
-def test_a_close_call_on_placement_is_inconclusive() -> None:
+def test_the_draw_of_a_hash_is_part_of_the_scatter() -> None:
+    draws = random.Random(5)
+    drawn = {block: max(Counter(draws.choices(range(3), k=6)).values()) for block in range(13)}
+
+    def rate(cell: Cell, block: int) -> float:
+        return 1000.0 * (2 / drawn[block] if cell.settings["placement"] == "automatic" else 1.0)
+
     study = NamespaceScaling()
-    decision = found(study, measured_by_cell(study, scaling(0.8), noise=0.1))["namespace-scaling-verdict"]
-    assert decision.verdict == "inconclusive" and decision.needs
+    placement = answered(study, measured_by_cell(study, rate))["placement"]
+    assert placement.chosen == "by hand" and placement.against.low < 1.6 < placement.against.high
+    assert placement.against.high / placement.against.low > 1.1
+    cells = [cell for cell in study.cells(context()) if isinstance(cell, Cell)]
+    automatic = [cell.place for cell in cells if cell.settings["placement"] == "automatic"]
+    assert automatic and all(place.name_in(1) != place.name_in(2) for place in automatic)
+
+
+def test_the_expected_imbalance_of_few_directories_is_stated_with_the_requests() -> None:
+    study = NamespaceScaling()
+    counted = {f"mds.{n}": {"md.create": 100.0 + 50 * n} for n in range(3)}
+    findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted, most_ranks=6))
+    by_hand, automatic = (findings[f"namespace-scaling-served-{way}"].statement for way in ("manual", "automatic"))
+    assert "The busiest served 44% to 44% of a run." in by_hand and "hash" not in by_hand
+    assert "A hash of 6 directories is expected to give the busiest 53%" in automatic
+    assert "with 215 directories or more" in automatic
 
 
 def test_who_served_how_many_requests_comes_from_the_servers() -> None:
@@ -330,8 +350,8 @@ def test_a_second_file_system_is_compared_block_by_block() -> None:
 
     study = Against(OpenClose())
     results = measured_by_cell(study, rate, noise=0.005)
-    (overall,) = study.findings(results)
-    assert overall.interval is not None and overall.interval.low < 0.9 < overall.interval.high
+    overall = answered(study, results)["overall"]
+    assert (overall.chosen, overall.grade) == ("A", "sure") and overall.against.low < 1 / 0.9 < overall.against.high
     pairs = [answer for answer in answered(study, results).values() if answer.title.startswith("open-close")]
     assert {(answer.chosen, answer.grade) for answer in pairs} == {("A", "sure")}
     figure = study.figures(results)[0]
@@ -343,14 +363,17 @@ def test_two_equal_file_systems_are_the_same() -> None:
     results = measured_by_cell(study, lambda cell, block: 1000.0, noise=0.005)
     pairs = [answer for answer in answered(study, results).values() if answer.title.startswith("metadata-ops")]
     assert {answer.grade for answer in pairs} == {"alike"}
-    assert {one.statement[:7] for one in study.findings(results)} == {
-        "Over al",
-        "A: Mean",
-        "B: Mean",
-        "A: The ",
-        "B: The ",
-    }
+    assert {one.statement[:7] for one in study.findings(results)} == {"A: The ", "B: The "}
     assert {cell.place.target for cell in study.cells(context()) if isinstance(cell, Cell)} == {"", "against"}
+
+
+def test_the_mean_of_the_six_operations_is_compared_between_two_devices() -> None:
+    def rate(cell: Cell, block: int) -> float:
+        return 1650.0 if cell.settings["target"] == "A" else 1000.0
+
+    study = Against(MetadataOps())
+    mean = answered(study, measured_by_cell(study, rate, full=True))["mean-mean of the six operations, 16 ranks"]
+    assert (mean.chosen, mean.grade) == ("A", "sure") and mean.against.ratio == pytest.approx(1.65, rel=0.05)
 
 
 def test_few_writers_are_advised_where_they_are_faster() -> None:
@@ -406,13 +429,9 @@ def test_hashes_and_other_ways_to_spread_directories_are_compared_on_lustre_with
     assert "namespace-scaling/crush/3" not in {
         cell.key for cell in study.cells(context(file_system="ceph")) if isinstance(cell, Cell)
     }
-    faster = found(study, measured_by_cell(study, crush_at(1.5), file_system="lustre"))
-    finding = faster["namespace-scaling-crush"]
-    assert finding.verdict == "measured" and "lfs mkdir -c 3 -H crush DIR" in finding.statement
-    assert finding.interval is not None and finding.interval.low > 1.4
-    assert faster["namespace-scaling-fnv_1a_64"].verdict == "inconclusive"
-    alike = found(study, measured_by_cell(study, crush_at(1.0), noise=0.1, file_system="lustre"))
-    assert alike["namespace-scaling-crush"].verdict == "inconclusive"
+    answers = answered(study, measured_by_cell(study, crush_at(1.5), file_system="lustre"))
+    assert answers["placement"].grade == "sure"
+    assert answers["placement"].chosen.startswith("crush (lfs mkdir -c 3 -H crush DIR")
 
 
 def test_kinds_of_layouts_are_held_against_one_stripe_each_with_what_to_paste() -> None:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from strakes.statistics.grades import Grade
+
+# How several measures of an option become one value of a block.
+Mean = Literal["arithmetic", "geometric"]
 
 
 @dataclass(frozen=True)
 class Option:
-    """One setting that a question is about: what people call it, and the id of the measure that shows it."""
+    """One setting that a question is about: what people call it, and the ids of the measures that show it.
+
+    ``mean``: of several measures, block by block. The geometric mean weighs all ratios alike, the arithmetic mean is
+    dominated by the fastest.
+    """
 
     label: str
-    measure: str
+    measures: tuple[str, ...]
+    mean: Mean = "geometric"
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,8 @@ class Comparison:
 class Answer:
     """The best available answer to one question.
 
-    ``chosen``, ``measure``: the option that is best or good enough. ``against``: the comparison that the grade is on.
+    ``chosen``, ``measure``: the option that is best or good enough, and its first measure. ``against``: the comparison
+    that the grade is on.
     ``within``: for "alike", the factor within which all options lie. ``confidence``: of each interval alone.
     ``blocks``: how many measured both options of ``against``. ``alike``, ``advises``, ``remark``: as in the question.
     """

@@ -20,13 +20,19 @@ class Place:
     directory; ``entries`` places directories in it by name (as the engine calls them: ``items.0.tree``). A place with
     ``kept`` is a directory of that name that stays from visit to visit: pools in it grow, and a file system that moves
     directories to their targets at leisure has time to do so. A plan in it must remove its files, except
-    pools.
+    pools. ``drawn``: instead a new directory for each block, made one block ahead for the same reason; where a hash
+    places directories, every block then draws anew.
     """
 
     target: Literal["", "against"] = ""
     placement: Placement | None = None
     entries: Mapping[str, Placement] = field(default_factory=dict)
     kept: str = ""
+    drawn: bool = False
+
+    def name_in(self, block: int) -> str:
+        """Return the name of the directory in a block; empty for a new directory in each visit."""
+        return f"{self.kept}-{block}" if self.drawn else self.kept
 
     def is_plain(self) -> bool:
         """Whether the engine's own new directory will do."""

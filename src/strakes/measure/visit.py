@@ -81,7 +81,7 @@ def make_visit(
     """Run the cell's plan once, under ``conditions``; return ``planned`` with the result, also after a failure."""
     directory, place = site.places.of(cell.layout), cell.place
     assert directory is not None
-    name = place.kept or f"v{planned.visit}"
+    name = place.name_in(planned.block) or f"v{planned.visit}"
     # The budget includes the time to make the directories.
     started_unix_s, started = time.time(), time.monotonic()
     with conditions or nullcontext():
@@ -92,9 +92,11 @@ def make_visit(
         if run_plan is not None:
             result = run_plan(site.engine, cell.plan, directory, name, limit_s)
         else:
-            kept = bool(place.kept) or _stays(site.workspace, directory / name, cell.plan)
+            kept = (bool(place.kept) and not place.drawn) or _stays(site.workspace, directory / name, cell.plan)
             prepared = not place.is_plain()
             result = site.engine.run(cell.plan, directory, name, limit_s, on_progress, keep=kept, prepared=prepared)
+        if place.drawn and result.ended == "ok":
+            prepare(site.target, directory, place.name_in(planned.block + 1), place)
     elapsed_s, ended_unix_s = time.monotonic() - started, time.time()
     servers_busy = site.watch.busy(result.samples)
     servers, disturbed = site.watch.end() if result.ended == "ok" else ({}, ())

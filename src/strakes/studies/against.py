@@ -9,10 +9,8 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Headline, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.statistics.comparison import block_scores
-from strakes.statistics.contrast import paired_ratio
-from strakes.studies.compose import ask, interval_of
-from strakes.studies.study import NARROWER, Context, Study
+from strakes.studies.compose import ask
+from strakes.studies.study import Context, Study
 
 PREFIX = "against:"
 _MOST_LINES = 3
@@ -67,14 +65,26 @@ class Against(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask of every measure which side is better, and the inner study's own questions of each side."""
-        pairs = [
+        """Ask which side is better: in every measure, in the inner study's means, in all measures together.
+
+        The inner study's own questions are asked of each side.
+        """
+        pairs = self._pairs(results)
+        each = [
             question
-            for a, b in self._pairs(results)
+            for a, b in pairs
             for question in ask(
                 self.name, a.id.removeprefix("A/"), a.id.removeprefix("A/"), [("A", [a]), ("B", [b])], advises=False
             )
         ]
+        means: list[Question] = []
+        for title, cells in self.inner.means(self._side(results, "A")).items():
+            sides = [("A", cells), ("B", [b for cell in cells for a, b in pairs if a.id == cell.id])]
+            if len(sides[0][1]) == len(sides[1][1]):
+                means += ask(self.name, f"mean-{title}", title, sides, advises=False, mean="arithmetic")
+        both = [("A", [a for a, _ in pairs]), ("B", [b for _, b in pairs])]
+        title = f"geometric mean of all {len(pairs)} measures"
+        overall = ask(self.name, "overall", title, both, advises=False, mean="geometric") if len(pairs) > 1 else []
         of_sides = [
             replace(
                 question, id=f"{self.name}-{side}-{question.id}", study=self.name, title=f"{side}: {question.title}"
@@ -82,12 +92,11 @@ class Against(Study):
             for side in ("A", "B")
             for question in self.inner.questions(self._side(results, side))
         ]
-        return [*pairs, *of_sides]
+        return [*overall, *means, *each, *of_sides]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the ratio of both sides over all measures, with the summaries of each side."""
-        pairs = self._pairs(results)
-        each = [
+        """Return the summaries of each side."""
+        return [
             replace(
                 finding,
                 id=f"{self.name}-{side}-{finding.id}",
@@ -97,7 +106,6 @@ class Against(Study):
             for side in ("A", "B")
             for finding in self.inner.summaries(self._side(results, side))
         ]
-        return [*self._overall(pairs, results), *each] if pairs else []
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the inner study's headlines of both sides."""
@@ -118,17 +126,3 @@ class Against(Study):
             replace(cell, study=self.inner.name) for cell in results.measured if cell.settings.get("target") == side
         )
         return Results(own, results.confidence, results.facts)
-
-    def _overall(self, pairs: Sequence[tuple[Measured, Measured]], results: Results) -> list[Finding]:
-        a, b = (
-            block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1)
-        )
-        if not a.keys() & b.keys():
-            return []
-        evidence = results.ids(cell for pair in pairs for cell in pair)
-        ratio = paired_ratio(b, a, results.confidence)
-        text = f"Over all {len(pairs)} cells, B is {ratio.median:.3f} times as good as A."
-        if ratio.interval is None:
-            return [self.finding("overall", text, "inconclusive", evidence, needs=NARROWER)]
-        shown = interval_of(ratio.interval, "B over A, paired")
-        return [self.finding("overall", text, "measured", evidence, shown)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
-from strakes.findings.answers import Option, Question
+from strakes.findings.answers import Mean, Option, Question
 from strakes.findings.cell import Measure
 from strakes.findings.portrait import IntervalOf, Point, Series, Setting
 from strakes.findings.results import Measured
@@ -62,6 +63,15 @@ def log_values(cell: Measured) -> dict[int, float]:
     return {block: sign * math.log(value) for block, value in cell.by_block().items() if value > 0}
 
 
+def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
+    """Return the logarithm of the mean of all cells by block; blocks that lack one of them are left out."""
+    values = [log_values(cell) for cell in cells]
+    common = sorted(set.intersection(*map(set, values)))
+    if mean == "arithmetic":
+        return {block: math.log(fmean(math.exp(each[block]) for each in values)) for block in common}
+    return {block: fmean(each[block] for each in values) for block in common}
+
+
 def better_ratio(a: Measured, b: Measured, confidence: float, purpose: str = "measure") -> Estimate | None:
     """Return how many times better ``a`` is than ``b`` over blocks that measured both; None when no block did."""
     first, second = a.by_block(purpose), b.by_block(purpose)
@@ -81,12 +91,17 @@ def ask(
     ordered: bool = False,
     alike: str = "",
     advises: bool = True,
+    mean: Mean | None = None,
 ) -> list[Question]:
     """Return the question which of the options is best; empty where fewer than two of them were measured.
 
-    Of an option with several cells the first one counts.
+    Of an option with several cells their ``mean`` counts, or without one the first cell.
     """
-    measured = tuple(Option(label, cells[0].id) for label, cells in options if cells)
+    measured = tuple(
+        Option(label, tuple(cell.id for cell in (cells if mean else cells[:1])), mean or "geometric")
+        for label, cells in options
+        if cells
+    )
     if len(measured) < 2:
         return []
     return [Question(f"{study}-{name}", study, title, measured, ordered, alike, advises)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from strakes.findings.answers import Question
@@ -18,17 +18,11 @@ from strakes.findings.portrait import (
     Setting,
     SkippedCell,
 )
-from strakes.findings.results import Results
+from strakes.findings.results import Measured, Results
 from strakes.plan import MetadataPhase, Plan, Stop
 from strakes.plan.phases import MetadataOperation
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.compose import (
-    ask,
-    ask_level,
-    from_memory,
-    interval_of,
-    series,
-)
+from strakes.studies.compose import ask, ask_level, from_memory, series
 from strakes.studies.study import Context, Study
 from strakes.units import KIB, counted
 
@@ -276,45 +270,18 @@ class MetadataOps(Study):
         return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the mean of the six operations and how busy the busiest device was."""
+        """Return how busy the busiest device was with most ranks."""
         ranks = results.levels("ranks")
-        return [*self._mean_of_six(results, ranks[-1]), *self._busy(results, ranks[-1])] if ranks else []
+        return self._busy(results, ranks[-1]) if ranks else []
 
-    def _mean_of_six(self, results: Results, ranks: Setting) -> list[Finding]:
-        """S2's summary, the mean of the six mdtest operations, always beside the operations themselves."""
-        from strakes.statistics.interval import far_apart, median_interval, most_of
-
-        cells = [
-            cell for operation in SIX for cell in results.where(operation=operation, ranks=ranks, directory="unique")
-        ]
-        if len(cells) != len(SIX):
-            return []
-        blocks = sorted(set.intersection(*(set(cell.by_block()) for cell in cells)))
-        means = [sum(cell.by_block()[block] for cell in cells) / len(cells) for block in blocks]
-        evidence = results.ids(cells)
-        interval = median_interval(means, results.confidence) if means else None
-        if interval is None:
-            needs = f"at least {smallest_runs(results.confidence)} blocks"
-            text = "There are too few runs for the mean of the six operations."
-            return [self.finding("mean", text, "inconclusive", evidence, needs=needs)]
-        middle = sorted(means)[len(means) // 2]
-        what = f"Mean of the six mdtest operations, {counted(float(ranks), 'rank')}, a directory per rank"
-        statement = f"{what}: {middle:,.0f} op/s (dominated by the fastest; see each operation)."
-        needs = ""
-        if far_apart(means):
-            low, high = most_of(means)
-            statement = f"{what}: no single figure, between {low:,.0f} and {high:,.0f} op/s in most blocks."
-            needs = "runs that are more alike: a quieter time"
-        return [
-            self.finding(
-                "mean",
-                statement,
-                "inconclusive" if needs else "measured",
-                evidence,
-                interval_of(interval, "mean of the six", "op/s"),
-                needs,
-            )
-        ]
+    def means(self, results: Results) -> Mapping[str, Sequence[Measured]]:
+        """Return the six mdtest operations by number of ranks, a directory per rank: S2's figure 7."""
+        means = {}
+        for ranks in results.levels("ranks"):
+            six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
+            if len(six) == len(SIX):
+                means[f"mean of the six operations, {counted(float(ranks), 'rank')}"] = six
+        return means
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return creates, stats and removes with most ranks, a directory each, unless this node's memory answered."""

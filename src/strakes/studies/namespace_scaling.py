@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
+from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Observation, Results
 from strakes.plan import AMOUNT, MetadataPhase, Plan
-from strakes.statistics.comparison import block_scores
-from strakes.statistics.contrast import bonferroni, paired_ratio
-from strakes.statistics.interval import Estimate
-from strakes.studies.compose import first, interval_of, series
+from strakes.statistics.occupancy import busiest_load, directories_within
+from strakes.studies.compose import ask, ask_level, first, series
 from strakes.studies.metadata_ops import SIX
-from strakes.studies.study import NARROWER, Context, Study
+from strakes.studies.study import Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
@@ -39,10 +39,9 @@ _OTHER_WAYS = {
         "lfs setdirstripe -D -c 1 -i -1 --max-inherit=-1 --max-inherit-rr=-1 DIR",
     ),
 }
-# Automatic placement is recommended when all this is shown of it: it keeps half of what linear scaling would give, and
-# four fifths of
-# what placing by hand gives.
-LEAST_EFFICIENCY, LEAST_OF_MANUAL = 0.5, 0.8
+# Beyond an imbalance of a tenth, the number of directories that would bring it below that is stated: settings within a
+# tenth of each other count as alike.
+_BALANCED = 0.1
 # Fewer requests than this share of the operations, and a cache of the client answered some.
 _ALL_SERVED = 0.9
 
@@ -110,14 +109,16 @@ class NamespaceScaling(Study):
             place = Place(placement=Placement("manual", targets[:1]), entries=by_rank, kept=f"{way}-{len(targets)}")
         elif way in _OTHER_WAYS:
             below = {f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)}
-            place = Place(placement=_OTHER_WAYS[way][0], entries=below, kept=f"{way.replace(' ', '-')}-{len(targets)}")
+            place = Place(
+                placement=_OTHER_WAYS[way][0], entries=below, kept=f"{way.replace(' ', '-')}-{len(targets)}", drawn=True
+            )
         else:
             # S4 had the directories below spread too (lfs mkdir -D); where that is not offered they are spread among
             # each other.
             inherited = context.file_system == "lustre"
             spread = Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=inherited)
             below = {f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)}
-            place = Place(placement=spread, entries=below, kept=f"{way}-{len(targets)}")
+            place = Place(placement=spread, entries=below, kept=f"{way}-{len(targets)}", drawn=True)
         settings: dict[str, Setting] = {"placement": way, "metadata_targets": len(targets), "ranks": ranks}
         return Cell(
             self.name,
@@ -169,120 +170,75 @@ class NamespaceScaling(Study):
             )
         return figures
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return whether rates scale with the targets, by which way, and which targets served."""
+    def questions(self, results: Results) -> Sequence[Question]:
+        """Ask how to place directories, over all six operations, and how many targets each operation needs."""
         levels = results.levels("metadata_targets")
         if not levels or levels[-1] == 1:
             return []
         most = int(float(levels[-1]))
-        ways: tuple[Way, ...] = ("manual", "automatic")
-        return [
-            self._verdict(most, results),
-            *(finding for way in ways for finding in self._served(way, most, results)),
-            *(finding for way in ways for finding in self._efficiencies(way, most, results)),
-            *(self._other_way(way, most, results) for way in _OTHER_WAYS if _score(results, way, most)),
+        ways = [
+            ("by hand", "manual"),
+            ("automatic", "automatic"),
+            *((f"{way} ({paste.replace(' N', f' {most}')})", way) for way, (_, paste) in _OTHER_WAYS.items()),
         ]
-
-    def _other_way(self, way: str, most: int, results: Results) -> Finding:
-        """Hold another automatic way against the usual one, all six operations together; says how it is set."""
-        identifier, paste = f"{way.replace(' ', '-')}", _OTHER_WAYS[way][1].replace(" N", f" {most}")
-        cells = [_at(results, operation, name, most) for operation in SIX for name in (way, "automatic")]
-        evidence = tuple(cell.id for cell in cells if cell is not None)
-        confidence = bonferroni(results.confidence, len(_OTHER_WAYS))
-        ratio = _ratio(_score(results, way, most), _score(results, "automatic", most), confidence)
-        subject = f"Directories over {most} metadata targets, {way} ({paste})"
-        if ratio is None or ratio.interval is None:
-            needs = "three blocks that measure both"
-            return self.finding(identifier, f"{subject}: INCONCLUSIVE.", "inconclusive", evidence, needs=needs)
-        of = "rate of six operations over that of the usual automatic placement"
-        interval = interval_of(ratio.interval, of)
-        text = f"{subject}: {ratio.median:.2f} times the rate of the usual automatic placement."
-        if interval.low > 1 or interval.high < 1:
-            return self.finding(identifier, text, "measured", evidence, interval)
-        return self.finding(identifier, f"Not shown either way: {text}", "inconclusive", evidence, interval, NARROWER)
-
-    def _efficiencies(self, way: Way, most: int, results: Results) -> list[Finding]:
-        """Rate on all targets over the rate on one, as a share of their number, operation by operation."""
-        findings = []
-        confidence = bonferroni(results.confidence, len(SIX))
-        for operation in SIX:
-            few, many = _at(results, operation, "manual", 1), _at(results, operation, way, most)
-            if few is None or many is None:
-                continue
-            identifier = f"{way}-{operation}"
-            evidence = (many.id, few.id)
-            ratio = _ratio(many.by_block(), few.by_block(), confidence)
-            if ratio is None or ratio.interval is None:
-                text = f"{operation}, {way} placement over {most} metadata targets: the efficiency is unknown."
-                needs = "three blocks that measure both"
-                findings.append(self.finding(identifier, text, "inconclusive", evidence, needs=needs))
-                continue
-            text = (
-                f"{operation}, {way} placement over {most} metadata targets: {ratio.median / most:.0%} of linear "
-                "scaling."
+        title = f"directories over {most} metadata targets, six operations"
+        of_way = [(label, _six(results, way, most)) for label, way in ways]
+        questions = ask(self.name, "placement", title, of_way, mean="geometric")
+        for label, way in ways[:2]:
+            by_number = [
+                (str(number), _six(results, way if number != 1 else "manual", int(float(number)))) for number in levels
+            ]
+            questions += ask(
+                self.name, f"{way}-six", f"metadata targets, six operations, {label}", by_number, mean="geometric"
             )
-            interval = interval_of(ratio.interval, "efficiency against linear", "share", per=most)
-            findings.append(self.finding(identifier, text, "measured", evidence, interval))
-        return findings
+            for operation in SIX:
+                title = f"metadata targets, {operation}, {label}"
+                line = _line(results, operation, way)
+                questions += ask_level(self.name, f"{way}-{operation}", title, line, "metadata_targets")
+        linear = f"linear would be {most} times"
+        return [questions[0], *(replace(question, remark=linear) for question in questions[1:])] if questions else []
 
-    def _verdict(self, most: int, results: Results) -> Finding:
-        """S4's decision: is automatic placement to be recommended?"""
-        cells = [_at(results, operation, way, number) for operation in SIX for way, number in _decisive(most)]
-        evidence = tuple(cell.id for cell in cells if cell is not None)
-        scores = {(way, number): _score(results, way, number) for way, number in _decisive(most)}
-        if not scores["automatic", most]:
-            text = "Whether to recommend automatic placement of directories is unknown."
-            needs = "a file system that offers automatic placement"
-            return self.finding("verdict", text, "unknown", evidence, needs=needs)
-        confidence = bonferroni(results.confidence, 2)
-        efficiency = _ratio(scores["automatic", most], scores["manual", 1], confidence)
-        of_manual = _ratio(scores["automatic", most], scores["manual", most], confidence)
-        if efficiency is None or of_manual is None or efficiency.interval is None or of_manual.interval is None:
-            text = "Automatic placement of directories: INCONCLUSIVE."
-            needs = "three blocks that measure all of it"
-            return self.finding("verdict", text, "inconclusive", evidence, needs=needs)
-        share = efficiency.median / most
-        of = "efficiency of automatic placement, six operations"
-        interval = interval_of(efficiency.interval, of, "share", per=most)
-        reason = (
-            f"on {most} metadata targets it reaches {share:.0%} of linear scaling and {of_manual.median:.2f} times the "
-            f"rate of placement by hand [{of_manual.interval.low:.2f} - {of_manual.interval.high:.2f}]"
-        )
-        if interval.low >= LEAST_EFFICIENCY and of_manual.interval.low >= LEAST_OF_MANUAL:
-            text = f"Automatic placement is RECOMMENDED: {reason}."
-            return self.finding("verdict", text, "holds", evidence, interval, tone="good")
-        if interval.high < LEAST_EFFICIENCY or of_manual.interval.high < LEAST_OF_MANUAL:
-            text = f"Automatic placement is NOT recommended: {reason}."
-            return self.finding("verdict", text, "does-not", evidence, interval, tone="bad")
-        text = f"Automatic placement: INCONCLUSIVE; {reason}."
-        return self.finding("verdict", text, "inconclusive", evidence, interval, NARROWER)
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Return which targets served how many requests, placed by hand and automatically."""
+        levels = results.levels("metadata_targets")
+        most = int(float(levels[-1])) if levels else 1
+        ways: tuple[Way, ...] = ("manual", "automatic")
+        return [finding for way in ways for finding in self._served(way, most, results)] if most > 1 else []
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
         """Who served how many metadata requests: by the servers' own counters, else by those of this client."""
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
-        served, told, silent = _requests(cells[0], _served_requests, most)
+        by_run, silent = _requests(cells[0], _served_requests, most)
         whose = "Requests served"
-        if not sum(served.values()):
-            served, told, _ = _requests(cells[0], _sent_requests)
+        if not by_run:
+            by_run, _ = _requests(cells[0], _sent_requests)
             whose = "Requests that this node sent"
         identifier, evidence = f"served-{way}", (cells[0].id,)
-        total = sum(served.values())
-        if not total:
+        if not by_run:
             text = f"Which metadata target served how many requests is unknown ({way} placement over {most})"
             text += f": no counters of {', '.join(silent)}." if silent else "."
             needs = "counters: root on this client, or --servers"
             return [self.finding(identifier, text, "unknown", evidence, needs=needs)]
-        shares = ", ".join(f"{name} {count / total:.0%}" for name, count in sorted(served.items()))
+        total = sum(sum(counts.values()) for counts in by_run.values())
+        names = sorted({name for counts in by_run.values() for name in counts})
+        shares = ", ".join(
+            f"{name} {sum(counts.get(name, 0.0) for counts in by_run.values()) / total:.0%}" for name in names
+        )
         text = f"{whose}, {way} placement over {most} metadata targets: {shares} of {total:,.0f}"
         counted = {_run(seen) for seen in cells[0].observations if seen.servers}
-        if told < counted:
-            text += f" (counted in {len(told)} of {len(counted)} runs; no counters of all targets in the others)"
-        done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in told)
+        if by_run.keys() < counted:
+            text += f" (counted in {len(by_run)} of {len(counted)} runs; no counters of all targets in the others)"
+        done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in by_run)
         if total < _ALL_SERVED * done:
             text += f", for {done:,} operations; the client's cache answered the rest"
-        return [self.finding(identifier, f"{text}.", "measured", evidence)]
+        busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
+        text += f". The busiest served {busiest[0]:.0%} to {busiest[-1]:.0%} of a run."
+        # Lustre's striped directories spread their files too.
+        if way == "automatic" and results.facts.get("file_system") != "lustre":
+            text += _imbalance(int(cells[0].settings["ranks"]), most)
+        return [self.finding(identifier, text, "measured", evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return creates at the deciding numbers of metadata targets."""
@@ -296,10 +252,26 @@ class NamespaceScaling(Study):
         return headlines
 
 
+def _imbalance(directories: int, targets: int) -> str:
+    """Return what an even hash of so few directories is expected to cost; empty if that is little."""
+    load = busiest_load(directories, targets)
+    if load <= 1 + _BALANCED:
+        return ""
+    return (
+        f" A hash of {directories} directories is expected to give the busiest {load / targets:.0%}, which limits the "
+        f"rate to {1 / load:.0%} of an even split; with {directories_within(_BALANCED, targets):,} directories or more "
+        f"it costs less than {_BALANCED:.0%}."
+    )
+
+
+# The same for all phases of one run of a cell, whose counters are of all of them together.
+_Run = tuple[int, str, float]
+
+
 def _requests(
     cell: Measured, count: Callable[[Mapping[str, float]], float | None], least_targets: int = 0
-) -> tuple[dict[str, float], set[tuple[int, str, float]], list[str]]:
-    """Return what every metadata target counted, the runs it is of, and which targets did not always tell.
+) -> tuple[dict[_Run, dict[str, float]], list[str]]:
+    """Return by run what every metadata target counted, and which targets did not always tell.
 
     Only runs in which all of them told: a split without one of them (not asked, silent, restarted) is none.
     """
@@ -309,23 +281,18 @@ def _requests(
         for name, counters in seen.servers.items()
         if _served_requests(counters) is not None or _sent_requests(counters) is not None
     }
-    requests: dict[str, float] = {}
-    told: set[tuple[int, str, float]] = set()
+    by_run: dict[_Run, dict[str, float]] = {}
     silent: set[str] = set()
     for seen in cell.observations:
         counted = {name: count(counters) for name, counters in seen.servers.items() if name in known}
         numbers = {name: number for name, number in counted.items() if number is not None}
         silent |= known - numbers.keys()
-        if known - numbers.keys() or len(numbers) < least_targets:
-            continue
-        told.add(_run(seen))
-        for name, number in numbers.items():
-            requests[name] = requests.get(name, 0.0) + number
-    return requests, told, sorted(silent)
+        if numbers.keys() == known and len(numbers) >= least_targets and sum(numbers.values()) > 0:
+            by_run[_run(seen)] = numbers
+    return by_run, sorted(silent)
 
 
-def _run(seen: Observation) -> tuple[int, str, float]:
-    """Return what is the same for all phases of one run of a cell, whose counters are of all of them together."""
+def _run(seen: Observation) -> _Run:
     return seen.block, seen.purpose, seen.at_s
 
 
@@ -356,10 +323,7 @@ def _at(results: Results, operation: str, way: str, number: int) -> Measured | N
     return first(results.where(operation=operation, placement=way, metadata_targets=number))
 
 
-def _score(results: Results, way: str, number: int) -> dict[int, float]:
-    cells = results.where(placement=way, metadata_targets=number)
-    return block_scores([(cell.by_block(), False) for cell in cells])
-
-
-def _ratio(a: dict[int, float], b: dict[int, float], confidence: float) -> Estimate | None:
-    return paired_ratio(a, b, confidence) if a.keys() & b.keys() else None
+def _six(results: Results, way: str, number: int) -> list[Measured]:
+    """Return the six operations of a way of placing; empty if one of them is missing."""
+    cells = [cell for operation in SIX if (cell := _at(results, operation, way, number))]
+    return cells if len(cells) == len(SIX) else []

@@ -78,7 +78,7 @@ class OpenClose(Study):
                 self.name,
                 operation.split()[0],
                 f"time to {operation} a file each",
-                [(f"{cell.settings['ranks']} ranks", [cell]) for cell in (cells[0], cells[-1])],
+                [(counted(float(cell.settings["ranks"]), "rank"), [cell]) for cell in (cells[0], cells[-1])],
                 advises=False,
             )
         ]

@@ -94,7 +94,7 @@ class RecoveryStudy(Study):
     def questions(self, results: Results) -> Sequence[Question]:
         """Return how the wait grows with the clients."""
         last = results.where(who="last client")
-        options = [(f"{cell.settings['clients']} clients", [cell]) for cell in (*last[:1], *last[1:][-1:])]
+        options = [(counted(float(cell.settings["clients"]), "client"), [cell]) for cell in (*last[:1], *last[1:][-1:])]
         return ask(self.name, "growth", "wait of the last client", options, advises=False)
 
     def findings(self, results: Results) -> Sequence[Finding]:

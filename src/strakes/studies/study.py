@@ -19,7 +19,7 @@ from strakes.findings.portrait import (
     Setting,
     SkippedCell,
 )
-from strakes.findings.results import Results
+from strakes.findings.results import Measured, Results
 from strakes.plan import Stop
 from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, MIB
@@ -202,6 +202,10 @@ class Study(ABC):
     def summaries(self, results: Results) -> Sequence[Finding]:
         """Of the findings those that sum up one file system, and are wanted of each where two are compared."""
         return ()
+
+    def means(self, results: Results) -> Mapping[str, Sequence[Measured]]:
+        """Return the rates whose arithmetic mean the source gives as one figure, by the title of that figure."""
+        return {}
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Return the decisions that the measured cells can answer."""

@@ -111,7 +111,7 @@ def _place(session: Session, cell: Cell) -> str:
     """Make the directories of a cell that stay; return why they cannot be made, empty where they were."""
     side = session.sides[cell.place.target]
     try:
-        given = prepare(side.target, side.workspace.path, cell.place.kept, cell.place)
+        given = prepare(side.target, side.workspace.path, cell.place.name_in(1), cell.place)
     except UnansweredError:
         raise
     except StrakesError as error:

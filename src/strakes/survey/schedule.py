@@ -88,12 +88,13 @@ class Schedule:
         questions = questions_of(self._studies, results)
         settled = settled_at(choices_of(questions, results), self.block)
         alike = {answer.id for answer in answers_of(questions, results) if answer.grade == "alike"}
-        asked = {option.measure for question in questions for option in question.options}
+        asked = {measure for question in questions for option in question.options for measure in option.measures}
         still_open = {
-            option.measure
+            measure
             for index, question in enumerate(questions)
             if index not in settled and question.id not in alike
             for option in question.options
+            for measure in option.measures
         }
         self._closed = {
             cell.key

@@ -1,0 +1,36 @@
+"""Imbalance of directories that a hash spreads over targets: balls into bins, by the normal approximation.
+
+The largest of m independent standard normal values is c on average (Tippett, Biometrika 17 (1925) 364). The busiest of
+m targets then has n / m + c sqrt(n / m) of n directories (Raab and Steger, RANDOM 1998, for n well above m).
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def busiest_load(directories: int, targets: int) -> float:
+    """Return the expected load of the busiest target over that of an even split.
+
+    >>> round(busiest_load(6, 3), 2), round(busiest_load(600, 3), 2)
+    (1.6, 1.06)
+    """
+    return 1 + _largest_normal(targets) / math.sqrt(directories / targets)
+
+
+def directories_within(excess: float, targets: int) -> int:
+    """Return from how many directories on the busiest target has at most ``excess`` more than an even split.
+
+    >>> directories_within(0.1, 3)
+    215
+    """
+    return math.ceil(targets * (_largest_normal(targets) / excess) ** 2)
+
+
+def _largest_normal(count: int) -> float:
+    import numpy as np
+    from scipy.special import ndtr
+
+    x = np.linspace(-8.0, 8.0, 4001)
+    density = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    return float(np.sum(count * x * density * ndtr(x) ** (count - 1)) * (x[1] - x[0]))

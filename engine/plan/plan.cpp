@@ -24,6 +24,17 @@ std::string_view phase_operation(const Phase& phase) {
     return name_in(kMetadataOperations, std::get<MetadataPhase>(phase).operation);
 }
 
+bool waits_for_device(const Phase& phase) {
+    if (const auto* transfer = std::get_if<TransferPhase>(&phase))
+        return transfer->sync == Sync::fsync || transfer->sync == Sync::fsync_each;
+    if (const auto* metadata = std::get_if<MetadataPhase>(&phase)) return metadata->fsync;
+    if (const auto* small = std::get_if<SmallFilesPhase>(&phase))
+        return std::ranges::any_of(small->flow, [](const auto& step) { return step.call == FlowCall::fsync; });
+    const auto* probe = std::get_if<ProbePhase>(&phase);
+    return probe != nullptr &&
+           (probe->operation == ProbeOperation::file_fsync || probe->operation == ProbeOperation::write_fsync);
+}
+
 std::size_t Plan::after(std::size_t index) const {
     const auto* mixed = std::get_if<MixedPhase>(&phases[index]);
     return index + 1 + (mixed != nullptr ? mixed->parts() : 0);

@@ -78,6 +78,8 @@ struct Plan {
     return std::visit([](const auto& body) -> const Stop& { return body.stop; }, phase);
 }
 [[nodiscard]] std::string_view phase_kind(const Phase& phase);
+// Whether calls of the phase wait until data are on the device.
+[[nodiscard]] bool waits_for_device(const Phase& phase);
 [[nodiscard]] std::string_view phase_operation(const Phase& phase);
 [[nodiscard]] inline Backend backend_of(const Phase& phase) {
     return std::visit([](const auto& body) { return body.backend; }, phase);

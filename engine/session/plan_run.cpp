@@ -1,6 +1,8 @@
 // Phases, one after the other, with barriers between their steps.
 #include "session/plan_run.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -80,6 +82,14 @@ void PlanRun::hold_memory(Rank rank) {
     watch_.raise(Halt::error);
 }
 
+// Before a phase that waits for the device: its first fsync would also write what earlier phases left in the journal.
+void PlanRun::write_back(Rank rank, std::size_t index) {
+    if (!waits_for_device(request_.plan.phases[index])) return;
+    watch_.progress(rank).at("writing back earlier changes");
+    // An error is not of this phase: its own calls meet it again if it concerns them.
+    (void)::syncfs(workspaces_.root(rank));
+}
+
 void PlanRun::run_phase(Rank rank, std::size_t index) {
     const bool first_here = rank == team_->first();
     Progress& progress = watch_.progress(rank);
@@ -103,6 +113,7 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
     if (first_here && !result.failure) workload->declare();
     if (!team_->any(result.failure.has_value())) {
         result.failure = workload->prepare(result);
+        if (team_->leads_node(rank)) write_back(rank, index);
         if (team_->leads_node(rank)) phase_report_.count_before();
         progress.at(kWaiting);
         if (!team_->any(result.failure || setting.halted())) run_timed(rank, *workload, result);

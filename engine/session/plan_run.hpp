@@ -46,6 +46,7 @@ class PlanRun {
     void run_rank(Rank rank) noexcept;
     void pin(Rank rank, Pinned& pinned);
     void hold_memory(Rank rank);
+    void write_back(Rank rank, std::size_t index);
     void run_phase(Rank rank, std::size_t index);
     [[nodiscard]] bool leads(Rank rank, std::size_t index) const;
     void run_timed(Rank rank, Workload& workload, RankResult& result);

@@ -294,6 +294,18 @@ TEST_CASE("a missing key is named") {
     CHECK(key_at_fault(plan_of({phase})) == "phases[0].items");
 }
 
+TEST_CASE("phases that call fsync wait for the device, others do not") {
+    Json synced = metadata("synced", "file-create");
+    synced["fsync"] = true;
+    Json written = transfer("write", "write");
+    written["sync"] = "fsync";
+    const Plan plan =
+        parse_plan(plan_of({metadata("create", "file-create"), synced, transfer("buffered", "write"), written}));
+    std::vector<bool> waits;
+    for (const Phase& phase : plan.phases) waits.push_back(waits_for_device(phase));
+    CHECK(waits == std::vector<bool>{false, true, false, true});
+}
+
 TEST_CASE("keys that are left out have the defaults of the schema") {
     const Plan plan = parse_plan(plan_of({transfer("write", "write"), metadata("create", "file-create")}));
     const auto& write = std::get<TransferPhase>(plan.phases[0]);

@@ -65,7 +65,7 @@ class Against(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which side is better: in every measure, in the inner study's means, in all measures together.
+        """Ask which side is better: in the inner study's means, in every measure, in all measures together.
 
         The inner study's own questions are asked of each side.
         """
@@ -92,7 +92,7 @@ class Against(Study):
             for side in ("A", "B")
             for question in self.inner.questions(self._side(results, side))
         ]
-        return [*overall, *means, *each, *of_sides]
+        return [*means, *each, *of_sides, *overall]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the summaries of each side."""

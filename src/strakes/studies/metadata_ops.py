@@ -275,9 +275,9 @@ class MetadataOps(Study):
         return self._busy(results, ranks[-1]) if ranks else []
 
     def means(self, results: Results) -> Mapping[str, Sequence[Measured]]:
-        """Return the six mdtest operations by number of ranks, a directory per rank: S2's figure 7."""
+        """Return the six mdtest operations by number of ranks, most first, a directory per rank: S2's figure 7."""
         means = {}
-        for ranks in results.levels("ranks"):
+        for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
             if len(six) == len(SIX):
                 means[f"mean of the six operations, {counted(float(ranks), 'rank')}"] = six

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 # A spreadsheet takes a cell that begins so for a formula; those of East Asia also take the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 # C0 but for white space, C1, marks and isolates of the reading direction, line separators, bytes that are no UTF-8.
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -67,12 +68,18 @@ def escaped(text: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return the text with nothing of an address but its host: its user, path or query may be a secret.
+    """Return the text with only the scheme and the host of each address: its user, path or query may be a secret.
 
-    >>> without_secrets("--alertmanager=https://me:secret@alerts:9093/token?key=1 /scratch")
-    '--alertmanager=https://alerts:9093/... /scratch'
+    >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch")
+    '--store=https://alerts:9093/... redis://db /scratch'
     """
-    return re.sub(r"(https?://)(?:[^\s/'\"]*@)?([^\s/?'\"]*)[/?][^\s'\"]*", r"\1\2/...", text)
+    return _ADDRESS.sub(_host_alone, text)
+
+
+def _host_alone(address: re.Match[str]) -> str:
+    scheme, host, rest = address.groups()
+    # A password may contain a slash or an @: the host is then unknown.
+    return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
 
 
 def for_page(text: str) -> str:

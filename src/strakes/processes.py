@@ -8,6 +8,7 @@ import select
 import signal
 import site
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +64,23 @@ def python_module(module: str, *words: str) -> list[str]:
     # -I leaves out the user's own packages, too, which must not happen where strakes is one of them.
     isolation = "-P" if user_site and package.is_relative_to(Path(user_site).resolve()) else "-I"
     return [sys.executable, isolation, "-m", module, *words]
+
+
+def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:
+    """Yield the processes of this user and of root that run a program, each with its arguments.
+
+    Every user can start a process under any name and with any arguments, and a setuid program, too: its real user
+    counts.
+    """
+    for number in sorted(filter(str.isdigit, os.listdir(proc))):
+        with suppress(OSError):
+            words = os.fsdecode((proc / number / "cmdline").read_bytes()).split("\0")[:-1]
+            if not words or os.path.basename(words[0]) != program:
+                continue
+            status = (proc / number / "status").read_text(errors="replace")
+            users = re.search(r"^Uid:\s+(.*)$", status, re.MULTILINE)
+            if users and {0, os.geteuid()}.issuperset(map(int, users[1].split())):
+                yield int(number), words[1:]
 
 
 def process_start(pid: int) -> int | None:

@@ -151,6 +151,15 @@ def test_logs_of_darshan_1_and_2_are_refused_by_version(tmp_path: Path, compress
     assert "Darshan 2.3" in refused.value.remedy
 
 
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0\0\0\0\0\0\0" + b"\xff" * 9, b"BZh9no block", b"\x1f\x8b"])
+def test_a_damaged_archive_is_no_log(tmp_path: Path, content: bytes) -> None:
+    pytest.importorskip("darshan")
+    path = tmp_path / "damaged.darshan"
+    path.write_bytes(content)
+    with pytest.raises(BadInputError, match="the Darshan log is damaged"):
+        read_log(path)
+
+
 def test_a_file_that_is_no_log_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="the Darshan log does not exist"):
         read_log(tmp_path / "none.darshan")

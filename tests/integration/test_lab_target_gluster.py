@@ -47,7 +47,7 @@ class TestGlusterControl(OnMount):
         assert [one.state for one in target.describe().data_targets] == ["online", "online"]
         assert target.observe() == {}
         assert any("profile strakes start" in limit.why for limit in target.limits())
-        (options,) = gluster_daemons(Path("/proc"))
+        (options,) = gluster_daemons()
         assert run(["gluster", "--mode=script", *options, "volume", "profile", "strakes", "start"]).status == 0
         before = target.observe()
         (place / "file").write_bytes(os.urandom(MIB))

@@ -6,6 +6,7 @@ import gzip
 import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from strakes.accept.needs import needs_from_toml
+from strakes.drill.alerts import AlertListener
 from strakes.errors import BadInputError, StrakesError
 from strakes.failover.setup import _read_texts
+from strakes.interop.commands.io500 import read_configuration
 from strakes.interop.formats import read_file
 from strakes.knobs.journal import read_journal
 from strakes.plan.toml import plan_from_toml
@@ -53,6 +56,7 @@ READERS: tuple[Reader, ...] = (
     read_json,
     read_json_lines,
     read_journal,
+    read_configuration,
 )
 STREAMS: tuple[Reader, ...] = (
     is_recording,
@@ -69,7 +73,7 @@ def refuse(reader: Reader, path: Path) -> StrakesError:
     return refused.value
 
 
-@pytest.mark.parametrize("reader", [*READERS, *STREAMS])
+@pytest.mark.parametrize("reader", [*READERS, *STREAMS, AlertListener])
 def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path, reader: Reader) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -343,3 +347,19 @@ def test_a_recording_with_a_number_that_no_counter_has_is_refused(tmp_path: Path
     with pytest.raises(BadInputError) as refused:
         list(readings([path]))
     assert refused.value.where == f"{path}:4"
+
+
+def test_a_line_of_alerts_without_end_is_reported_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "alerts"
+    path.touch()
+    listener = AlertListener(path)
+    path.write_bytes(bytes(b"x" * (3 << 20)) + b"\nlast\n")
+    stop, seen = threading.Event(), []
+    watching = threading.Thread(target=listener.watch, args=(lambda moment: seen.append(moment.text), stop))
+    watching.start()
+    deadline = time.monotonic() + 30
+    while "last" not in seen and time.monotonic() < deadline:
+        time.sleep(0.05)
+    stop.set()
+    watching.join()
+    assert [len(text) for text in seen] == [1 << 20, 1 << 20, 1 << 20, 4]

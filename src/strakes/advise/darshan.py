@@ -11,6 +11,7 @@ import re
 import select
 import signal
 import subprocess
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from strakes.advise.app import App, AppPhase, Files, Interface, Operation
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.files import open_regular
 from strakes.findings.record import from_record
 from strakes.processes import python_module
 from strakes.units import GIB, KIB, MIB, format_bytes
@@ -215,13 +217,15 @@ def _ended(child: subprocess.Popen[bytes]) -> str:
 def _old_version(path: Path) -> BadInputError | None:
     """Return an error that names the version of a log of Darshan 1 or 2: it is compressed as a whole."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             beginning = file.read(4)
-        if beginning[:2] not in (b"\x1f\x8b", b"BZ"):
-            return None
-        with bz2.open(path) if beginning[:2] == b"BZ" else gzip.open(path) as log:
-            version = re.match(rb"[12]\.\d+", log.read(8))
-    except (OSError, EOFError):
+            if beginning[:2] not in (b"\x1f\x8b", b"BZ"):
+                return None
+            file.seek(0)
+            log = bz2.BZ2File(file) if beginning[:2] == b"BZ" else gzip.GzipFile(fileobj=file)
+            with log:
+                version = re.match(rb"[12]\.\d+", log.read(8))
+    except (OSError, EOFError, zlib.error):
         return None
     if version is None:
         return None

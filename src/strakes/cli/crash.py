@@ -22,7 +22,7 @@ def write_crash_log(error: BaseException, arguments: Sequence[str]) -> Path:
     text = "\n".join(
         [
             f"strakes {__version__}, Python {platform.python_version()}, {platform.platform()}",
-            f"arguments: {without_secrets(str(list(arguments)))}",
+            f"arguments: {list(map(without_secrets, arguments))}",
             f"executable: {sys.executable}",
             "",
             "".join(traceback.format_exception(error)),

@@ -9,9 +9,11 @@ from pathlib import Path
 from strakes.drill.faults.fault import Seen
 from strakes.errors import BadInputError
 from strakes.failover.timeline import Moment
+from strakes.files import open_regular
 
 SOURCE = "alert"
 _LOOK_EVERY_S = 0.2
+_MOST_BYTES = 1 << 20  # read at a time; a longer line is cut
 
 
 class AlertListener:
@@ -20,7 +22,7 @@ class AlertListener:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 self._read = file.seek(0, 2)
         except OSError as error:
             raise BadInputError(
@@ -37,11 +39,11 @@ class AlertListener:
 
     def _new_lines(self) -> list[str]:
         try:
-            with self._path.open("rb") as file:
+            with open_regular(self._path) as file:
                 file.seek(self._read)
-                data = file.read()
-        except OSError:
+                data = file.read(_MOST_BYTES)
+        except (OSError, BadInputError):
             return []  # being replaced; looked for again
-        whole = data[: data.rfind(b"\n") + 1]
+        whole = data[: data.rfind(b"\n") + 1] or (data if len(data) == _MOST_BYTES else b"")
         self._read += len(whole)
         return [line for line in whole.decode(errors="replace").splitlines() if line.strip()]

@@ -12,6 +12,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.files import read_kept
+from strakes.processes import trusted_processes
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import DataTarget, Description, Limit, Observation, Server
 from strakes.targets.remote import RemoteTarget, add_up
@@ -19,6 +21,7 @@ from strakes.targets.target import said
 from strakes.units import counted
 
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
+_MOST_BYTES = 1 << 20
 _FOPS = {
     "md.create": ("CREATE", "MKNOD", "SYMLINK"),
     "md.open": ("OPEN",),
@@ -145,7 +148,7 @@ class GlusterTarget(RemoteTarget):
     @cached_property
     def _own_daemon(self) -> tuple[str, ...] | None:
         """Options by which a management daemon on this machine that knows this very volume is asked."""
-        for options in daemons(Path("/proc")):
+        for options in daemons():
             with suppress(StrakesError):
                 if _identity(gluster(("volume", "info", self._name), *options).ask(self.run)) == _identity(
                     self._volume
@@ -214,18 +217,14 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
     return seen
 
 
-def daemons(proc: Path) -> list[tuple[str, ...]]:
+def daemons() -> list[tuple[str, ...]]:
     """How the management daemons of this machine are asked: a daemon's own configuration names its socket."""
     socket_options: list[tuple[str, ...]] = []
-    for entry in sorted(proc.iterdir()):
-        if not entry.name.isdecimal():
-            continue
-        with suppress(OSError):
-            words = os.fsdecode((entry / "cmdline").read_bytes()).split("\0")
-            if os.path.basename(words[0]) != "glusterd":
-                continue
-            files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []
-            sockets = [match[1] for file in files if (match := _SOCKET.search(file.read_text()))]
+    for _, words in trusted_processes("glusterd"):
+        files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []
+        with suppress(OSError, StrakesError):
+            texts = [os.fsdecode(read_kept(file, _MOST_BYTES)) for file in files]
+            sockets = [match[1] for text in texts if (match := _SOCKET.search(text))]
             socket_options.append((f"--glusterd-sock={sockets[0]}",) if sockets else ())
     return socket_options
 

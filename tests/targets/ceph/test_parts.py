@@ -147,6 +147,7 @@ def test_a_fuse_mount_is_asked_about_as_its_process_was_started(
     process.mkdir()
     (process / "cmdline").write_bytes("\0".join(["/usr/bin/ceph-fuse", *words, ""]).encode())
     (process / "environ").write_bytes(f"{environment}\0".encode())
+    (process / "status").write_text("Name:\tceph-fuse\nUid:\t0\t0\t0\t0\n")
     (process / "cwd").symlink_to("/lab")
     (tmp_path / "78").mkdir()
     found = access_of(mount(FUSE), tmp_path)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from strakes.errors import BadInputError, nearest_word
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
+from strakes.files import read_regular
 from strakes.interop.commands.words import (
     NEAR,
     ForeignOption,
@@ -32,6 +33,7 @@ OPTIONS: dict[str, ForeignOption] = {}
 VALID_STONEWALL_S = 300
 _HARD_BYTES, _SMALL_FILE_BYTES, _RANDOM_BYTES = 47008, 3901, 4096
 _MOST_STONEWALL_S = 86400
+_MOST_BYTES = 1 << 20
 # The only option of the interface POSIX that IO500 accepts in API and that is supported here.
 _DIRECT_OPTION = "--posix.odirect"
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
@@ -110,12 +112,9 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
     Raises BadInputError for what is no ini file, and for sections and keys that IO500 does not know.
     """
     refuse_other_kind(path, "io500", OTHER_KINDS["io500"].name)
+    what, remedy = "the configuration cannot be read", "Give the name of an existing file."
     try:
-        content = path.read_text(encoding="utf-8")
-    except OSError as error:
-        remedy = "Give the name of an existing file."
-        why = error.strerror or ""
-        raise BadInputError("the configuration cannot be read", where=str(path), why=why, remedy=remedy) from error
+        content = read_regular(path, _MOST_BYTES, what, remedy).decode()
     except UnicodeDecodeError as error:
         raise BadInputError("the configuration is not text", where=str(path), why=str(error)) from error
     configuration, notes, section = Configuration(path), [], ""

@@ -6,11 +6,12 @@ With the configuration, user and file system that the mount itself has.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from strakes.processes import trusted_processes
 from strakes.targets.mountinfo import Mount
 
 _FUSE_PROGRAM = "ceph-fuse"
@@ -41,7 +42,7 @@ def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
     """Whatever cannot be found out is left to Ceph's own defaults."""
     if mount.file_system == "ceph":
         return _of_kernel(mount)
-    for pid, words in _fuse_processes(proc):
+    for pid, words in trusted_processes(_FUSE_PROGRAM, proc):
         settings, places = _read(words)
         here = _link(proc / str(pid) / "cwd")
         if any(os.path.normpath(os.path.join(here, place)) == mount.mount_point for place in places):
@@ -93,15 +94,6 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         elif not word.startswith("-"):
             rest.append(word)
     return settings, rest
-
-
-def _fuse_processes(proc: Path) -> Iterator[tuple[int, list[str]]]:
-    for entry in sorted(proc.iterdir()):
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                words = os.fsdecode((entry / "cmdline").read_bytes()).split("\0")[:-1]
-                if words and os.path.basename(words[0]) == _FUSE_PROGRAM:
-                    yield int(entry.name), words[1:]
 
 
 def _environment(path: Path) -> dict[str, str]:

@@ -1,0 +1,66 @@
+"""Processes that another user started under the name of a daemon: root follows nothing that they say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from strakes.targets.ceph.access import access_of
+from strakes.targets.gluster import daemons
+from strakes.targets.mountinfo import parse_mountinfo
+
+OTHER = 65534
+(MOUNT,) = parse_mountinfo("48 27 0:43 / /planted rw,relatime - fuse.ceph-fuse ceph-fuse rw,user_id=0")
+SETUID = (OTHER, 0, 0)  # real, effective and saved user of su, which everybody can start under any name
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of another user")
+
+
+_BECOME = "import os, sys; os.setresuid(*map(int, sys.argv[1:4])); os.execv('/usr/bin/tail', sys.argv[4:])"
+
+
+@contextmanager
+def started(users: tuple[int, int, int], *words: str) -> Iterator[None]:
+    """Run tail(1) under another name, so that it waits for more lines of a file."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _BECOME, *map(str, users), *words], stderr=subprocess.DEVNULL
+    ) as child:
+        try:
+            while not Path(f"/proc/{child.pid}/cmdline").read_text().startswith(words[0]):
+                time.sleep(0.01)
+                assert child.poll() is None
+            yield
+        finally:
+            child.kill()
+
+
+@pytest.mark.parametrize("users", [(OTHER, OTHER, OTHER), SETUID])
+def test_a_planted_client_of_ceph_does_not_name_the_configuration(users: tuple[int, int, int]) -> None:
+    with started(users, "ceph-fuse", "-c", "1", "-f", "/dev/null", "/planted"):
+        assert access_of(MOUNT).options == ()
+
+
+def test_a_client_of_root_names_the_configuration() -> None:
+    with started((0, 0, 0), "ceph-fuse", "-c", "1", "-f", "/dev/null", "/planted"):
+        assert access_of(MOUNT).configuration == os.path.abspath("1")
+
+
+@pytest.mark.parametrize("users", [(OTHER, OTHER, OTHER), SETUID])
+def test_a_planted_daemon_of_gluster_is_not_asked(users: tuple[int, int, int]) -> None:
+    before = daemons()
+    with started(users, "glusterd", "-f", "/dev/null"):
+        assert daemons() == before
+
+
+def test_a_pipe_as_configuration_of_gluster_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "glusterd.vol")
+    before = daemons()
+    with started((0, 0, 0), "glusterd", "-f", str(tmp_path / "glusterd.vol")):
+        assert daemons() == before

@@ -16,7 +16,7 @@ import pytest
 from strakes.accept.needs import needs_from_toml
 from strakes.drill.alerts import AlertListener
 from strakes.errors import BadInputError, StrakesError
-from strakes.failover.setup import _read_texts
+from strakes.failover.setup import _read_texts, read_plan
 from strakes.interop.commands.io500 import read_configuration
 from strakes.interop.formats import read_file
 from strakes.knobs.journal import read_journal
@@ -363,3 +363,9 @@ def test_a_line_of_alerts_without_end_is_reported_in_pieces(tmp_path: Path) -> N
     stop.set()
     watching.join()
     assert [len(text) for text in seen] == [1 << 20, 1 << 20, 1 << 20, 4]
+
+
+@pytest.mark.parametrize("name", ["missing", "link", "\udcff"])
+def test_a_plan_that_is_not_there_is_refused_in_words(tmp_path: Path, name: str) -> None:
+    (tmp_path / "link").symlink_to("missing")
+    assert refuse(read_plan, tmp_path / name).why == "No such file or directory"

@@ -205,8 +205,12 @@ def read_plan(directory: Path) -> Setup:
 
     Raises BadInputError for a directory without files of a cluster, and for unreadable files.
     """
-    with little_enough(str(directory)):
-        return _read_plan(directory)
+    try:
+        with little_enough(str(directory)):
+            return _read_plan(directory)
+    except OSError as error:
+        why, remedy = error.strerror or str(error), "Give the directory of a plan, or a file of one."
+        raise BadInputError("the plan cannot be read", where=str(directory), why=why, remedy=remedy) from error
 
 
 def _read_plan(directory: Path) -> Setup:

@@ -25,7 +25,7 @@ runner: Any = survey_runner
 # Ten times as fast as for users.
 LOST_FOR_S, GRACE_S, END_S = 1.5, 2.1, 5.1
 PATIENCE_S = 0.5
-STEPS = ("before the pilot", "in the pilot", "between phases", "in confirmation", "in cleaning")
+STEPS = ("before the pilot", "in the pilot", "between phases", "in cleaning")
 FAKES = Path(os.environ.get("FAKES", "/nowhere"))
 
 LCTL = r"""#!/bin/sh
@@ -94,8 +94,6 @@ def main_program(step: str, directory: Path, options: list[str]) -> int:
     watchdog.LOST_FOR_S, watchdog.GRACE_S, watchdog.END_S = LOST_FOR_S, GRACE_S, END_S
     if step == "before the pilot":
         runner.gather_facts = first(runner.gather_facts)
-    elif step == "in confirmation":
-        runner.confirm = first(runner.confirm)
     elif step == "in cleaning":
         runner.note_ends = first(runner.note_ends)
     else:

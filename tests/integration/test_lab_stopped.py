@@ -17,7 +17,7 @@ from conftest import ROOT, StrakesRunner
 from lab.running import Labs, need, own_labs
 from strakes.store import Run, Store
 
-pytestmark = [pytest.mark.lab, pytest.mark.more]
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 MOST_AFTER_MESSAGE_S = 30.0
 
@@ -37,7 +37,7 @@ def survey(mount: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("role", ["osd.1", pytest.param("mds.a", marks=pytest.mark.long)])
+@pytest.mark.parametrize("role", ["osd.1", "mds.a"])
 def test_a_survey_ends_by_its_limit_and_names_the_server_that_was_stopped(
     labs: Labs, strakes: StrakesRunner, role: str
 ) -> None:

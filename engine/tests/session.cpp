@@ -25,10 +25,12 @@ Json cancel_message(const char* id) { return {{"type", "cancel"}, {"version", 1}
 
 // A plan that would take minutes.
 Json endless(const TestDirectory& directory, const Json& more = Json::object()) {
-    const Json seconds = {{"stop", {{"rule", "seconds"}, {"seconds", 600}}}};
+    // Few files, so that a busy machine is past creating them when the plan is ended.
+    const Json few = {{"items", 2}};
+    const Json seconds = {{"items", 2}, {"stop", {{"rule", "seconds"}, {"seconds", 600}}}};
     return plan_message(directory.path(),
-                        plan_of({metadata("create", "file-create"), metadata("stat", "file-stat", seconds),
-                                 metadata("remove", "file-remove")}),
+                        plan_of({metadata("create", "file-create", few), metadata("stat", "file-stat", seconds),
+                                 metadata("remove", "file-remove", few)}),
                         more);
 }
 
@@ -284,7 +286,7 @@ TEST_CASE("what is kept stays") {
 
 TEST_CASE("a cancelled plan ends in order, with a sample of what was done, and is cleaned") {
     const TestDirectory directory;
-    const Answers answers = run_session(endless(directory), 1000, cancel_message("p"));
+    const Answers answers = run_session(endless(directory), 2000, cancel_message("p"));
     CHECK(answers.exit_status == 0);
     CHECK(answers.last("done")["status"] == "cancelled");
     CHECK(answers.last("done")["cleaned"] == true);
@@ -318,7 +320,7 @@ TEST_CASE("a plan that waits for its turn can be cancelled") {
 
 TEST_CASE("a plan over its limit is ended, and the slowest rank is named") {
     const TestDirectory directory;
-    const Answers answers = run_session(endless(directory, {{"limit_s", 1}}));
+    const Answers answers = run_session(endless(directory, {{"limit_s", 2}}));
     CHECK(answers.exit_status == 1);
     CHECK(answers.last("done")["status"] == "failed");
     CHECK(answers.last("done")["cleaned"] == true);

@@ -237,7 +237,8 @@ std::size_t same_blocks(const std::string& one, const std::string& other) {
 }  // namespace
 
 TEST_CASE("what is written once more is other data, and a block that kept what it had is found") {
-    const Json some_passes = {{"stop", {{"rule", "seconds"}, {"seconds", 0.02}}}, {"segments", 1}};
+    // Long enough for one pass on a busy machine.
+    const Json some_passes = {{"stop", {{"rule", "seconds"}, {"seconds", 0.5}}}, {"segments", 1}};
     for (const Json& layout : {Json{{"segments", 1}}, with(kShared, {{"segments", 1}}), some_passes}) {
         for (const std::string operation : {"write", "rewrite"}) {
             INFO(layout.dump(), operation);

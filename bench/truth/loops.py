@@ -1,0 +1,190 @@
+"""Surveys of a real directory against loops of IOR and mdtest: ``python -m bench.truth.loops DIR``.
+
+A first survey says which amounts it measures. Then IOR and mdtest run the same settings with the same amounts, in
+shuffled order and each time in a new directory, for ``--loop``. More surveys follow. The table says how many of the
+questions whose truth is clear each survey answered, and how many answers the loops contradict. Needs ``ior``,
+``mdtest`` and the launcher of their MPI; nothing else may run on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from strakes.findings.answers import Answer
+from strakes.findings.cell import Cell
+from strakes.plan import MetadataPhase, Phase, TransferPhase
+from strakes.portraits.build import build_portrait
+from strakes.statistics.grades import GOOD_ENOUGH
+from strakes.statistics.interval import median, median_interval
+from strakes.store import Run, Store
+from strakes.units import parse_seconds
+
+# The truth of a question is clear if two of its settings differ by more than this, or all by less, with 95 %.
+CLEAR = 1.1
+_CONFIDENCE = 0.95
+_IOR_ROW = re.compile(r"^(write|read)\s+([\d.]+)", re.MULTILINE)
+_MDTEST_ROW = re.compile(r"^\s*File (creation|stat|removal)\s+([\d.]+)", re.MULTILINE)
+
+# Rates of one setting, by the number of the round.
+Rates = dict[int, float]
+# Ratio of two settings: median and interval.
+Ratio = tuple[float, float, float]
+
+
+def survey(directory: Path, budget: str) -> Run:
+    """Survey the directory and return the stored run."""
+    before = {run.id for run in Store().runs()}
+    subprocess.run(
+        [sys.executable, "-m", "strakes", "survey", str(directory), "--budget", budget, "--quiet"], check=True
+    )
+    return next(Run(run.path) for run in Store().runs() if run.id not in before)
+
+
+def loop(
+    cells: Sequence[Cell], directory: Path, launcher: Sequence[str], seconds: float, seed: int
+) -> dict[str, Rates]:
+    """Return the rates of each measure, by its id."""
+    rates: dict[str, Rates] = defaultdict(dict)
+    order = random.Random(seed)
+    end = time.monotonic() + seconds
+    for number in itertools.count():
+        for cell in order.sample(list(cells), len(cells)):
+            if time.monotonic() > end:
+                return dict(rates)
+            with tempfile.TemporaryDirectory(prefix="loop-", dir=directory) as place:
+                os.sync()
+                found = _run(cell, Path(place), launcher)
+            for measure in cell.measures:
+                if not measure.is_side and measure.phase in found:
+                    rates[cell.measure_id(measure.suffix)][number] = found[measure.phase]
+    raise AssertionError
+
+
+def _run(cell: Cell, place: Path, launcher: Sequence[str]) -> dict[str, float]:
+    first = cell.plan.phases[0]
+    words = _ior(first, place) if isinstance(first, TransferPhase) else _mdtest(first, place)
+    output = subprocess.run(
+        [*launcher, "-n", str(cell.plan.ranks), *words], check=True, capture_output=True, text=True, cwd=place
+    ).stdout
+    found = {name: float(rate) for name, rate in _IOR_ROW.findall(output)}
+    names = {"creation": "file-create", "stat": "file-stat", "removal": "file-remove"}
+    return found | {names[name]: float(rate) for name, rate in _MDTEST_ROW.findall(output)}
+
+
+def _ior(phase: TransferPhase, place: Path) -> list[str]:
+    own = phase.layout == "file-per-process"
+    return [
+        *("ior", "-a", "POSIX", "-w", "-r", "-e", "-C", "-o", str(place / "data")),
+        *(["-F"] if own else []),
+        *(["--posix.odirect"] if phase.direct else []),
+        *("-t", str(phase.transfer_bytes), "-b", str(phase.block_bytes), "-s", str(phase.segments)),
+    ]
+
+
+def _mdtest(phase: Phase, place: Path) -> list[str]:
+    assert isinstance(phase, MetadataPhase)
+    own = ["-u"] if phase.directory == "unique" else []
+    return ["mdtest", "-F", "-C", "-T", "-r", "-n", str(phase.items), *own, "-d", str(place)]
+
+
+def ratio(one: Rates, other: Rates) -> Ratio:
+    """Return the median ratio over common rounds, and its interval by order statistics."""
+    ratios = [one[number] / other[number] for number in sorted(one.keys() & other.keys())]
+    found = median_interval(ratios, _CONFIDENCE)
+    if found is None:
+        raise SystemExit(f"bench: {len(ratios)} rounds are too few: give a longer --loop")
+    return median(ratios), found.low, found.high
+
+
+def is_clear(answer: Answer, rates: Mapping[str, Rates]) -> bool:
+    """Tell whether two settings of the question differ by more than 10 %, or all by less."""
+    pairs = [ratio(rates[one], rates[other]) for one, other in itertools.combinations(_measures(answer), 2)]
+    differ = any(low > CLEAR or high < 1 / CLEAR for _, low, high in pairs)
+    return differ or all(low >= 1 / CLEAR and high <= CLEAR for _, low, high in pairs)
+
+
+def is_contradicted(answer: Answer, rates: Mapping[str, Rates]) -> bool:
+    """Tell whether the loops show the answer to be false."""
+    chosen = rates[answer.measure]
+    others = [ratio(rates[one.measure], chosen) for one in answer.others]
+    if answer.grade == "alike":
+        within = max(CLEAR, answer.within or 1.0)
+        return any(low > within or high < 1 / within for _, low, high in others)
+    _, against, _ = ratio(rates[answer.against.measure], chosen)
+    return answer.grade != "undecided" and (against > 1 or any(low > GOOD_ENOUGH for _, low, _ in others))
+
+
+def _measures(answer: Answer) -> list[str]:
+    return [answer.measure, *(one.measure for one in answer.others)]
+
+
+def _line(answer: Answer, rates: Mapping[str, Rates]) -> str:
+    against = answer.against
+    middle, low, high = ratio(rates[answer.measure], rates[against.measure])
+    kind = "clear" if is_clear(answer, rates) else "open"
+    wrong = "  CONTRADICTED" if is_contradicted(answer, rates) else ""
+    return (
+        f"  {kind:5}  {answer.id:24} {answer.grade:9} {answer.chosen:>20} / {against.option:20} "
+        f"{against.ratio:.2f} [{against.low:.2f}-{against.high:.2f}]  loops {middle:.2f} [{low:.2f}-{high:.2f}]{wrong}"
+    )
+
+
+def _share_of_best(answers: Sequence[Answer], rates: Mapping[str, Rates], operation: str) -> float:
+    """Return the rate of who follows the answers on data, as a share of the best setting; geometric mean."""
+    losses = []
+    for answer in answers:
+        if answer.id.endswith(f"-{operation}") and answer.grade in ("sure", "likely", "alike"):
+            best = max(ratio(rates[one], rates[answer.measure])[0] for one in _measures(answer))
+            losses.append(math.log(max(1.0, best)))
+    return math.exp(-sum(losses) / len(losses)) if losses else math.nan
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--surveys", type=int, default=5)
+    parser.add_argument("--budget", default="2m")
+    parser.add_argument("--loop", type=parse_seconds, default=parse_seconds("10m"))
+    parser.add_argument("--launcher", type=shlex.split, default=["mpirun"], help="e.g. 'mpirun --oversubscribe'")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="write the rates of the loops to this JSON file")
+    asked = parser.parse_args()
+    for program in ("ior", "mdtest", asked.launcher[0]):
+        if shutil.which(program) is None:
+            raise SystemExit(f"bench: {program} is not on PATH")
+    runs = [survey(asked.directory, asked.budget)]
+    cells = [cell for cell in runs[0].cells if cell.study == "overview"]
+    rates = loop(cells, asked.directory, asked.launcher, asked.loop, asked.seed)
+    if asked.keep:
+        asked.keep.write_text(json.dumps(rates))
+    print(f"loops: {min(map(len, rates.values()))} rounds; load {os.getloadavg()[1]:.1f}")
+    runs += [survey(asked.directory, asked.budget) for _ in range(asked.surveys - 1)]
+    for run in runs:
+        answers = [answer for answer in build_portrait(run).answers if set(_measures(answer)) <= rates.keys()]
+        clear = [answer for answer in answers if is_clear(answer, rates)]
+        given = [answer for answer in clear if answer.grade != "undecided"]
+        wrong = [answer for answer in answers if is_contradicted(answer, rates)]
+        shares = ", ".join(f"{each}s {_share_of_best(answers, rates, each):.2f}" for each in ("write", "read"))
+        print(
+            f"{run.id}: {len(given)} of {len(clear)} clear answered, {len(wrong)} contradicted; of the best: {shares}"
+        )
+        print("\n".join(_line(answer, rates) for answer in answers), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,8 +19,7 @@ from lab.user_mode import run_in_machine
 from strakes.errors import EnvironmentLacksError
 from strakes.lab.lab_directory import LabDirectory
 from strakes.lab.network import make_network
-from strakes.lab.nfs import NfsLab, NfsOptions
-from strakes.lab.nfs_server import GANESHA_PACKAGES, start_server
+from strakes.lab.nfs import GANESHA_PACKAGES, NfsLab, NfsOptions, start_server
 from strakes.lab.packages import missing
 from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal

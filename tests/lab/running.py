@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from strakes.errors import EnvironmentLacksError
+from strakes.lab.kind import load
 from strakes.lab.packages import missing
 from strakes.lab.process import MARK
-from strakes.lab.registry import load
 from strakes.processes import process_start
 from strakes.targets.mountinfo import read_mounts
 

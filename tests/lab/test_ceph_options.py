@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import BadInputError
-from strakes.lab.ceph.config import config_text
+from strakes.lab.ceph.config import CephOptions, check, config_text
 from strakes.lab.ceph.lab import CephLab
-from strakes.lab.ceph.options import CephOptions, check
 from strakes.lab.options import require_bounds
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from conftest import StrakesRunner
 from strakes.cli.main import run
+from strakes.lab.kind import KINDS, load
 from strakes.lab.local import TmpfsLab
 from strakes.lab.packages import Package
-from strakes.lab.registry import KINDS, load
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="refused before without root")
 

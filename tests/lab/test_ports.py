@@ -5,22 +5,22 @@ import socket
 import pytest
 
 from strakes.errors import EnvironmentLacksError
-from strakes.lab import ports
+from strakes.lab import network
 
 
 def test_a_port_that_somebody_listens_on_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
-        taken.bind((ports.LOOPBACK, 0))
+        taken.bind((network.LOOPBACK, 0))
         taken.listen()
         number = taken.getsockname()[1]
-        assert ports.is_listening(number)
-        monkeypatch.setattr(ports, "_LOWEST", number)
-        monkeypatch.setattr(ports, "_HIGHEST", number + 1)
+        assert network.is_listening(number)
+        monkeypatch.setattr(network, "_LOWEST", number)
+        monkeypatch.setattr(network, "_HIGHEST", number + 1)
         with pytest.raises(EnvironmentLacksError, match="no free ports"):
-            ports.free_ports(1)
-    assert ports.free_ports(1) == (number,)
-    assert not ports.is_listening(number)
+            network.free_ports(1)
+    assert network.free_ports(1) == (number,)
+    assert not network.is_listening(number)
 
 
 def test_several_ports_differ() -> None:
-    assert len(set(ports.free_ports(50))) == 50
+    assert len(set(network.free_ports(50))) == 50

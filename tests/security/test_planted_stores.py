@@ -177,7 +177,7 @@ def test_a_run_whose_file_became_a_link_is_not_resumed(tmp_path: Path, store: Pa
     assert unchanged(victim)
 
 
-@pytest.mark.parametrize("name", ["runs", "knobs", "jobs", "catalogue.json", "knobs/lock", "jobs/1.run"])
+@pytest.mark.parametrize("name", ["runs", "knobs", "jobs", "knobs/lock", "jobs/1.run"])
 def test_no_part_of_a_store_writes_through_a_link(
     tmp_path: Path, store: Path, victim: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

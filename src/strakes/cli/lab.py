@@ -13,7 +13,7 @@ from strakes.cli.options import BYTES, PATH, SECONDS
 from strakes.cli.say import print_json, say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
-from strakes.lab.registry import KINDS, load
+from strakes.lab.kind import KINDS, load
 from strakes.language import translate
 from strakes.language.width import columns, padded
 

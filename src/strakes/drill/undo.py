@@ -203,7 +203,7 @@ class StartMetadataServer(Undo):
 
     def do(self, ask: Runner = run) -> str:
         """Start the metadata server again."""
-        from strakes.lab.ceph.again import start_metadata_server
+        from strakes.lab.ceph.lab import start_metadata_server
 
         start_metadata_server(Path(self.lab), self.name)
         return ""

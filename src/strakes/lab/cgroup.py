@@ -1,7 +1,7 @@
-"""Control groups that make servers slow on purpose: a share of a processor, operations a second on a device.
+"""Control groups that limit servers: a share of a processor, or operations per second of a device.
 
-Version 1 (a hierarchy for each controller) and version 2 (one for all) differ in what they can slow: with version 1
-a device is throttled in the root group, for everybody; with version 2 only for the processes of a group.
+Version 1 (a hierarchy for each controller) throttles a device in the root group, for all processes; version 2 (one
+hierarchy) throttles it for the processes of a group only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PATIENCE_S = 5.0
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Where a controller is."""
+    """The root of a controller's hierarchy, and its version."""
 
     root: Path
     version: int
@@ -45,7 +45,7 @@ class Group:
 
 
 def hierarchy_of(controller: str) -> Hierarchy | None:
-    """Where "cpu" or "blkio" (version 2 calls that "io") is controlled, None when nowhere here."""
+    """Return the hierarchy of "cpu" or "blkio" ("io" in version 2), or None if this machine has none."""
     for mount in read_mounts():
         root = Path(mount.mount_point)
         if mount.file_system == "cgroup" and controller in mount.super_options and os.access(root, os.W_OK):
@@ -59,10 +59,10 @@ def hierarchy_of(controller: str) -> Hierarchy | None:
 
 
 def require(controller: str, wanted: str) -> Hierarchy:
-    """Raise EnvironmentLacksError when ``wanted`` (an option) cannot be had."""
+    """Return the hierarchy. Raises EnvironmentLacksError naming the option ``wanted`` if it is missing."""
     hierarchy = hierarchy_of(controller)
     if hierarchy is None or os.geteuid() != 0:
-        why = "only root may" if hierarchy else f"there is no writable control group with the controller {controller}"
+        why = "only root may" if hierarchy else f"no control group with the controller {controller} is writable"
         raise EnvironmentLacksError(
             f"{wanted} is not possible here",
             why=why,
@@ -116,13 +116,13 @@ def limit_iops(device: str, operations: int, group: Group | None) -> None:
     hierarchy = hierarchy_of("blkio")
     if hierarchy is None or hierarchy.version != 1:
         return
-    # Not in a group of its own: there the journal and the write-back of others would pass by.
+    # The root group also covers the journal and the write-back of other processes.
     for direction in ("read", "write"):
         write_kernel_file(hierarchy.root / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
 
 
 def throttled_devices() -> dict[str, int]:
-    """Return what is limited in the root group of version 1: major:minor -> writes a second."""
+    """Return the limits in the root group of version 1: major:minor -> writes per second."""
     hierarchy = hierarchy_of("blkio")
     if hierarchy is None or hierarchy.version != 1:
         return {}
@@ -137,7 +137,7 @@ def groups_of(lab_id: str) -> tuple[Path, ...]:
 
 
 def release_groups(lab_id: str) -> None:
-    """Lift every limit of a lab's groups: what is to end ends sooner."""
+    """Lift every limit of a lab's groups, so that its processes end sooner."""
     for group in groups_of(lab_id):
         with suppress(OSError):
             write_kernel_file(group / "cpu.cfs_quota_us", "-1")
@@ -149,7 +149,7 @@ def release_groups(lab_id: str) -> None:
 
 
 def remove_groups(lab_id: str) -> tuple[str, ...]:
-    """After its processes have gone. Returns what could not be removed."""
+    """Remove the groups of a lab whose processes have ended; return the failures."""
     left = []
     deadline = time.monotonic() + _PATIENCE_S
     for group in groups_of(lab_id):

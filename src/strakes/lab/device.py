@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.files import open_kept
-from strakes.lab.cgroup import Group, limit_iops, throttled_devices
+from strakes.lab.cgroup import Group, device_group, limit_iops, require, throttled_devices
+from strakes.lab.packages import Package
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
 from strakes.targets.mountinfo import mounts_of
@@ -18,7 +20,7 @@ from strakes.units import format_bytes
 
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
-# So long a device may be busy before other namespaces are looked at.
+# Time a device may be busy before other mount namespaces are searched.
 _SOON_S = 1.0
 
 
@@ -31,7 +33,7 @@ class Device:
     iops: int = 0
 
     def slow_down(self, group: Group | None) -> None:
-        """From now on as slow as it was asked for."""
+        """Apply the requested limit to the device."""
         if self.iops:
             limit_iops(self.lower, self.iops, group)
 
@@ -84,7 +86,7 @@ def loops_below(directory: Path) -> tuple[str, ...]:
 
 
 def release_limits(directory: Path) -> None:
-    """Let the lab's devices be as fast as they are: what waits for them ends soon."""
+    """Lift the limits of the lab's devices, so that pending requests end."""
     limited = throttled_devices()
     for loop in loops_below(directory):
         with suppress(OSError):
@@ -113,7 +115,7 @@ def detach_below(directory: Path) -> tuple[str, ...]:
 
 
 def _attach(site: LabSite, file: Path) -> Path:
-    # Past the page cache of the file below, where possible: or reads would come from memory, without the limit.
+    # With direct I/O reads bypass the page cache of the file below, so that the limit applies.
     for extra in (["--direct-io=on"], []):
         done = run(["losetup", "--find", "--show", *extra, str(file)], limit_s=_COMMAND_S, lab_id=site.id)
         if done.status == 0:
@@ -130,10 +132,10 @@ def _attach(site: LabSite, file: Path) -> Path:
 
 
 def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
-    """Unmount devices in the namespaces of others.
+    """Unmount devices in other mount namespaces.
 
-    Who was started in a namespace of mounts of its own while the lab was up, from a place whose mounts are private, has
-    a copy of the lab's mount that nobody uses. One that is used stays.
+    A process that was started in a private mount namespace while the lab was up has a copy of the lab's mount. A mount
+    in use stays.
     """
     devices = {f"/dev/{loop}" for loop in loops}
     seen = {os.stat("/proc/self/ns/mnt").st_ino}
@@ -168,3 +170,45 @@ def _detach(loop: str) -> None:
 def _number_of(device: Path) -> str:
     number = os.stat(device).st_rdev
     return f"{os.major(number)}:{os.minor(number)}"
+
+
+PACKAGES = (Package("xfsprogs", "mkfs.xfs"), Package("mount", "losetup"), Package("iproute2", "ip"))
+
+
+@dataclass(frozen=True)
+class Brick:
+    """One server's storage: an empty XFS at ``path``; ``join`` are the control groups its server must be in."""
+
+    path: Path
+    device: Device
+    group: Group | None
+    join: tuple[Path, ...]
+
+    def slow_down(self) -> None:
+        """Apply the requested limit, if any."""
+        self.device.slow_down(self.group)
+
+
+def check_bricks(directory: Path, number: int, size: int, slow: Mapping[int, int], option: str) -> None:
+    """Raise BadInputError for slow bricks that do not exist (``option`` names them) and for too little space."""
+    for brick in slow:
+        if not 1 <= brick <= number:
+            raise BadInputError(f"{option} {brick} is not possible", why=f"they are 1 to {number}")
+    if slow:
+        require("blkio", option)
+    require_space(directory, number * size, "--size")
+
+
+def make_bricks(site: LabSite, what: str, number: int, size: int, slow: Mapping[int, int]) -> dict[int, Brick]:
+    """Return new bricks by number (from 1), in ``directory/what/number``."""
+    site.step(f"{number} device(s)")
+    site.make_directory(what)
+    bricks = {}
+    for brick in range(1, number + 1):
+        image = make_file(site.directory / what / f"{brick}.image", size)
+        device = attach(site, image, slow.get(brick, 0))
+        path = site.directory / what / str(brick)
+        mount_device(site, device, "xfs", path)
+        group, procs = device_group(site.id, f"{what}.{brick}") if brick in slow else (None, None)
+        bricks[brick] = Brick(path, device, group, (procs,) if procs else ())
+    return bricks

@@ -1,4 +1,4 @@
-"""GlusterFS: a management daemon, a server for each brick in a network of their own, a FUSE client here."""
+"""GlusterFS: a management daemon, a server for each brick in a private network, and a FUSE client."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.files import write_kernel_file
-from strakes.lab.bricks import PACKAGES, Brick, check_bricks, make_bricks
+from strakes.lab.device import PACKAGES, Brick, check_bricks, make_bricks
 from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.lab_directory import refuse_long_path
 from strakes.lab.network import LabNetwork, make_network
-from strakes.lab.options import LabOptions, count, iops_by_id, size
+from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
 from strakes.processes import process_start
 
@@ -24,13 +24,19 @@ _FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluste
 
 @dataclass(frozen=True)
 class GlusterOptions(LabOptions):
-    """What ``lab up gluster`` takes."""
+    """Options of ``lab up gluster``."""
 
-    bricks: int = count(3, "Number of bricks, each with its own server and XFS.")
-    replica: int = count(1, "Number of copies of every file; the number of bricks must be a multiple of it.", most=4)
-    size: int = size("2GiB", "Capacity of each brick.", least="320MiB")
-    slow_brick: tuple[tuple[int, int], ...] = iops_by_id(
-        "Limit the device of brick ID (1, 2, ...) to IOPS reads and IOPS writes per second. May be repeated."
+    bricks: int = option("count", "Number of bricks, each with its own server and XFS.", 3, least=1, most=16)
+    replica: int = option(
+        "count", "Number of copies of every file; the number of bricks must be a multiple of it.", 1, least=1, most=4
+    )
+    size: int = option("size", "Capacity of each brick.", "2GiB", least="320MiB")
+    slow_brick: tuple[tuple[int, int], ...] = option(
+        "by-id",
+        "Limit the device of brick ID (1, 2, ...) to IOPS reads and IOPS writes per second. May be repeated.",
+        (),
+        least=10,
+        metavar="ID=IOPS",
     )
 
 
@@ -49,7 +55,7 @@ class GlusterLab(Lab[GlusterOptions]):
 
     @classmethod
     def check(cls, options: GlusterOptions, directory: Path) -> None:
-        """Refuse what cannot be, before anything is touched."""
+        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
         if options.bricks % options.replica:
             raise BadInputError(
                 f"the number of bricks, {options.bricks}, is not a multiple of the number of copies, {options.replica}",
@@ -73,18 +79,18 @@ class GlusterLab(Lab[GlusterOptions]):
         self.site.start(CLIENT, "glusterfs", "--no-daemon", "-l", log, "-L", "WARNING", *where)
 
     def ready(self) -> str:
-        """Return what is still lacking."""
+        """Return why the file system cannot be used yet, or an empty text."""
         return self._lacking_until_space("the bricks are not connected yet")
 
     def slow_down(self) -> None:
-        """Put on the limits that were asked for."""
+        """Set the requested limits."""
         for number, brick in self._bricks.items():
             if brick.device.iops:
                 self._join(number, brick)
                 brick.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what programs need to know to talk to it."""
+        """Return the addresses, files and commands by which programs reach it."""
         return {
             "volume": VOLUME,
             "server": self._network.server,

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.lab import ports
+from strakes.lab import network
 from strakes.lab.device import require_space
 from strakes.lab.kind import CLIENT, Lab
-from strakes.lab.options import LabOptions, choice, flag, size
+from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
 from strakes.units import GIB, KIB, MIB, format_bytes
 
@@ -26,14 +26,18 @@ _CAPACITY_UNIT, _BLOCK_UNIT, _MEMORY_UNIT = GIB, KIB, MIB
 
 @dataclass(frozen=True)
 class JuiceFsOptions(LabOptions):
-    """What ``lab up juicefs`` takes."""
+    """Options of ``lab up juicefs``."""
 
-    meta: str = choice("sqlite", "redis", text="Where the metadata is: an SQLite file, or a Redis server.")
-    block_size: int = size("4MiB", "Size of an object: a power of two, at most 16MiB.", least="64KiB")
-    cache_size: int = size("512MiB", "Size of the client's cache on disk.", least="1MiB")
-    buffer_size: int = size("300MiB", "Memory of the client for reading and writing.", least="32MiB")
-    writeback: bool = flag("Write to the client's cache first, and upload later (juicefs mount --writeback).")
-    size: int = size("4GiB", "Capacity, in whole GiB.", least="1GiB")
+    meta: str = option(
+        "choice", "Where the metadata is: an SQLite file, or a Redis server.", "sqlite", choices=("sqlite", "redis")
+    )
+    block_size: int = option("size", "Size of an object: a power of two, at most 16MiB.", "4MiB", least="64KiB")
+    cache_size: int = option("size", "Size of the client's cache on disk.", "512MiB", least="1MiB")
+    buffer_size: int = option("size", "Memory of the client for reading and writing.", "300MiB", least="32MiB")
+    writeback: bool = option(
+        "flag", "Write to the client's cache first, and upload later (juicefs mount --writeback).", False
+    )
+    size: int = option("size", "Capacity, in whole GiB.", "4GiB", least="1GiB")
 
 
 class JuiceFsLab(Lab[JuiceFsOptions]):
@@ -45,12 +49,12 @@ class JuiceFsLab(Lab[JuiceFsOptions]):
 
     @classmethod
     def packages_for(cls, options: JuiceFsOptions) -> tuple[Package, ...]:
-        """Return what is needed with these options."""
+        """Return the packages that these options need."""
         return (*cls.packages, _REDIS) if options.meta == "redis" else cls.packages
 
     @classmethod
     def check(cls, options: JuiceFsOptions, directory: Path) -> None:
-        """Refuse what cannot be, before anything is touched."""
+        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
         if options.size % _CAPACITY_UNIT:
             raise BadInputError("--size must be a whole number of GiB", why=f"it is {format_bytes(options.size)}")
         if options.block_size > 16 * MIB or options.block_size & (options.block_size - 1):
@@ -77,11 +81,11 @@ class JuiceFsLab(Lab[JuiceFsOptions]):
         )
 
     def ready(self) -> str:
-        """Return what is still lacking."""
+        """Return why the file system cannot be used yet, or an empty text."""
         return self._lacking_until_space("the free space is not known yet")
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what programs need to know to talk to it."""
+        """Return the addresses, files and commands by which programs reach it."""
         return {"volume": VOLUME, "metadata": self._address, "objects": self._objects, "program": self._program}
 
     def _format(self) -> None:
@@ -92,7 +96,7 @@ class JuiceFsLab(Lab[JuiceFsOptions]):
             "--bucket": self._objects,
             "--capacity": self.options.size // _CAPACITY_UNIT,
             "--block-size": f"{self.options.block_size // _BLOCK_UNIT}K",
-            # What is removed is gone: with a trash, the space of removed files would come back only after days.
+            # With a trash, the space of removed files would be free only after days.
             "--trash-days": 0,
         }
         settings = [str(word) for pair in words.items() for word in pair]
@@ -100,13 +104,13 @@ class JuiceFsLab(Lab[JuiceFsOptions]):
 
     def _start_redis(self) -> str:
         self.site.step("Redis")
-        (port,) = ports.free_ports(1)
-        listening = ("--bind", ports.LOOPBACK, "--port", str(port), "--dir", self.site.make_directory("redis"))
-        # What every change costs is not hidden: it is on the disk before its answer, as with SQLite.
+        (port,) = network.free_ports(1)
+        listening = ("--bind", network.LOOPBACK, "--port", str(port), "--dir", self.site.make_directory("redis"))
+        # Every change is on the disk before the reply, as with SQLite.
         durable = ("--appendonly", "yes", "--appendfsync", "always", "--save", "", "--maxmemory-policy", "noeviction")
         self.site.start("redis", "redis-server", *listening, *durable)
-        self.site.wait_until("Redis", lambda: "" if ports.is_listening(port) else "it does not answer yet")
-        return f"redis://{ports.LOOPBACK}:{port}/0"
+        self.site.wait_until("Redis", lambda: "" if network.is_listening(port) else "it does not answer yet")
+        return f"redis://{network.LOOPBACK}:{port}/0"
 
     @property
     def _program(self) -> str:

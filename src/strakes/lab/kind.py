@@ -1,11 +1,12 @@
-"""What every lab is: the packages it needs, how it comes up, when it is ready, what there is to know about it."""
+"""The base class of labs, and the registry of all kinds. A new kind is a module and a line here."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.options import LabOptions
@@ -21,8 +22,7 @@ CLIENT = "client"
 class Lab(ABC, Generic[OptionsT]):
     """One file system being started in ``site``.
 
-    Everything it starts goes through ``site`` and the modules that take one, so that the general ``undo`` finds all of
-    it: no lab has a ``down`` of its own.
+    It starts everything through ``site``, so that the general ``undo`` finds it.
     """
 
     options_type: ClassVar[type[LabOptions]]
@@ -35,11 +35,11 @@ class Lab(ABC, Generic[OptionsT]):
 
     @classmethod
     def check(cls, options: OptionsT, directory: Path) -> None:
-        """Raise BadInputError or EnvironmentLacksError for what cannot be, before anything is touched."""
+        """Raise BadInputError or EnvironmentLacksError if the lab is impossible, before anything is changed."""
 
     @classmethod
     def packages_for(cls, options: OptionsT) -> tuple[Package, ...]:  # noqa: ARG003 - for kinds whose options need more
-        """Return what is needed with these options."""
+        """Return the packages that these options need."""
         return cls.packages
 
     @property
@@ -52,18 +52,18 @@ class Lab(ABC, Generic[OptionsT]):
         """Start everything. Need not wait for it."""
 
     def ready(self) -> str:
-        """Return what is still lacking; empty when the file system can be used."""
+        """Return why the file system cannot be used yet, or an empty text."""
         return ""
 
     def slow_down(self) -> None:
-        """When everything is up: put on the limits that were asked for, which would only have delayed it."""
+        """Set the requested limits; called when everything is up, since limits would delay the start."""
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what programs need to know to talk to it."""
+        """Return the addresses, files and commands by which programs reach it."""
         return {}
 
     def _lacking_until_space(self, without: str) -> str:
-        """Return what is still lacking of a mount with free space; ``without`` says it of one that has none."""
+        """Return "" if the mount has free space, otherwise the reason; ``without`` if it has none."""
         if mounted_at(self.mount_point) is None:
             return "nothing is mounted yet"
         space = space_of(self.mount_point)
@@ -73,3 +73,44 @@ class Lab(ABC, Generic[OptionsT]):
     def mount_point(self) -> Path:
         """Return where it is mounted."""
         return self.site.mount_point
+
+
+class Kind(NamedTuple):
+    """Where a lab's class is (``module:class``) and its line in the help, so that the help imports none."""
+
+    location: str
+    summary: str
+
+
+KINDS = {
+    "ceph": Kind(
+        "strakes.lab.ceph.lab:CephLab", "CephFS: object stores, several metadata ranks with standbys, FUSE client."
+    ),
+    "gluster": Kind(
+        "strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume with its own bricks, FUSE client."
+    ),
+    "moosefs": Kind("strakes.lab.moosefs:MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
+    "nfs": Kind("strakes.lab.nfs:NfsLab", "NFS: the kernel's server or nfs-ganesha, mounted by the kernel."),
+    "juicefs": Kind(
+        "strakes.lab.juicefs:JuiceFsLab",
+        "JuiceFS: metadata in SQLite or Redis, objects in a directory, FUSE client with a cache.",
+    ),
+    "ha": Kind(
+        "strakes.lab.ha.lab:HaLab",
+        "A pair of servers with Corosync, Pacemaker and IPMI fencing; they serve a journal, not a file system.",
+    ),
+    "hosts": Kind(
+        "strakes.lab.hosts.lab:PlainHostsLab",
+        "Several emulated hosts on this machine, reached by ssh, with a shared directory.",
+    ),
+    "slurm": Kind("strakes.lab.hosts.slurm:SlurmLab", "Emulated hosts with Slurm, and a shared directory."),
+    "xfs": Kind("strakes.lab.local:XfsLab", "XFS on a loop device, which can be made slow."),
+    "ext4": Kind("strakes.lab.local:Ext4Lab", "ext4 on a loop device, which can be made slow."),
+    "tmpfs": Kind("strakes.lab.local:TmpfsLab", "tmpfs, in memory."),
+}
+
+
+def load(kind: str) -> type[Lab[LabOptions]]:
+    """Return the class of a kind."""
+    module, _, name = KINDS[kind].location.partition(":")
+    return cast("type[Lab[LabOptions]]", getattr(import_module(module), name))

@@ -1,4 +1,4 @@
-"""Where labs are: one directory for each, found again by its name, and one command at a time working in it."""
+"""The directory of each lab, found by the lab's name, and a lock for the command that works in it."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _busy(place: LabDirectory, directory: int) -> BadInputError:
 
 
 def _holder(inode: int) -> int | None:
-    """Return the process that holds the lock, as /proc/locks tells it."""
+    """Return the process that holds the lock, from /proc/locks."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/locks").read_text().splitlines():
             fields = line.split()

@@ -11,17 +11,17 @@ from strakes.errors import EnvironmentLacksError
 from strakes.lab.cgroup import require
 from strakes.lab.device import Device, attach, make_file, mount_device, require_space
 from strakes.lab.kind import Lab
-from strakes.lab.options import LabOptions, maybe_count, size
+from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
 
 
 @dataclass(frozen=True)
 class DiskOptions(LabOptions):
-    """What the labs on a loop device take."""
+    """Options of the labs on a loop device."""
 
-    size: int = size("2GiB", "Size of the file system.", least="320MiB")  # mkfs.xfs makes none below 300 MiB
-    iops: int | None = maybe_count(
-        "Limit the device to N reads and N writes per second.", least=10, most=1_000_000, metavar="N"
+    size: int = option("size", "Size of the file system.", "2GiB", least="320MiB")  # mkfs.xfs makes none below 300 MiB
+    iops: int | None = option(
+        "count", "Limit the device to N reads and N writes per second.", least=10, most=1_000_000, metavar="N"
     )
 
 
@@ -34,7 +34,7 @@ class DiskLab(Lab[DiskOptions]):
 
     @classmethod
     def check(cls, options: DiskOptions, directory: Path) -> None:
-        """Refuse what cannot be, before anything is touched."""
+        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
         require_space(directory, options.size, "--size")
         if options.iops and require("blkio", "--iops").version != 1:
             raise EnvironmentLacksError(
@@ -53,11 +53,11 @@ class DiskLab(Lab[DiskOptions]):
         mount_device(self.site, self._device, self.file_system, self.mount_point)
 
     def slow_down(self) -> None:
-        """Put on the limits that were asked for."""
+        """Set the requested limits."""
         self._device.slow_down(None)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what programs need to know to talk to it."""
+        """Return the addresses, files and commands by which programs reach it."""
         return {"device": str(self._device.path)}
 
 
@@ -77,9 +77,9 @@ class Ext4Lab(DiskLab):
 
 @dataclass(frozen=True)
 class TmpfsOptions(LabOptions):
-    """What ``lab up tmpfs`` takes."""
+    """Options of ``lab up tmpfs``."""
 
-    size: int = size("1GiB", "Largest amount of memory for files.", least="1MiB")
+    size: int = option("size", "Largest amount of memory for files.", "1GiB", least="1MiB")
 
 
 class TmpfsLab(Lab[TmpfsOptions]):

@@ -1,4 +1,4 @@
-"""Bringing labs up and down, and telling what state they are in."""
+"""Starts and removes labs, and reports their states."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.lab.kind import CLIENT, Lab
+from strakes.lab.kind import CLIENT, Lab, load
 from strakes.lab.lab_directory import (
     LabDirectory,
     all_places,
@@ -23,13 +23,12 @@ from strakes.lab.mounts import mounted_at
 from strakes.lab.options import LabOptions, require_bounds
 from strakes.lab.packages import require_packages
 from strakes.lab.process import is_alive, memory_of
-from strakes.lab.registry import load
 from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal, LabState, read_state
 from strakes.lab.undo import undo
 
-# up: all is well; degraded: some server has ended; working: a command starts or removes it; stale: what a killed
-# command or a reboot left.
+# up: all processes run; degraded: some server has ended; working: a command starts or removes it; stale: remains of a
+# killed command or from before a reboot.
 Condition = Literal["up", "degraded", "working", "stale"]
 Say = Callable[[str], None]
 _START_TIMES = 3
@@ -47,7 +46,7 @@ class ProcessStatus:
 
 @dataclass(frozen=True)
 class LabStatus:
-    """One lab as it is now. ``detail`` says in words what is not well."""
+    """One lab as it is now. ``detail``: the trouble in words."""
 
     name: str
     kind: str
@@ -65,10 +64,10 @@ class LabStatus:
 def up(
     kind: str, name: str, options: LabOptions, *, at: Path | None, install: bool, say: Say
 ) -> tuple[LabStatus, bool]:
-    """Bring a lab up; gives its status, and whether it was up already.
+    """Bring a lab up; return its status, and whether it was up already.
 
-    What a killed ``up`` or a reboot left is removed first. Raises BadInputError when it is up with other options or
-    elsewhere, EnvironmentLacksError when something is missing here; then nothing is left behind.
+    Remains of a killed ``up`` or from before a reboot are removed first. Raises BadInputError if it is up with other
+    options or elsewhere, EnvironmentLacksError if this machine lacks something; then nothing is left behind.
     """
     lab_class = load(kind)
     require_bounds(options)
@@ -93,7 +92,7 @@ def up(
             if not _has_remains(place):
                 _start(place, kind, lab_class, options, say)
                 break
-            # Its directory goes, and with it what is held against other commands.
+            # This removes the directory, and with it the lock.
             undo(place)
             say(f"{name}: removing what an earlier lab of that name has left behind")
     started = _status(place)
@@ -103,7 +102,7 @@ def up(
 
 
 def down(name: str, *, at: Path | None, force: bool) -> bool:
-    """Remove a lab; returns whether there was anything of it."""
+    """Remove a lab; return whether it existed."""
     place = place_of(name, at)
     with working_in(place, make=False) as there:
         existed = undo(place, force=force) if there else False
@@ -114,7 +113,7 @@ def down(name: str, *, at: Path | None, force: bool) -> bool:
 
 
 def status(name: str, at: Path | None = None) -> LabStatus | None:
-    """None when there is nothing of a lab of this name."""
+    """Return the status of a lab, or None if it does not exist."""
     return _status(place_of(name, at))
 
 
@@ -124,7 +123,7 @@ def all_labs(at: Path | None = None) -> tuple[LabStatus, ...]:
 
 
 def names(at: Path | None = None) -> tuple[str, ...]:
-    """Every name under which something is left, of whatever condition."""
+    """Return the names of all labs, whatever their condition."""
     return tuple(place.name for place in all_places(at))
 
 

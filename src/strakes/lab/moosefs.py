@@ -1,4 +1,4 @@
-"""MooseFS: a master and chunkservers in a network of their own (they refuse loopback addresses), a FUSE client here."""
+"""MooseFS: a master and chunkservers in a private network (they refuse loopback addresses), and a FUSE client."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from strakes.files import write_kept
-from strakes.lab.bricks import PACKAGES, Brick, check_bricks, make_bricks
+from strakes.lab.device import PACKAGES, Brick, check_bricks, make_bricks
 from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.network import LabNetwork, make_network
-from strakes.lab.options import LabOptions, count, iops_by_id, size
+from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
 
 _MASTER_PORT, _CHUNKSERVER_PORT, _CLIENT_PORT = 9419, 9420, 9421
@@ -25,12 +25,16 @@ _LEAVE_FREE = "128MiB"
 
 @dataclass(frozen=True)
 class MooseFsOptions(LabOptions):
-    """What ``lab up moosefs`` takes."""
+    """Options of ``lab up moosefs``."""
 
-    chunkservers: int = count(3, "Number of chunkservers, each with its own XFS.")
-    size: int = size("2GiB", "Capacity of each chunkserver.", least="512MiB")
-    slow_chunkserver: tuple[tuple[int, int], ...] = iops_by_id(
-        "Limit the device of chunkserver ID (1, 2, ...) to IOPS reads and IOPS writes per second. May be repeated."
+    chunkservers: int = option("count", "Number of chunkservers, each with its own XFS.", 3, least=1, most=16)
+    size: int = option("size", "Capacity of each chunkserver.", "2GiB", least="512MiB")
+    slow_chunkserver: tuple[tuple[int, int], ...] = option(
+        "by-id",
+        "Limit the device of chunkserver ID (1, 2, ...) to IOPS reads and IOPS writes per second. May be repeated.",
+        (),
+        least=10,
+        metavar="ID=IOPS",
     )
 
 
@@ -50,7 +54,7 @@ class MooseFsLab(Lab[MooseFsOptions]):
 
     @classmethod
     def check(cls, options: MooseFsOptions, directory: Path) -> None:
-        """Refuse what cannot be, before anything is touched."""
+        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
         check_bricks(
             directory, options.chunkservers, options.size, dict(options.slow_chunkserver), "--slow-chunkserver"
         )
@@ -70,7 +74,7 @@ class MooseFsLab(Lab[MooseFsOptions]):
         self.site.start(CLIENT, "mfsmount", self.mount_point, "-f", "-H", self._network.server)
 
     def ready(self) -> str:
-        """Return what is still lacking."""
+        """Return why the file system cannot be used yet, or an empty text."""
         if mounted_at(self.mount_point) is None:
             return "nothing is mounted yet"
         space = space_of(self.mount_point)
@@ -80,12 +84,12 @@ class MooseFsLab(Lab[MooseFsOptions]):
         return "" if space.free else "no space is free yet"
 
     def slow_down(self) -> None:
-        """Put on the limits that were asked for."""
+        """Set the requested limits."""
         for brick in self._bricks.values():
             brick.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what programs need to know to talk to it."""
+        """Return the addresses, files and commands by which programs reach it."""
         return {
             "master": f"{self._network.server}:{_CLIENT_PORT}",
             "network_namespace": str(self._network.namespace),

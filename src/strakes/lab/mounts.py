@@ -1,4 +1,4 @@
-"""Mounts of a lab: everything mounted at or below its directory, found and removed without touching what is mounted."""
+"""Mounts at and below a lab's directory: found and removed without access to the mounted file systems."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ANSWER_S = 5.0
 
 @dataclass(frozen=True)
 class MountSpace:
-    """Of a file system, in bytes; ``free`` is what may be used."""
+    """The space of a file system in bytes; ``free`` is available to users."""
 
     total: int
     free: int
 
 
 def mounts_below(directory: Path) -> tuple[Mount, ...]:
-    """In the order in which they were mounted."""
+    """Return the mounts at and below a directory, in the order of mounting."""
     inside = f"{directory}/"
     return tuple(
         mount for mount in read_mounts() if mount.mount_point == str(directory) or mount.mount_point.startswith(inside)
@@ -36,13 +36,13 @@ def mounts_below(directory: Path) -> tuple[Mount, ...]:
 
 
 def mounted_at(path: Path) -> Mount | None:
-    """Return what is mounted there (last), if anything is."""
+    """Return the last mount at a path, or None."""
     mounts = [mount for mount in read_mounts() if mount.mount_point == str(path)]
     return mounts[-1] if mounts else None
 
 
 def space_of(path: Path) -> MountSpace | None:
-    """None when the file system does not answer."""
+    """Return the space of the file system at a path, or None if it does not answer."""
     done = run(["stat", "--file-system", "--format=%S %b %a", str(path)], limit_s=_ANSWER_S)
     if done.status != 0:
         return None
@@ -58,16 +58,16 @@ def networks_below(directory: Path) -> frozenset[int]:
 
 
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
-    """Unmount, or with ``detach`` take it out of sight at once. Returns why not, empty when it has gone.
+    """Unmount, or with ``detach`` detach at once (MNT_DETACH). Return the failure, or "" if nothing is mounted there.
 
-    The system call, not umount(8): that one looks at what is mounted, which hangs where servers do not answer.
+    Uses the system call, because umount(8) accesses the file system and hangs if its servers do not answer.
     """
     if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
         return _unmount_as_user(mount)
     libc = ctypes.CDLL(None, use_errno=True)
     deadline = time.monotonic() + patience_s
     while True:
-        # Forced, what waits for a server that is gone ends with an error.
+        # With MNT_FORCE, calls that wait for a dead server end with an error.
         flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
             return ""

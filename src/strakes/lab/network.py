@@ -1,4 +1,4 @@
-"""A network of the lab's own, for servers that refuse the loopback address: a namespace joined by virtual links.
+"""A private network of the lab for servers that refuse the loopback address: a namespace with a virtual link.
 
 Nothing outside the machine can reach it, and every port in it is free.
 """
@@ -8,14 +8,49 @@ from __future__ import annotations
 import ipaddress
 import json
 import random
+import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
 from strakes.files import write_kept
-from strakes.lab.ports import is_listening
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
+
+LOOPBACK = "127.0.0.1"
+# Below the range from which Linux gives ports to outgoing connections (32768 on), and above the well-known services.
+_LOWEST, _HIGHEST = 20_000, 32_000
+_PORT_TRIES = 2_000
+
+
+def free_ports(count: int, *, avoid: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return ``count`` free ports. Raises EnvironmentLacksError if too few are free."""
+    free: list[int] = []
+    for _ in range(_PORT_TRIES):
+        port = random.randrange(_LOWEST, _HIGHEST)
+        if port not in free and port not in avoid and _is_free(port):
+            free.append(port)
+            if len(free) == count:
+                return tuple(free)
+    raise EnvironmentLacksError("this machine has no free ports", where=f"{LOOPBACK}, {_LOWEST} to {_HIGHEST}")
+
+
+def is_listening(port: int, address: str = LOOPBACK) -> bool:
+    """Return whether a connection to the port succeeds."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((address, port)) == 0
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
 
 _NAMESPACE = "network"
 _COMMAND_S = 10.0
@@ -33,7 +68,7 @@ class LabNetwork:
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """What a command is prefixed with to run in it; the mounts stay those of the machine."""
+        """Return the prefix of a command that runs in it, with the machine's mounts."""
         return ("nsenter", f"--net={self.namespace}")
 
     def answers(self, port: int) -> bool:
@@ -42,7 +77,7 @@ class LabNetwork:
 
 
 def make_network(site: LabSite) -> LabNetwork:
-    """Make it. Raises EnvironmentLacksError when the machine cannot have one."""
+    """Make the network of a lab. Raises EnvironmentLacksError if the machine does not allow it."""
     subnet = _free_subnet(site)
     client, server = (str(address) for address in subnet.hosts())
     namespace = site.directory / _NAMESPACE
@@ -59,12 +94,12 @@ def make_network(site: LabSite) -> LabNetwork:
 
 
 def remove_link(lab_id: str) -> str:
-    """Return why not, empty when there is none any more."""
+    """Remove the link of a lab; return the failure, or an empty text."""
     link = _link_of(lab_id)
     if not Path("/sys/class/net", link).exists():
         return ""
     done = run(["ip", "link", "delete", link], limit_s=_COMMAND_S)
-    # One whose other end has gone, with the namespace, goes by itself and may have done so meanwhile.
+    # A link whose other end has gone with the namespace disappears, perhaps meanwhile.
     return done.complaint if Path("/sys/class/net", link).exists() else ""
 
 
@@ -73,7 +108,7 @@ def _link_of(lab_id: str) -> str:
 
 
 def _free_subnet(site: LabSite) -> ipaddress.IPv4Network:
-    """Four private addresses that no address or route of this machine is near."""
+    """Return a private network of four addresses that overlaps no route of this machine."""
     taken = [
         ipaddress.ip_network(route["dst"], strict=False)
         for route in json.loads(site.run("ip", "-json", "-4", "route", "show", "table", "all") or "[]")

@@ -1,4 +1,4 @@
-"""What can be asked of a lab: frozen dataclasses whose fields say how they are written on the command line."""
+"""Options of labs: frozen dataclasses whose fields declare their form on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Form = Literal["count", "size", "seconds", "choice", "flag", "by-id"]
 
 @dataclass(frozen=True)
 class LabOption:
-    """How a field is written: ``least`` and ``most`` bound numbers; ``by-id`` is ``ID=NUMBER`` and may be repeated."""
+    """The form of a field; ``least`` and ``most`` bound numbers; ``by-id`` is ``ID=NUMBER`` and may be repeated."""
 
     form: Form
     help: str
@@ -29,57 +29,29 @@ class LabOptions:
     """The options of one kind of lab."""
 
     def document(self) -> dict[str, Any]:
-        """As it is kept in the journal and compared with what is up."""
+        """Return the options as the journal keeps them."""
         return cast("dict[str, Any]", json.loads(json.dumps(asdict(self))))
 
 
-def count(default: int, text: str, *, least: int = 1, most: int = 16) -> int:
-    """Declare a whole number."""
-    return field(default=default, metadata={"option": LabOption("count", text, least, most)})
-
-
-def maybe_count(text: str, *, least: int, most: int, metavar: str) -> int | None:
-    """Declare a whole number that may be absent."""
-    return field(default=None, metadata={"option": LabOption("count", text, least, most, metavar=metavar)})
-
-
-def size(default: str, text: str, *, least: str) -> int:
-    """Declare a size."""
-    return field(default=parse_bytes(default), metadata={"option": LabOption("size", text, least=parse_bytes(least))})
-
-
-def maybe_size(text: str, *, least: str) -> int | None:
-    """Declare a size that may be absent."""
-    return field(default=None, metadata={"option": LabOption("size", text, least=parse_bytes(least))})
-
-
-def seconds(default: float, text: str, *, least: float, most: float) -> float:
-    """Declare a time."""
-    return field(default=default, metadata={"option": LabOption("seconds", text, least, most)})
-
-
-def choice(default: str, *others: str, text: str) -> str:
-    """Declare one of several words."""
-    return field(default=default, metadata={"option": LabOption("choice", text, choices=(default, *others))})
-
-
-def flag(text: str) -> bool:
-    """Declare a switch."""
-    return field(default=False, metadata={"option": LabOption("flag", text)})
-
-
-def iops_by_id(text: str) -> tuple[tuple[int, int], ...]:
-    """Declare operations a second by number."""
-    return field(default=(), metadata={"option": LabOption("by-id", text, least=10, metavar="ID=IOPS")})
-
-
-def percent_by_id(text: str, metavar: str) -> tuple[tuple[int, int], ...]:
-    """Declare shares of a processor by number."""
-    return field(default=(), metadata={"option": LabOption("by-id", text, least=5, most=100, metavar=metavar)})
+def option(
+    form: Form,
+    text: str,
+    default: Any = None,
+    *,
+    least: float | str | None = None,
+    most: float | None = None,
+    choices: tuple[str, ...] = (),
+    metavar: str = "",
+) -> Any:
+    """Declare a field of a lab's options; sizes are written as text, such as ``2GiB``."""
+    if form == "size":
+        default = parse_bytes(default) if default else None
+    bound = parse_bytes(least) if isinstance(least, str) else least
+    return field(default=default, metadata={"option": LabOption(form, text, bound, most, choices, metavar)})
 
 
 def require_bounds(options: LabOptions) -> None:
-    """Raise BadInputError for a size or a time that is out of its bounds."""
+    """Raise BadInputError for a size or a time out of bounds."""
     for name, (option, _) in options_of(type(options)).items():
         value = getattr(options, name)
         if option.form not in ("size", "seconds") or value is None:

@@ -1,4 +1,4 @@
-"""The packages that a lab needs, of the distribution and of PyPI: which are missing, and installing them."""
+"""The packages that a lab needs, from the distribution and from PyPI."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RU
 
 @dataclass(frozen=True)
 class Package:
-    """Its name, and what it is needed for: a program, or an absolute path, which may be a pattern.
+    """A package with the program, or the absolute path (may be a pattern), that it provides.
 
-    One of PyPI is installed beside the Python that runs strakes.
+    Packages of PyPI are installed into the environment of strakes.
     """
 
     name: str
@@ -44,14 +44,14 @@ class Package:
 
     @property
     def present(self) -> bool:
-        """Tell whether it is installed."""
+        """Return whether it is installed."""
         if self.needed.startswith("/"):
             return any(Path("/").glob(self.needed[1:]))
         return self.program is not None
 
     @property
     def program(self) -> str | None:
-        """Return where the program is, None where it is not installed."""
+        """Return the path of the program, or None if it is not installed."""
         beside_python = f"{Path(sys.executable).parent}:" if self.registry == "PyPI" else ""
         return shutil.which(self.needed, path=beside_python + _SEARCH)
 
@@ -62,7 +62,7 @@ def missing(packages: Sequence[Package]) -> tuple[Package, ...]:
 
 
 def require_packages(kind: str, packages: Sequence[Package], *, install: bool, say: Callable[[str], None]) -> None:
-    """Raise EnvironmentLacksError that names what is missing, unless it may be and is installed."""
+    """Install missing packages with ``install``. Raises EnvironmentLacksError naming those that stay missing."""
     lacking = missing(packages)
     if not lacking:
         return
@@ -115,7 +115,7 @@ def _failed(kind: str, command: str, why: str) -> EnvironmentLacksError:
 
 
 def _run(argv: Sequence[str]) -> tuple[int, str]:
-    """Its status, and what it said."""
+    """Run a command; return its exit status and its output."""
     with TemporaryFile() as output:
         # In a session of its own: Ctrl-C is ours to pass on.
         process = subprocess.Popen(
@@ -150,7 +150,7 @@ def _names(packages: Iterable[Package]) -> tuple[str, ...]:
 
 
 def _commands(packages: Sequence[Package]) -> str:
-    """Return the commands that install packages of both registries, as one would type them."""
+    """Return the shell commands that install the packages."""
     of_debian = _names(package for package in packages if package.registry == "Debian")
     of_pypi = _names(package for package in packages if package.registry == "PyPI")
     return " && ".join([*([_command(of_debian)] if of_debian else []), *([_pip_command(of_pypi)] if of_pypi else [])])

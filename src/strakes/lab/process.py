@@ -16,7 +16,7 @@ from strakes.lab.state import ProcessRecord
 from strakes.processes import process_start
 from strakes.targets import command
 
-# In the environment of everything a lab starts, also of what its daemons start themselves.
+# In the environment of all processes of a lab, and inherited by their children.
 MARK = "STRAKES_LAB"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # The shell waits for the word; when its writer dies first it reads the end of the file, and nothing was started.
@@ -36,14 +36,14 @@ class LabCompleted:
 
     @property
     def complaint(self) -> str:
-        """Its last words."""
+        """Return its last lines, or how it ended."""
         if self.status is None:
             return "it did not end in time"
         return last_lines(self.stderr or self.stdout, 4) or f"it ended with status {self.status}"
 
 
 def environment(lab_id: str = "") -> dict[str, str]:
-    """Return what a command of a lab sees."""
+    """Return the environment of a lab's commands."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     marked = {MARK: lab_id} if lab_id else {}
     return {**kept, "PATH": _PATH, "LC_ALL": "C.UTF-8", **marked}
@@ -90,12 +90,12 @@ class GatedProcess:
 
 
 def is_alive(record: ProcessRecord) -> bool:
-    """Tell whether it runs, and is not a later process of the same number."""
+    """Return whether the process runs, and not a later one with the same id."""
     return process_start(record.pid) == record.started
 
 
 def memory_of(pid: int) -> int:
-    """Resident bytes; 0 when there is no such process."""
+    """Return the resident bytes of a process, 0 if it has ended."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
@@ -125,12 +125,11 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
 def kill_all(
     lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int], patience_s: float
 ) -> dict[int, int]:
-    """End every process of the lab at once: what they hold is thrown away. Returns those that would not die."""
+    """Kill every process of the lab; return the processes that SIGKILL did not end."""
     deadline = time.monotonic() + patience_s
     known: dict[int, int] = {}
     while True:
-        # Read anew each time: what another process was starting is seen the next time. What is about to end has left
-        # its network before.
+        # Read again each time, to see processes that others were starting.
         known |= members(lab_id, records, networks)
         alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
         if not alive or time.monotonic() > deadline:

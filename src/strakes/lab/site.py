@@ -1,4 +1,4 @@
-"""What a lab is started with: its directory, its journal, and the ways to start things that are put on record first."""
+"""The directory and the journal of a lab that is starting; everything is recorded before it starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TICK_S = 0.1
 
 
 class LabSite:
-    """One lab while it is being started. ``say`` is told what happens, for people."""
+    """One lab while it starts. ``say`` prints each step for the user."""
 
     def __init__(
         self, directory: Path, name: str, lab_id: str, journal: LabJournal, say: Callable[[str], None]
@@ -40,7 +40,7 @@ class LabSite:
         return time.monotonic() - self._began
 
     def step(self, text: str) -> None:
-        """Put on record, and say, what is done next."""
+        """Record and print the next step."""
         self._journal.step(text)
         self._say(f"{self.name}: {text}")
 
@@ -57,7 +57,7 @@ class LabSite:
         return path
 
     def run(self, *argv: str | Path, limit_s: float = _COMMAND_S) -> str:
-        """Run a short command and return what it printed. Raises EnvironmentLacksError when it fails."""
+        """Run a short command and return its output. Raises EnvironmentLacksError if it fails."""
         words = [str(word) for word in argv]
         done = run(words, limit_s=limit_s, lab_id=self.id)
         if done.status != 0:
@@ -67,7 +67,7 @@ class LabSite:
         return done.stdout
 
     def start(self, role: str, *argv: str | Path, join: Sequence[Path] = ()) -> int:
-        """Start a daemon in a session of its own and in the control groups ``join``; returns its number."""
+        """Start a daemon in a new session and in the control groups ``join``; return its process id."""
         words = [str(word) for word in argv]
         try:
             process = GatedProcess(words, log=self._log_of(role), lab_id=self.id)
@@ -83,11 +83,11 @@ class LabSite:
         return process.pid
 
     def adopt(self, role: str, pid: int, started: int) -> None:
-        """Put a process on record; one that a daemon of the lab started is not our child."""
+        """Record a process, for example one that a daemon of the lab started."""
         self._journal.process(ProcessRecord(role, pid, started))
 
     def run_together(self, commands: Mapping[str, Sequence[str | Path]]) -> None:
-        """Commands by role, side by side, to their ends. Raises EnvironmentLacksError when one fails."""
+        """Run commands concurrently and wait for all. Raises EnvironmentLacksError if one fails."""
         for role, argv in commands.items():
             self.start(role, *argv)
         processes = {role: self._daemons.pop(role) for role in commands}
@@ -103,7 +103,7 @@ class LabSite:
             self._journal.ended(role)
 
     def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:
-        """Wait until ``lacking`` is empty. Raises EnvironmentLacksError when a daemon ends or the time is over."""
+        """Wait until ``lacking`` returns "". Raises EnvironmentLacksError if a daemon ends, or at the time-out."""
         deadline = time.monotonic() + limit_s
         while why := lacking():
             self._require_daemons()

@@ -1,4 +1,4 @@
-"""What is known of a lab: a journal with a line before each step, so that a killed ``up`` can be undone."""
+"""The journal of a lab: a line before each step, so that a killed ``up`` can be undone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """A process that was started: ``started`` (ticks since boot) tells it from a later one of the same number."""
+    """A started process; its start time ``started`` (ticks since boot) detects a reused process id."""
 
     role: str
     pid: int
@@ -31,7 +31,7 @@ class ProcessRecord:
 
 @dataclass(frozen=True)
 class LabState:
-    """A journal as it was read. ``ready_after_s``: None for a lab that never was; ``last_step``: what it last began."""
+    """The contents of a journal. ``ready_after_s``: None if the lab was never ready."""
 
     kind: str
     name: str
@@ -46,7 +46,7 @@ class LabState:
 
     @property
     def this_boot(self) -> bool:
-        """Whether its process numbers mean anything."""
+        """Return whether its process ids are of this boot."""
         return self.boot == boot_id()
 
 
@@ -59,7 +59,7 @@ class LabJournal:
 
     @classmethod
     def create(cls, directory: Path, kind: str, name: str, options: Mapping[str, Any]) -> tuple[Self, str]:
-        """Begin one; gives it and the new lab's id."""
+        """Create the journal; return it and the new lab's id."""
         path = directory / JOURNAL
         descriptor = open_kept(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         journal = cls(path, descriptor)
@@ -81,24 +81,24 @@ class LabJournal:
 
     @classmethod
     def reopen(cls, directory: Path) -> Self:
-        """Open that of a lab that is up."""
+        """Open the journal of a lab that is up."""
         path = directory / JOURNAL
         return cls(path, open_kept(path, os.O_WRONLY | os.O_APPEND))
 
     def step(self, text: str) -> None:
-        """Note what will be done next."""
+        """Record the next step."""
         self._append({"is": "step", "text": text})
 
     def process(self, record: ProcessRecord) -> None:
-        """Note a process."""
+        """Record a process."""
         self._append({"is": "process", "role": record.role, "pid": record.pid, "started": record.started})
 
     def ended(self, role: str) -> None:
-        """Note a process that was not there to stay, or that is started again."""
+        """Record that a process has ended."""
         self._append({"is": "ended", "role": role})
 
     def ready(self, after_s: float, facts: Mapping[str, Any]) -> None:
-        """Note that all is up."""
+        """Record that the lab is ready."""
         self._append({"is": "ready", "after_s": round(after_s, 2), "facts": facts})
 
     def close(self) -> None:
@@ -110,12 +110,12 @@ class LabJournal:
 
 
 def read_state(directory: Path) -> LabState | None:
-    """None when there is no journal, or only a torn one. Raises BadInputError for one of another version of strakes."""
+    """Return the state, or None without a complete line. Raises BadInputError for another version's journal."""
     try:
         lines = (directory / JOURNAL).read_bytes().split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    # What follows the last newline was being written when the writer was killed, and its step was not begun.
+    # The step of an incomplete last line was not begun.
     records = _intact(lines[:-1])
     if not records:
         return None
@@ -144,7 +144,7 @@ def read_state(directory: Path) -> LabState | None:
 
 
 def _processes(records: Sequence[Mapping[str, Any]]) -> tuple[ProcessRecord, ...]:
-    """Those that were not said to have ended; one that was started again stands for the one before."""
+    """Return the processes without those that have ended."""
     processes: list[ProcessRecord] = []
     for record in records:
         if record["is"] == "process":
@@ -155,7 +155,7 @@ def _processes(records: Sequence[Mapping[str, Any]]) -> tuple[ProcessRecord, ...
 
 
 def _intact(lines: Sequence[bytes]) -> list[dict[str, Any]]:
-    """Drop the end where a power cut left zeros: what they were about did not survive it either."""
+    """Return the rows before the first damaged one, such as zeros left by a power cut."""
     records: list[dict[str, Any]] = []
     with suppress(ValueError):
         for line in lines:

@@ -1,4 +1,4 @@
-"""Removing a lab: all that bears its mark, whether its ``up`` ended well, failed, or was killed at any moment."""
+"""Removes everything with a lab's mark, whether its ``up`` ended, failed, or was killed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.lab.device import detach_below, release_limits
 from strakes.lab.lab_directory import LabDirectory, forget
 from strakes.lab.mounts import mounted_at, mounts_below, networks_below, space_of, unmount
 from strakes.lab.network import remove_link
-from strakes.lab.nfs_server import stop_kernel_server
+from strakes.lab.nfs import stop_kernel_server
 from strakes.lab.process import kill_all, name_of, users_of
 from strakes.lab.state import JOURNAL, LabState, read_state
 from strakes.targets.removal import empty_directory, remove_empty
@@ -22,10 +22,10 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def undo(place: LabDirectory, *, force: bool = False) -> bool:
-    """Remove the lab in ``place``, which nobody else works in; returns whether there was one.
+    """Remove the lab in ``place``, whose lock the caller holds; return whether there was one.
 
-    Raises MeasurementError naming what could not be removed (the journal stays, and it can be tried again) and, unless
-    ``force`` is given, where its file system is one of the kernel's and still in use.
+    Raises MeasurementError if something could not be removed (the journal stays for another try) and, without
+    ``force``, if the kernel's file system of the lab is still in use.
     """
     state = read_state(place.directory)
     if state is None and not _holds_nothing_else(place.directory):
@@ -43,7 +43,7 @@ def undo(place: LabDirectory, *, force: bool = False) -> bool:
 
 
 def _release_mount_point(place: LabDirectory, *, force: bool) -> None:
-    """First, while nothing is lost yet: a file system does not go while it is used."""
+    """Unmount the file system first, so that nothing is lost if it is in use."""
     mount = mounted_at(place.directory / "mnt")
     if mount is None:
         return
@@ -52,7 +52,7 @@ def _release_mount_point(place: LabDirectory, *, force: bool) -> None:
     if mount.file_system.startswith("fuse"):  # these are unmounted when their servers have ended
         why = "" if force or not users else "it is in use"
     else:
-        # One of a dead server would wait for it to take what was written last.
+        # A mount of a dead server would wait for its dirty pages to be written.
         dead = mount.file_system.startswith("nfs") and space_of(place.directory / "mnt") is None
         why = unmount(mount, detach=force or dead)
     if not why:
@@ -83,7 +83,7 @@ def _stop(place: LabDirectory, state: LabState) -> None:
         )
     why = remove_link(state.id)
     left = [f"network link: {why}"] if why else []
-    # With their servers dead the mounts answer nothing; what still uses them gets errors, and keeps nothing alive.
+    # The servers are dead: accesses to these mounts fail, and keep no process alive.
     for mount in reversed(mounts_below(directory)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []
@@ -122,7 +122,7 @@ def _incomplete(place: LabDirectory, why: str) -> MeasurementError:
 
 
 def _holds_nothing_else(directory: Path) -> bool:
-    """Missing, empty, or with an empty journal: what an ``up`` leaves that was killed at its very beginning."""
+    """Return whether the directory is missing or empty except for a journal, as after an early kill of ``up``."""
     try:
         names = os.listdir(directory)
     except (FileNotFoundError, NotADirectoryError):

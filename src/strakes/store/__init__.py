@@ -1,4 +1,4 @@
-"""The store of runs: one directory for each run, consistent after any crash, and a catalogue that speeds up listing."""
+"""The store of runs: one directory for each run, consistent after any crash."""
 
 from strakes.files import default_root
 from strakes.store.run import Run, RunSummary

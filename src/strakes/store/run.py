@@ -8,12 +8,12 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
-from strakes.errors import BadInputError, PerhapsDamagedError
+from strakes.errors import BadInputError, PerhapsDamagedError, StrakesError
 from strakes.files import open_kept
 from strakes.findings.cell import Cell
 from strakes.findings.record import from_record
@@ -193,6 +193,42 @@ class Run:
         finally:
             os.close(descriptor)
         return False
+
+
+def summary_of(path: Path) -> RunSummary:
+    """Return one line of the list of runs; a run whose writer was killed is interrupted."""
+    run = Run(path)
+    try:
+        manifest = run.manifest
+    except (StrakesError, OSError):
+        return RunSummary(path.name, "", "", "", "", "damaged", _begun(path.name), path)
+    try:
+        mount = run.environment.get("mount", {})
+    except (StrakesError, OSError):
+        mount = {}
+    status = cast("Status", str(manifest.get("status", "damaged")))
+    return RunSummary(
+        id=run.id,
+        kind=str(manifest.get("kind", "")),
+        name=str(manifest.get("name", "")),
+        target=run.directories,
+        file_system=str(mount.get("file_system", "")),
+        status="interrupted" if status == "running" and not run.is_being_written() else status,
+        created=str(manifest.get("created", "")),
+        path=path,
+    )
+
+
+def _begun(run: str) -> str:
+    """Return the start time in a run's id, or an empty text if it has none.
+
+    >>> _begun("20261121-031339-survey-1f2a"), _begun("mine")
+    ('2026-11-21T03:13:39+00:00', '')
+    """
+    try:
+        return datetime.strptime(run[: len("20261121-031339")], "%Y%m%d-%H%M%S").replace(tzinfo=UTC).isoformat()
+    except ValueError:
+        return ""
 
 
 @contextmanager

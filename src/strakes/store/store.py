@@ -14,10 +14,9 @@ from pathlib import Path
 from strakes.errors import BadInputError, StrakesError
 from strakes.file_kinds import refuse_other_kind
 from strakes.files import default_root, make_directory, make_new_directory, open_directory
-from strakes.store.catalogue import Catalogue
-from strakes.store.files import store_error, write_json
+from strakes.store.files import of_another_user, store_error, write_json
 from strakes.store.jobs import Jobs
-from strakes.store.run import Run, RunSummary
+from strakes.store.run import Run, RunSummary, summary_of
 from strakes.store.writer import RunWriter, utc_now
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.removal import remove_tree
@@ -44,7 +43,6 @@ class Store:
     def __init__(self, root: Path | None = None) -> None:
         self.root = (root or default_root()).absolute()
         self._runs = self.root / "runs"
-        self._catalogue = Catalogue(self.root)
 
     def create(
         self,
@@ -131,8 +129,15 @@ class Store:
         _remove(writer.path)
 
     def runs(self) -> list[RunSummary]:
-        """All runs, oldest first."""
-        return self._catalogue.summaries()
+        """Return all runs, oldest first."""
+        try:
+            paths = [self._runs / name for name in os.listdir(self._runs) if not name.startswith(".")]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except PermissionError as error:
+            raise of_another_user(error, self._runs) from error
+        runs = [summary_of(path) for path in paths if (path / "run.json").exists()]
+        return sorted(runs, key=lambda run: (run.created, run.id))
 
     def _find(self, run: str) -> RunSummary:
         runs = self.runs()

@@ -13,12 +13,10 @@ from strakes.targets.lustre.layouts import (
     dir_stripe,
     directory_layout,
     file_layout,
-    lov_attribute,
     mkdir,
     read_default,
     read_dir_stripe,
     read_listing,
-    read_lov,
     read_text,
     read_yaml,
     set_default,
@@ -77,12 +75,6 @@ def _layouts() -> Iterator[tuple[str, Command[object]]]:
     yield "err_getstripe_noent", file_layout("nosuchfile", "text")
     yield "err_getstripe_noent_abs", file_layout(f"{LABFS}/nosuchfile", "text")
     yield "err_getstripe_y_nonlustre", file_layout("/tmp/plainfile")
-    for name in ("c2s4m", "dom", "over8", "pfl"):
-        yield f"getfattr_lustre_lov_{name}", lov_attribute(name)
-    yield "getfattr_lustre_lov_d_plain_f", lov_attribute("d_plain/f")
-    yield "getfattr_lustre_lov_dir_plain", lov_attribute("d_plain")
-    yield "getfattr_lov_pool", lov_attribute("inpool")
-    yield "user_getfattr_lov", lov_attribute(f"{LABFS}/u/f1")
 
 
 def _layouts_set() -> Iterator[tuple[str, Command[object]]]:
@@ -313,16 +305,6 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
             ("getstripe_hex", "getstripe_v_pfl", "getstripe_I1_pfl", "getstripe_opt_O", "err_setstripe_pool_i_outside"),
         ),
         (read_yaml, ("getstripe_multi_y",)),
-        (
-            read_lov,
-            (
-                *(
-                    f"getfattr_all_{name}"
-                    for name in ("c2s4m", "d_plain_f", "dir_d_c2", "dir_d_pfl", "dom", "over8", "pfl")
-                ),
-                "user_getfattr",
-            ),
-        ),
         (read_dir_stripe, ("getdirstripe_v",)),
         (_each_line(read_default), ("user_getdirstripe",)),
         (pools("labfs").read, ("lfs_pool_list_v",)),
@@ -439,8 +421,11 @@ LEFT: Mapping[str, tuple[str, ...]] = {
             "client/rmdir_remote",
         ),
     ),
-    "the same value under a name that only root may read": (
+    "layouts as raw attributes, which lfs getstripe tells any user": (
         *(f"client/getfattr_trusted_lov_{name}" for name in ("c2s4m", "d_plain_f", "dom", "over8", "pfl")),
+        *(f"client/getfattr_lustre_lov_{name}" for name in ("c2s4m", "dom", "over8", "pfl", "d_plain_f", "dir_plain")),
+        *(f"client/getfattr_all_{name}" for name in ("c2s4m", "d_plain_f", "dir_d_c2", "dir_d_pfl", "dom", "over8")),
+        *("client/getfattr_all_pfl", "client/getfattr_lov_pool", "client/user_getfattr", "client/user_getfattr_lov"),
     ),
     "placement as raw attributes, which lfs getdirstripe tells any user": (
         "client/getfattr_dir_defd",

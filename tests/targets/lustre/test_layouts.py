@@ -1,4 +1,4 @@
-"""Layouts: the same in YAML, as text and as attribute; and setting them."""
+"""Layouts: the same in YAML and as text, and setting them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,9 @@ from strakes.targets.command import Completed, run
 from strakes.targets.description import Layout, LayoutComponent, layout_differences
 from strakes.targets.lustre.layouts import (
     directory_layout,
-    file_layout,
     layout_from,
-    lov_attribute,
     options_of,
     read_listing,
-    read_lov,
     read_text,
     read_yaml,
     setstripe,
@@ -72,33 +69,6 @@ def test_a_listing_has_the_directory_and_its_files(kind: str) -> None:
     assert (name, file_name) == (f"d_{kind}", f"d_{kind}/f")
     assert directory == read_text(done(f"getstripe_dir_d_d_{kind}"))
     assert file == read_text(done(f"getstripe_d_{kind}_f"))
-
-
-@pytest.mark.parametrize("name", ["c2s4m", "over8", "pfl", "d_plain_f"])
-def test_the_attribute_says_what_lfs_says(name: str) -> None:
-    assert read_lov(done(f"getfattr_lustre_lov_{name}")) == read_yaml(done(f"getstripe_y_{name}"))
-    trusted = done(f"getfattr_trusted_lov_{name}")
-    assert read_lov(replace(trusted, stdout=trusted.stdout.replace("trusted.", "lustre."))) == read_yaml(
-        done(f"getstripe_y_{name}")
-    )
-
-
-def test_the_attribute_does_not_say_which_metadata_target_has_the_data() -> None:
-    told, by_lfs = read_lov(done("getfattr_lustre_lov_dom")), read_yaml(done("getstripe_y_dom"))
-    assert told is not None and told.components[1] == by_lfs.components[1]
-    assert told.components[0].layout == replace(by_lfs.components[0].layout, first_target=None)
-
-
-def test_the_attribute_of_a_file_in_a_pool_says_what_lfs_says() -> None:
-    assert lov_attribute("inpool").read(done("getfattr_lov_pool")) == file_layout("inpool").read(
-        done("getstripe_y_pool")
-    )
-
-
-def test_the_attribute_of_a_directory_leaves_to_the_file_system_what_was_not_set() -> None:
-    assert read_lov(done("getfattr_all_dir_d_c2")) == read_yaml(done("getstripe_dir_dy_d_c2"))
-    assert read_lov(done("getfattr_all_dir_d_pfl")) == PFL_UNSET
-    assert read_lov(done("getfattr_lustre_lov_dir_plain")) is None
 
 
 PFL_UNSET = pfl(

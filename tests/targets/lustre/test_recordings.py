@@ -28,7 +28,7 @@ STATUS_IS_NO_ERROR = frozenset(
     name
     for name, command in {**COMMANDS, **LAST_COMMANDS}.items()
     if command.argv[:2] == ("lctl", "get_param") and "-n" not in command.argv
-) | {"client/getfattr_lustre_lov_dir_plain.txt"}
+)
 # lfs succeeds, and there is nothing that could be used.
 SUCCESS_IS_AN_ERROR = {
     "client/err_getdirstripe_file.txt": "not a directory",

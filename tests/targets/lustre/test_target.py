@@ -260,18 +260,14 @@ def test_an_lfs_too_old_for_yaml_is_asked_for_text(tmp_path: Path) -> None:
     assert lustre.placement(tmp_path / "dne" / "str4") == Placement("automatic", (0, 1, 2, 3), 4, "fnv_1a_64")
 
 
-def test_without_lfs_a_layout_is_read_from_the_attribute(tmp_path: Path) -> None:
-    (tmp_path / "s" / "d_plain").mkdir(parents=True)
-    (tmp_path / "s" / "over8").touch()
+def test_without_lfs_the_layout_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
     recorded = Replay(tmp_path, AS_ROOT)
 
     def without(argv: Sequence[str], timeout_s: float = 10) -> Completed:
         return run(["strakes-no-lfs-here"]) if argv[0] == "lfs" else recorded(argv, timeout_s)
 
-    lustre = LustreTarget(tmp_path, mount(tmp_path), runner=without)
-    layout = lustre.layout(tmp_path / "s" / "over8")
-    assert layout is not None and layout.pattern == "overstriped"
-    assert lustre.layout(tmp_path / "s" / "d_plain") == Layout()
+    assert LustreTarget(tmp_path, mount(tmp_path), runner=without).layout(tmp_path / "s") is None
 
 
 def test_a_directory_on_a_target_that_is_not_there_is_bad_input(tmp_path: Path) -> None:

@@ -4,11 +4,116 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from strakes.errors import BadInputError
 from strakes.lab.ceph import objects
-from strakes.lab.ceph.options import MONITOR_TICK_S, CephOptions
-from strakes.lab.ports import LOOPBACK
+from strakes.lab.network import LOOPBACK
+from strakes.lab.options import LabOptions, option
+
+# How often the monitors look at the beacons; nothing shorter can be set.
+MONITOR_TICK_S = 1.0
+
+
+@dataclass(frozen=True)
+class CephOptions(LabOptions):
+    """Options of ``lab up ceph``."""
+
+    osds: int = option("count", "Number of object stores (OSDs).", 3, least=1, most=16)
+    mds: int = option("count", "Number of active metadata ranks.", 2, least=1, most=8)
+    standby: int = option("count", "Number of standby metadata servers.", 1, least=0, most=8)
+    standby_replay: bool = option(
+        "flag", "Let standbys follow the journal of a rank, so that they take over sooner.", False
+    )
+    mons: int = option("count", "Number of monitors.", 1, least=1, most=5)
+    pool_size: int = option("count", "Number of copies of every object.", 1, least=1, most=3)
+    store: str = option(
+        "choice",
+        "Where objects are stored: in sparse files (bluestore) or in memory (memstore).",
+        "bluestore",
+        choices=("bluestore", "memstore"),
+    )
+    osd_size: int = option("size", "Capacity of each object store.", "4GiB", least="1GiB")
+    osd_memory: int = option("size", "Cache of each object store.", "64MiB", least="16MiB")
+    mds_memory: int = option("size", "Cache limit of each metadata server.", "256MiB", least="16MiB")
+    slow_osd: tuple[tuple[int, int], ...] = option(
+        "by-id",
+        "Limit the device of object store ID (0, 1, ...) to IOPS reads and IOPS writes per second. May be repeated.",
+        (),
+        least=10,
+        metavar="ID=IOPS",
+    )
+    pool_per_osd: bool = option(
+        "flag", "Also make one data pool on each object store alone, so that files can be placed there.", False
+    )
+    s3: bool = option("flag", "Also start an object gateway (radosgw): S3 on the same object stores.", False)
+    slow_mds: tuple[tuple[int, int], ...] = option(
+        "by-id",
+        "Limit the server of metadata rank RANK (0, 1, ...) to PERCENT of one processor. May be repeated.",
+        (),
+        least=5,
+        most=100,
+        metavar="RANK=PERCENT",
+    )
+    mds_cpu: int | None = option(
+        "count", "Limit each metadata server to PERCENT of one processor.", least=5, most=100, metavar="PERCENT"
+    )
+    beacon_interval: float = option(
+        "seconds", "Time between the beacons of a metadata server.", 0.5, least=0.1, most=60
+    )
+    beacon_grace: float = option(
+        "seconds", "Time without beacons after which a metadata server is replaced.", 3.0, least=0.5, most=600
+    )
+
+    @property
+    def monitors(self) -> tuple[str, ...]:
+        """Return their names."""
+        return _letters(self.mons)
+
+    @property
+    def metadata_servers(self) -> tuple[str, ...]:
+        """Return their names, standbys included."""
+        return _letters(self.mds + self.standby)
+
+    @property
+    def placement_groups(self) -> int:
+        """Enough to spread objects evenly over a few stores: 16 to 32 for each, a power of two."""
+        return min(256, 1 << (16 * self.osds * self.pool_size - 1).bit_length())
+
+
+def check(options: CephOptions) -> None:
+    """Raise BadInputError for what contradicts itself."""
+    if options.pool_size > options.osds:
+        raise BadInputError(
+            f"{options.pool_size} copies need {options.pool_size} object stores or more",
+            remedy=f"Give --osds {options.pool_size}, or fewer copies.",
+        )
+    stores = [number for number, _ in options.slow_osd]
+    for number in stores:
+        if number >= options.osds or stores.count(number) > 1:
+            why = f"the stores are 0 to {options.osds - 1}" if number >= options.osds else "it is given twice"
+            raise BadInputError(f"--slow-osd {number} is not possible", why=why)
+    ranks = [rank for rank, _ in options.slow_mds]
+    for rank in ranks:
+        if rank >= options.mds or ranks.count(rank) > 1:
+            why = f"the ranks are 0 to {options.mds - 1}" if rank >= options.mds else "it is given twice"
+            raise BadInputError(f"--slow-mds {rank} is not possible", why=why)
+    if options.slow_osd and options.store == "memstore":
+        raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
+    # Monitors forgive a silence that they may have caused themselves; with less between the two they forgive all.
+    if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
+        raise BadInputError(
+            "a metadata server that fails would never be replaced",
+            why=f"--beacon-grace must be at least {MONITOR_TICK_S:g} s (the monitors' tick) longer than "
+            "--beacon-interval",
+            remedy=f"Give, for example, --beacon-grace {options.beacon_interval + MONITOR_TICK_S:g}s.",
+        )
+
+
+def _letters(count: int) -> tuple[str, ...]:
+    return tuple("abcdefghijklmnopqrstuvwxyz"[:count])
+
 
 # Its name in the lab's directory.
 CONFIG = "ceph.conf"
@@ -108,7 +213,7 @@ def _metadata_server(directory: Path, options: CephOptions) -> dict[str, object]
     return {
         "mds_data": f"{directory}/mds/$id",
         "mds_tick_interval": 1,
-        # Default 45: a client that died before a fail-over stalls everybody so long.
+        # Default 45 s: for this time a client that died before a fail-over blocks the others.
         "mds_reconnect_timeout": 5,
         "mds_root_ino_uid": os.getuid(),
         "mds_root_ino_gid": os.getgid(),

@@ -8,21 +8,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from strakes.lab import ports
+from strakes.errors import BadInputError
+from strakes.lab import network
 from strakes.lab.ceph import objects
-from strakes.lab.ceph.config import CONFIG, config_text
+from strakes.lab.ceph.config import CONFIG, CephOptions, check, config_text
 from strakes.lab.ceph.monitor import Monitors
-from strakes.lab.ceph.options import CephOptions, check
 from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
 from strakes.lab.device import Device, attach, make_file, require_space
 from strakes.lab.kind import CLIENT, Lab
-from strakes.lab.lab_directory import refuse_long_path
+from strakes.lab.lab_directory import LabDirectory, refuse_long_path, working_in
 from strakes.lab.packages import Package, require_packages
+from strakes.lab.process import is_alive
 from strakes.lab.site import LabSite
+from strakes.lab.state import LabJournal, read_state
 from strakes.units import counted
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
-# Placement groups of a pool on one store; twice as many only take memory.
+# Placement groups of a pool on one store; more only take memory.
 _GROUPS = 8
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
 # All of them together take 300 MiB. This one answers "ceph fs status"; free space needs none.
@@ -31,7 +33,7 @@ _FOR_OTHERS_THAN_ROOT = (Package("fuse3", "fusermount"),)
 
 
 class CephLab(Lab[CephOptions]):
-    """Every daemon is an ordinary process in the foreground of a session of its own; nobody has keys."""
+    """CephFS without keys; every daemon is a foreground process in a separate session."""
 
     options_type = CephOptions
     needs_root = False
@@ -51,19 +53,19 @@ class CephLab(Lab[CephOptions]):
         self._fsid = str(uuid.uuid4())
         self._config = site.directory / CONFIG
         listening = (*options.monitors, *([objects.GATEWAY] if options.s3 else []))
-        self._ports = dict(zip(listening, ports.free_ports(len(listening)), strict=True))
+        self._ports = dict(zip(listening, network.free_ports(len(listening)), strict=True))
         self._devices: dict[int, Device] = {}
         self._device_groups: dict[int, Group | None] = {}
         self._cpu_groups: dict[str, Group] = {}
 
     @classmethod
     def packages_for(cls, options: CephOptions) -> tuple[Package, ...]:
-        """Return what is needed with these options."""
+        """Return the packages that these options need."""
         return (*cls.packages, *(objects.PACKAGES if options.s3 else ()))
 
     @classmethod
     def check(cls, options: CephOptions, directory: Path) -> None:
-        """Refuse what cannot be, before anything is touched."""
+        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
         check(options)
         refuse_long_path(directory)
         if os.geteuid() != 0:
@@ -87,11 +89,11 @@ class CephLab(Lab[CephOptions]):
         self._mount()
 
     def ready(self) -> str:
-        """Return what is still lacking."""
+        """Return why the file system cannot be used yet, or an empty text."""
         return self._lacking_until_space("the free space is not known yet")
 
     def slow_down(self) -> None:
-        """Put on the limits that were asked for."""
+        """Set the requested limits."""
         slow = self._slow_servers()
         for name, group in self._cpu_groups.items():
             limit = slow.get(name, self.options.mds_cpu)
@@ -101,7 +103,7 @@ class CephLab(Lab[CephOptions]):
             device.slow_down(self._device_groups[number])
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what programs need to know to talk to it."""
+        """Return the addresses, files and commands by which programs reach it."""
         return {
             "ceph_conf": str(self._config),
             "keyring": str(self.site.directory / "keyring"),
@@ -109,7 +111,7 @@ class CephLab(Lab[CephOptions]):
             "fsid": self._fsid,
             "file_system": FILE_SYSTEM,
             "pools": {"metadata": METADATA_POOL, "data": DATA_POOL},
-            "monitors": [f"{ports.LOOPBACK}:{self._ports[name]}" for name in self.options.monitors],
+            "monitors": [f"{network.LOOPBACK}:{self._ports[name]}" for name in self.options.monitors],
             "admin_sockets": str(self.site.directory / "run"),
             "slow_devices": {f"osd.{number}": str(device.path) for number, device in self._devices.items()},
             "pools_by_store": {f"osd.{number}": _pool_of(number) for number in self._stores_with_pools()},
@@ -137,7 +139,7 @@ class CephLab(Lab[CephOptions]):
         addresses = [
             word
             for name in self.options.monitors
-            for word in ("--addv", name, f"[v2:{ports.LOOPBACK}:{self._ports[name]}]")
+            for word in ("--addv", name, f"[v2:{network.LOOPBACK}:{self._ports[name]}]")
         ]
         self.site.run("monmaptool", "--create", "--clobber", "--fsid", self._fsid, *addresses, monmap)
         for name in self.options.monitors:
@@ -146,7 +148,7 @@ class CephLab(Lab[CephOptions]):
             self.site.start(f"mon.{name}", *self._daemon("ceph-mon", name), "-f")
         listening = [self._ports[name] for name in self.options.monitors]
         self.site.wait_until(
-            "the monitors", lambda: "" if all(map(ports.is_listening, listening)) else "not all listen yet"
+            "the monitors", lambda: "" if all(map(network.is_listening, listening)) else "not all listen yet"
         )
 
     def _make_stores(self) -> None:
@@ -174,7 +176,7 @@ class CephLab(Lab[CephOptions]):
         for name in self.options.metadata_servers:
             self.site.make_directory("mds", name)
             join = []
-            # Any of them may get the rank that is to be slow.
+            # Any of them may get the slow rank.
             if self.options.mds_cpu or self.options.slow_mds:
                 self._cpu_groups[name] = make_group("cpu", self.site.id, f"mds.{name}")
                 join.append(self._cpu_groups[name].procs)
@@ -183,7 +185,7 @@ class CephLab(Lab[CephOptions]):
 
     def _make_file_system(self) -> None:
         with Monitors(self._config) as monitors:
-            # Before there are pools, or their first objects would have to move to the stores that come later.
+            # Stores must be up before the pools, or the first objects would have to move.
             self.site.wait_until("the object stores", lambda: _lacking_stores(monitors, self.options.osds))
             for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
                 monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)
@@ -202,7 +204,7 @@ class CephLab(Lab[CephOptions]):
         return range(self.options.osds if self.options.pool_per_osd else 0)
 
     def _make_pool_on(self, monitors: Monitors, number: int) -> None:
-        """Make a data pool with one copy of everything on this store alone, by a rule for a device class of its own."""
+        """Make a data pool with one copy on this store alone, by a CRUSH rule for a separate device class."""
         pool, own_class = _pool_of(number), f"only{number}"
         monitors.command("osd crush rm-device-class", ids=[str(number)])
         monitors.command("osd crush set-device-class", **{"class": own_class}, ids=[str(number)])
@@ -213,7 +215,7 @@ class CephLab(Lab[CephOptions]):
         monitors.command("fs add_data_pool", fs_name=FILE_SYSTEM, pool=pool)
 
     def _slow_servers(self) -> dict[str, int]:
-        """Who has the ranks that are to be slow, and what they may use."""
+        """Return the daemons of the slow ranks, with their shares of a processor in percent."""
         if not self.options.slow_mds:
             return {}
         with Monitors(self._config) as monitors:
@@ -257,3 +259,22 @@ def _unclean(monitors: Monitors) -> str:
         if groups["num_pgs"] and clean == groups["num_pgs"]
         else f"{clean} of {groups['num_pgs']} placement groups are clean"
     )
+
+
+def start_metadata_server(directory: Path, name: str) -> None:
+    """Start it where it does not run. Raises BadInputError without the lab, EnvironmentLacksError if it fails."""
+    state = read_state(directory)
+    if state is None or not state.this_boot or state.kind != "ceph":
+        raise BadInputError("the CephFS lab no longer exists", where=str(directory))
+    with working_in(LabDirectory(state.name, directory), make=False) as there:
+        role = f"mds.{name}"
+        if not there or any(process.role == role and is_alive(process) for process in state.processes):
+            return
+        journal = LabJournal.reopen(directory)
+        try:
+            journal.ended(role)
+            site = LabSite(directory, state.name, state.id, journal, lambda _text: None)
+            join = [make_group("cpu", state.id, role).procs] if state.options.get("mds_cpu") else []
+            site.start(role, "ceph-mds", "-c", directory / CONFIG, "-i", name, "-f", join=join)
+        finally:
+            journal.close()

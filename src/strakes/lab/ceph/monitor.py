@@ -37,7 +37,7 @@ class Monitors:
             raise
 
     def command(self, prefix: str, **arguments: object) -> Any:
-        """Return what they answer, parsed. Raises EnvironmentLacksError with their own words when they refuse."""
+        """Return the answer, parsed. Raises EnvironmentLacksError with the monitors' message if they refuse."""
         text = json.dumps({"prefix": prefix, "format": "json", **arguments}).encode()
         commands = (ctypes.c_char_p * 1)(text)
         output, status = ctypes.c_void_p(), ctypes.c_void_p()

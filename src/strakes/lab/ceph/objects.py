@@ -1,4 +1,4 @@
-"""An object gateway (radosgw) in a CephFS lab: S3 on the same object stores, for one user with keys of its own."""
+"""An object gateway (radosgw) in a CephFS lab: S3 on the same object stores, for one user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
 from strakes.files import write_kept
-from strakes.lab import ports
+from strakes.lab import network
 from strakes.lab.packages import Package
 from strakes.lab.site import LabSite
 
@@ -29,12 +29,12 @@ def section(directory: Path, port: int) -> dict[str, object]:
         # It insists on encryption towards the monitors, which needs keys.
         "ms_mon_client_mode": "crc",
         "rgw_data": f"{directory}/rgw",
-        "rgw_frontends": f"beast endpoint={ports.LOOPBACK}:{port}",
+        "rgw_frontends": f"beast endpoint={network.LOOPBACK}:{port}",
         "rgw_thread_pool_size": 32,
         "rgw_run_sync_thread": "false",
         "rgw_dynamic_resharding": "false",
         "rgw_enable_ops_log": "false",
-        # What is deleted would take up space for two hours.
+        # By default deleted objects take space for two hours.
         "rgw_gc_obj_min_wait": 5,
         "rgw_gc_processor_period": 5,
         "rgw_gc_processor_max_time": 5,
@@ -49,10 +49,10 @@ def start_gateway(site: LabSite, config: Path, port: int) -> None:
     made = site.run("radosgw-admin", *words, "user", "create", "--uid=strakes", "--display-name=strakes", limit_s=120)
     keys = json.loads(made)["keys"][0]
     site.start("rgw.a", "radosgw", *words, "-f")
-    site.wait_until("the object gateway", lambda: "" if ports.is_listening(port) else "it does not listen yet")
+    site.wait_until("the object gateway", lambda: "" if network.is_listening(port) else "it does not listen yet")
     _make_bucket(port, keys["access_key"], keys["secret_key"])
     exports = {
-        "AWS_ENDPOINT_URL": f"http://{ports.LOOPBACK}:{port}",
+        "AWS_ENDPOINT_URL": f"http://{network.LOOPBACK}:{port}",
         "AWS_REGION": REGION,
         "AWS_ACCESS_KEY_ID": keys["access_key"],
         "AWS_SECRET_ACCESS_KEY": keys["secret_key"],
@@ -62,11 +62,11 @@ def start_gateway(site: LabSite, config: Path, port: int) -> None:
 
 
 def _make_bucket(port: int, key: str, secret: str) -> None:
-    # Signature version 2, which the gateway takes, too, is one line.
+    # The gateway also accepts signature version 2, which is one line.
     date = formatdate(usegmt=True)
     proof = hmac.new(secret.encode(), f"PUT\n\n\n{date}\n/{BUCKET}".encode(), hashlib.sha1).digest()
     headers = {"Date": date, "Authorization": f"AWS {key}:{base64.b64encode(proof).decode()}"}
-    connection = http.client.HTTPConnection(ports.LOOPBACK, port, timeout=_LIMIT_S)
+    connection = http.client.HTTPConnection(network.LOOPBACK, port, timeout=_LIMIT_S)
     try:
         connection.request("PUT", f"/{BUCKET}", headers=headers)
         answer = connection.getresponse()

@@ -1,7 +1,7 @@
 """Run commands on a machine of the lab, with the distribution's Python.
 
-  agent.py serve ADDRESS           on the machine: runs what is asked of it
-  agent.py call ADDRESS COMMAND... outside: its output, its status
+  agent.py serve ADDRESS           on the machine: runs commands
+  agent.py call ADDRESS COMMAND... outside: passes on output and exit status
 
 One JSON line with the words goes in. Lines ``{"to": 1 or 2, "text": base64}`` come out as the command writes, and
 ``{"status": N}`` at the end.

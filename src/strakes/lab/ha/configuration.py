@@ -8,8 +8,8 @@ from xml.etree import ElementTree as Xml
 
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, ServedTarget
 from strakes.failover.planned.pacemaker import pacemaker_file
-from strakes.lab.ha.nodes import NODES
 
+NODES = ("a", "b")
 TARGET = "journal"
 PASSWORD = "lab"
 USER = "fence"

@@ -16,15 +16,14 @@ from typing import Any
 from strakes.failover.planned.alerts import alert_files
 from strakes.failover.planned.corosync import corosync_file
 from strakes.files import write_kept
-from strakes.lab.ha.configuration import BMC_EMULATION, PASSWORD, WEBHOOK, bmc_text
+from strakes.lab.ha.configuration import BMC_EMULATION, NODES, PASSWORD, WEBHOOK, bmc_text
 from strakes.lab.ha.machines import PACKAGES as MACHINE_PACKAGES
 from strakes.lab.ha.machines import READY_LIMIT_S, Machines
-from strakes.lab.ha.namespaces import Namespaces
-from strakes.lab.ha.nodes import ADMIN, DISKS, NODES, Nodes, put_file
+from strakes.lab.ha.namespaces import ADMIN, DISKS, Namespaces, Nodes, put_file
 from strakes.lab.ha.pair import lacking
 from strakes.lab.ha.receiver import PORT as RECEIVER_PORT
 from strakes.lab.kind import Lab
-from strakes.lab.options import LabOptions, flag, seconds
+from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
 
 _OWNER, _GROUP = "hacluster", "haclient"
@@ -39,13 +38,16 @@ exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-bina
 class HaOptions(LabOptions):
     """Options of the pair: what its nodes are made of, and how long one may be silent (``token``, in seconds)."""
 
-    token: float = seconds(
-        1.0,
+    token: float = option(
+        "seconds",
         "Time without messages after which a node counts as dead; at least 5s with --uml.",
+        1.0,
         least=0.5,
         most=30.0,
     )
-    uml: bool = flag("Use machines of User-mode Linux with real DRBD and private disks instead of namespaces.")
+    uml: bool = option(
+        "flag", "Use machines of User-mode Linux with real DRBD and private disks instead of namespaces.", False
+    )
 
 
 class HaLab(Lab[HaOptions]):

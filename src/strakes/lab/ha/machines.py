@@ -13,8 +13,8 @@ from strakes.failover.cluster import Cluster
 from strakes.failover.planned.drbd import drbd_files
 from strakes.files import open_directory, write_kept
 from strakes.lab.device import make_file, require_space
-from strakes.lab.ha.configuration import cluster, machine_cib
-from strakes.lab.ha.nodes import NODES, Nodes, put_file
+from strakes.lab.ha.configuration import NODES, cluster, machine_cib
+from strakes.lab.ha.namespaces import Nodes, put_file
 from strakes.lab.packages import Package
 from strakes.lab.process import run
 from strakes.units import MIB

@@ -56,7 +56,7 @@ class Pair:
         return run([*self._facts["commands"][node], *words], limit_s=limit_s)
 
     def power_off(self, node: str) -> None:
-        """By its BMC, at once."""
+        """Cut the power of a node by its BMC."""
         self._do([*self._facts["power"][node], "off"])
 
     def power_on(self, node: str) -> None:
@@ -113,10 +113,10 @@ class Pair:
                 time.sleep(self._look_every_s)
 
     def _is_being_fenced(self, node: str) -> bool:
-        """Tell whether the other node makes sure that this one is off, or is about to.
+        """Return whether the other node is fencing this one, or is about to.
 
-        Fencing that is under way ends when the BMC says that the power is off: a node that is switched on meanwhile
-        keeps it waiting, and the service with it.
+        Fencing ends when the BMC confirms that the power is off. A node that is switched on meanwhile delays it, and
+        the service with it.
         """
         statuses = (self._status(name) for name in self.nodes)
         return any(is_being_fenced(status, node) for status in statuses if status is not None)
@@ -184,7 +184,7 @@ class Pair:
         return tuple(button for button in buttons if button.at_s >= since_s)
 
     def alerts(self, since_s: float) -> tuple[Alert, ...]:
-        """Which arrived."""
+        """Return the alerts that arrived since a time."""
         alerts = [Alert(**json.loads(line)) for line in Path(self._facts["alerts"]).read_text().splitlines()]
         return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
@@ -207,7 +207,7 @@ class Pair:
 
 
 def read_journal(text: str) -> tuple[JournalRecord, ...]:
-    """Read the complete records of a journal; what a power cut tore is none.
+    """Read the complete records of a journal; a record torn by a power cut is omitted.
 
     >>> records = read_journal("1 mds-a start 0 17.5\\n1 mds-a c0 7 18.25\\n1 mds-a c")
     >>> [(record.term, record.node, record.client, record.number) for record in records]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from strakes.files import write_kept
 from strakes.lab.kind import Lab
-from strakes.lab.options import LabOptions, count, maybe_size, size
+from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
 from strakes.units import counted
 
@@ -25,11 +25,14 @@ _BURST_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class HostsOptions(LabOptions):
-    """What ``lab up hosts`` takes."""
+    """Options of ``lab up hosts``."""
 
-    hosts: int = count(4, "Number of hosts to measure from (n1, n2, ...). There is also a login host.", most=64)
-    size: int = size("2GiB", "Capacity of the shared directory, which is in memory.", least="1MiB")
-    link: int | None = maybe_size(
+    hosts: int = option(
+        "count", "Number of hosts to measure from (n1, n2, ...). There is also a login host.", 4, least=1, most=64
+    )
+    size: int = option("size", "Capacity of the shared directory, which is in memory.", "2GiB", least="1MiB")
+    link: int | None = option(
+        "size",
         "Bandwidth of each host's link in each direction, in bytes per second, such as 100MiB.  [default: unlimited]",
         least="1MiB",
     )
@@ -39,7 +42,7 @@ HostsOptionsT = TypeVar("HostsOptionsT", bound=HostsOptions)
 
 
 class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
-    """What a host is: process, network, mount, IPC and host name namespaces, an sshd, and a link to a switch."""
+    """Hosts with namespaces (process, network, mount, IPC, host name), an sshd, and a link to a switch."""
 
     packages: ClassVar[tuple[Package, ...]] = (
         Package("openssh-server", "/usr/sbin/sshd"),
@@ -89,12 +92,12 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
             site.start(f"host.{name}", self._script, "host", name, address)
 
     def ready(self) -> str:
-        """Return what is still lacking."""
+        """Return why the file system cannot be used yet, or an empty text."""
         absent = [name for name in self.addresses if not (self.site.directory / f"{name}.up").exists()]
         return f"not up yet: {', '.join(absent)}" if absent else ""
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what programs need to know to talk to it."""
+        """Return the addresses, files and commands by which programs reach it."""
         script = str(self._script)
         return {
             "hosts": list(self.names),

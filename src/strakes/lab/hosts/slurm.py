@@ -10,7 +10,7 @@ from typing import Any
 
 from strakes.files import write_kept
 from strakes.lab.hosts.lab import LOGIN, HostsLab, HostsOptions
-from strakes.lab.options import choice, count
+from strakes.lab.options import option
 from strakes.lab.packages import Package
 from strakes.lab.process import run
 
@@ -20,10 +20,10 @@ _KEY_BYTES = 128
 
 @dataclass(frozen=True)
 class SlurmOptions(HostsOptions):
-    """What ``lab up slurm`` takes."""
+    """Options of ``lab up slurm``."""
 
-    cpus: int = count(8, "Number of processors that each host reports to Slurm.", most=64)
-    mpi: str = choice("none", "pmi2", "pmix", text="MPI plugin that srun uses by default.")
+    cpus: int = option("count", "Number of processors that each host reports to Slurm.", 8, least=1, most=64)
+    mpi: str = option("choice", "MPI plugin that srun uses by default.", "none", choices=("none", "pmi2", "pmix"))
 
 
 class SlurmLab(HostsLab[SlurmOptions]):
@@ -64,7 +64,7 @@ class SlurmLab(HostsLab[SlurmOptions]):
             site.start(f"slurmd.{name}", *self.on(name), "slurmd", "-D", "-N", name)
 
     def ready(self) -> str:
-        """Return what is still lacking."""
+        """Return why the file system cannot be used yet, or an empty text."""
         asked = run(
             [*map(str, self.on(LOGIN)), "sinfo", "-h", "-N", "-t", "idle", "-o", "%N"],
             limit_s=_ASK_S,
@@ -74,7 +74,7 @@ class SlurmLab(HostsLab[SlurmOptions]):
         return f"not idle yet: {', '.join(sorted(absent))}" if absent else ""
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what programs need to know to talk to it."""
+        """Return the addresses, files and commands by which programs reach it."""
         return {**super().facts(), "partition": "main"}
 
     def _configuration(self) -> str:

@@ -33,7 +33,6 @@ from strakes.targets.lustre.layouts import (
     dir_stripe,
     directory_layout,
     file_layout,
-    lov_attribute,
     mkdir,
     options_of,
     placement,
@@ -120,8 +119,11 @@ class LustreTarget(Target):
         return servers.describe(answers, str(self.path), self.mount, name, self.servers)
 
     def layout(self, path: Path) -> Layout | None:
-        """Return how data is spread."""
-        return self._layout(str(path), directory=self._ask(lfs.is_directory(str(path))))
+        """Return the layout of a file or directory, or None without lfs."""
+        try:
+            return self._layout(str(path), directory=self._ask(lfs.is_directory(str(path))))
+        except EnvironmentLacksError:
+            return None  # limits() says why
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Also makes and removes an empty file in the directory: only a file shows what counts were lowered to."""
@@ -155,14 +157,7 @@ class LustreTarget(Target):
     def _layout(self, path: str, *, directory: bool) -> Layout:
         command = directory_layout if directory else file_layout
 
-        def by_tool(form: Form) -> Layout:
-            return self._ask(command(path, form))
-
-        try:
-            return self._newest(by_tool)
-        except EnvironmentLacksError:
-            # No lfs, or one that may not; any user may read the attribute. Without one the file system's default holds.
-            return self._ask(lov_attribute(path)) or Layout()
+        return self._newest(lambda form: self._ask(command(path, form)))
 
     def placement(self, directory: Path) -> Placement | None:
         """Return which metadata targets hold a directory."""

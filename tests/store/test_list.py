@@ -1,6 +1,7 @@
+"""The list of runs shows what is in the store."""
+
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -28,25 +29,6 @@ def listed(store: Store) -> list[str]:
     return [run.id for run in store.runs()]
 
 
-def test_a_missing_catalogue_is_made_again(store: Store, three: list[str]) -> None:
-    catalogue = store.root / "catalogue.json"
-    before = store.runs()
-    catalogue.unlink()
-    assert store.runs() == before
-    assert catalogue.exists()
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"this is no catalogue", b"[]", b'{"a": 1}', b'{"a": ["stamp", {"id": 1, "else": 2}]}', b"[" * 9999],
-)
-def test_a_broken_catalogue_is_made_again(store: Store, three: list[str], content: bytes) -> None:
-    before = store.runs()
-    (store.root / "catalogue.json").write_bytes(content)
-    assert store.runs() == before
-    assert json.loads((store.root / "catalogue.json").read_bytes()).keys() == set(three)
-
-
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:
     """What the system gives as bytes, and a lone surrogate that only an imported file can hold."""
     target = measured / os.fsdecode(b"caf\xe9")
@@ -72,7 +54,7 @@ def test_a_run_that_came_by_copying_is_listed(store: Store, three: list[str], tm
     assert listed(other) == [three[0]]
 
 
-def test_a_status_that_changed_without_the_catalogue_is_seen(store: Store, three: list[str]) -> None:
+def test_a_status_that_changed_is_seen(store: Store, three: list[str]) -> None:
     manifest = store.root / "runs" / three[0] / "run.json"
     fresh = manifest.with_suffix(".new")
     fresh.write_text(manifest.read_text().replace('"complete"', '"partial"'))

@@ -11,7 +11,6 @@ import pytest
 from strakes.accept.service_level import Kept, parse_service_level
 from strakes.api import Table
 from strakes.errors import BadInputError
-from strakes.failover.rehearsal.schedule import ScheduleSummary
 from strakes.interop.commands.mdtest import translate
 from strakes.predict.namespace import NamespacePlan, Share, Walk, render_namespace
 from strakes.report.notices import Notice
@@ -42,9 +41,6 @@ RENDERED: dict[str, Callable[[int], str]] = {
     "service level": lambda number: str(
         Kept(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), number, 0)
     ).partition(":")[2],
-    "rehearsal": lambda number: ScheduleSummary(
-        "here", number, 0, number, number, number, number, number, {}
-    ).text.splitlines()[0],
     "namespace": sharing,
 }
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
-from json import dumps
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -27,7 +25,6 @@ from strakes.cli.options import (
 from strakes.cli.say import say
 from strakes.errors import BadInputError
 from strakes.language import translate
-from strakes.language.page import translate_lines
 from strakes.units import counted
 
 if TYPE_CHECKING:
@@ -123,16 +120,8 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 @click.argument("directory", metavar="DIR|FILE", type=PATH)
 @click.option("--all", "every", is_flag=True, help="Show every pair of failures, also those that the service survives.")
 @click.option("--singles", is_flag=True, help="Show single failures only.")
-@click.option(
-    "--schedules",
-    type=WholeNumber(1, 10_000_000),
-    help="Instead, play N random sequences of faults and repairs, each from a seed of its own.",
-)
-@click.option("--seed", type=WholeNumber(0), default=0, show_default=True, help="First seed of --schedules.")
 @json_option
-def rehearse_command(
-    directory: Path, every: bool, singles: bool, schedules: int | None, seed: int, json: Output | None
-) -> int:
+def rehearse_command(directory: Path, every: bool, singles: bool, json: Output | None) -> int:
     """Predict the effect of each failure, and of each pair of failures, on the cluster in DIR.
 
     Pacemaker's own policy engine decides, with this configuration; strakes models cables, switches, power and disks. A
@@ -140,14 +129,8 @@ def rehearse_command(
     """
     from strakes.cli.failover_text import print_rehearsal
     from strakes.failover.rehearsal.rehearse import document, rehearse
-    from strakes.failover.rehearsal.schedule import rehearse_schedules
     from strakes.failover.setup import read_plan
 
-    if schedules is not None:
-        summary = rehearse_schedules(read_plan(directory), schedules, seed, progress=_show_progress)
-        if write_document(json, dumps({"schema": 1, **asdict(summary)}, indent=1)):
-            click.echo(translate_lines(summary.text))
-        return 1 if summary.bad else 0
     result = rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
     if write_document(json, document(result)):
         print_rehearsal(result, every=every)
@@ -282,33 +265,6 @@ def undo_command() -> int:
         failed = failed or error is not None
         say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
     return 1 if failed else 0
-
-
-@command.command("timeline")
-@click.argument("directory", metavar="DIR", type=PathType(path_type=Path, exists=True, file_okay=False))
-@click.argument("drill", required=False)
-@click.option("--moments", is_flag=True, help="Print every event with its time.")
-@json_option
-def timeline_command(directory: Path, drill: str | None, moments: bool, json: Output | None) -> None:
-    """Show recorded recoveries of a Lustre server: how long each client waited.
-
-    Without DRILL, all recordings in DIR are shown. docs/guide/failover.md says which files a recording has.
-    """
-    from strakes.cli.failover_text import print_timeline
-    from strakes.failover.lustre_recording import drills_in, read_drill
-    from strakes.failover.timeline import document
-
-    names = drills_in(directory)
-    if drill is not None and drill not in names:
-        raise BadInputError(
-            f"there is no recording of a drill {drill!r}",
-            where=str(directory),
-            remedy=f"There are: {', '.join(names)}.",
-        )
-    lines = [read_drill(directory, name) for name in ([drill] if drill else names)]
-    if write_document(json, document(lines)):
-        for line in lines:
-            print_timeline(line, moments=moments)
 
 
 @command.command("pair")

@@ -130,8 +130,6 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
 def print_timeline(line: Timeline, *, moments: bool) -> None:
     """Print how long each client waited and what each target did; with ``moments``, also every event."""
     say(f"{line.name}: seconds since the fault")
-    for note in line.notes:
-        say(f"  {note}")
     if moments:
         for moment in line.moments:
             say(f"  {moment.at_s - line.fault_s:9.1f}  {moment.source}: {moment.text}")

@@ -5,11 +5,10 @@ What happened when, how long each waited, and when the first, the median and the
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -92,7 +91,7 @@ class Outage:
 class Timeline:
     """One fail-over as clients saw it; all times are seconds since 1970.
 
-    ``fault_s`` is when the fault was done; ``notes`` say what was not read.
+    ``fault_s`` is when the fault was done.
     """
 
     name: str
@@ -100,7 +99,6 @@ class Timeline:
     moments: tuple[Moment, ...]
     outages: tuple[Outage, ...]
     targets: tuple[TargetRecovery, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
@@ -327,7 +325,6 @@ def timeline(
     moments: Iterable[Moment],
     outages: Iterable[Outage],
     targets: Iterable[TargetRecovery] = (),
-    notes: Iterable[str] = (),
 ) -> Timeline:
     """Put together what happened in its order, with the wait and return of each client that was hit."""
     waits = tuple(outages)
@@ -339,13 +336,4 @@ def timeline(
         moments.append(Moment(outage.stall_began_s, source, f"last answer before {outage.stall_s:.1f} s of waiting"))
         if outage.back_after_s is not None:
             moments.append(Moment(fault_s + outage.back_after_s, source, "is answered again"))
-    return Timeline(
-        name, fault_s, tuple(sorted(moments, key=lambda moment: moment.at_s)), waits, tuple(targets), tuple(notes)
-    )
-
-
-def document(lines: Iterable[Timeline]) -> str:
-    """Return time lines as JSON."""
-    return json.dumps(
-        {"schema": 1, "timelines": [{**asdict(line), "back_after_s": line.back_after_s} for line in lines]}, indent=1
-    )
+    return Timeline(name, fault_s, tuple(sorted(moments, key=lambda moment: moment.at_s)), waits, tuple(targets))

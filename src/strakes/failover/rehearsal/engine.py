@@ -19,8 +19,8 @@ class Event:
     """One event for the policy engine.
 
     ``monitors`` and ``stops`` are pairs (primitive, node) whose operation fails; ``stale`` and ``diskless`` are pairs
-    (target, node) without a current copy, or without the disks. ``unfenceable`` nodes cannot be fenced; ``back`` are
-    nodes that join; ``watched`` are attributes of watchers (attribute, node, value).
+    (target, node) without a current copy, or without the disks. ``unfenceable`` nodes cannot be fenced; ``watched``
+    are attributes of watchers (attribute, node, value).
     """
 
     dead: frozenset[str] = frozenset()
@@ -30,7 +30,6 @@ class Event:
     quorum: bool = True
     unfenceable: frozenset[str] = frozenset()
     diskless: frozenset[tuple[str, str]] = frozenset()
-    back: frozenset[str] = frozenset()
     watched: Watched = frozenset()
 
 
@@ -99,7 +98,6 @@ class FailureEngine:
         if not fencing:
             _remove(root, {device.id for device in self._cib.devices})
         words = [word for node in sorted(event.dead) for word in ("--node-fail", node)]
-        words += [word for node in sorted(event.back) for word in ("--node-up", node)]
         for primitive, node in sorted(event.monitors):
             words += ["--op-inject", f"{self._monitor(primitive)}@{node}=1"]
         for primitive, node in sorted(event.stops):

@@ -108,37 +108,6 @@ class Story:
         """Return the target that a primitive belongs to."""
         return next(name for name, own in self.services.items() if primitive in (one.id for one in own.parts))
 
-    def mend(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Let one part be as before, and the cluster answer it; a node is switched on where the others see it."""
-        room = replace(world.room, broken=world.room.broken - {part})
-        if part.kind == "node":
-            # A restart clears the failures of a node; its copy catches up before anything else fails.
-            off = world.off - {part.name}
-            state = self.engine.after(world.state, self._event(replace(world, room=room), back=frozenset({part.name})))
-            world = self._caught_up(replace(world, room=room, state=state, off=off, paused=False))
-            return world, Step()
-        together = world.apart and len(room.islands(self._standing(replace(world, room=room)))) == 1
-        if together:
-            world = replace(world, apart=False, stuck=False, frozen=False)
-        elif world.apart and part.kind in ("bmc", "network", "switch", "outlets"):
-            # Fencing is tried again and again.
-            world = replace(world, apart=False, stuck=False, frozen=False)
-        world, step = self._looked_around(replace(world, room=room), part)
-        return self._caught_up(world), step
-
-    def _caught_up(self, world: World) -> World:
-        """Mark copies that get updates again as current."""
-        good = {
-            (target.name, node)
-            for target in world.room.cluster.targets
-            for node in target.nodes
-            if not set(target.nodes) & world.off
-            and world.room.replication_works(target)
-            and not world.apart
-            and world.room.disk_works(node, target.name)
-        }
-        return replace(world, stale=world.stale - good)
-
     def _standing(self, world: World) -> list[Node]:
         return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
 

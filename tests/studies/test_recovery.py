@@ -29,17 +29,34 @@ def test_every_number_of_clients_has_its_first_median_and_last_and_the_published
     assert [(one.name, [point.x for point in one.points]) for one in figure.series] == [
         (who, [1.0, 10.0, 50.0, 200.0]) for who in ("first client", "median client", "last client")
     ]
-    assert len({point.cell for one in figure.series for point in one.points}) == 12
+    assert len({point.cell for one in figure.series for point in one.points}) == 12, "without files in flight"
     assert figure.references[0].points[-1] == (2000.0, 420.0)
 
 
 def test_the_number_of_ranks_asked_for_is_a_number_of_clients() -> None:
     cells = RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", most_ranks=60))
-    assert [cell.settings["clients"] for cell in cells] == [1, 10, 50, 60, 200]
+    assert [cell.settings["clients"] for cell in cells] == [1, 10, 50, 60, 200, 50]
+    assert [cell.settings["files"] for cell in cells] == [0, 0, 0, 0, 0, 50_000]
+    of_files = RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", files=1000))
+    assert [cell.settings["files"] for cell in of_files] == [1000] * 4
+
+
+def test_the_wait_of_2_000_clients_is_forecast_from_three_drills_and_marked_as_such() -> None:
+    by_drills = {drills: {one.id: one for one in RecoveryStudy().findings(results(drills))} for drills in (2, 3)}
+    few, enough = (by_drills[drills]["recovery-forecast"] for drills in (2, 3))
+    assert few.verdict == "inconclusive" and "3 drills" in few.needs
+    assert enough.verdict == "forecast" and enough.interval is not None
+    # 0.1 s a creation, one after the other: 7 creations of each client.
+    assert enough.interval.low < 1400 < enough.interval.high and "S2, published: 420 s" in enough.statement
+
+
+def test_files_in_flight_are_a_factor_of_their_own() -> None:
+    answer = answered(RecoveryStudy(), results())["in-flight"]
+    assert {answer.chosen, answer.against.option} == {"0 files just created", "50,000 files just created"}
 
 
 def test_nothing_lost_is_claimed_only_after_enough_drills() -> None:
-    by_runs = {blocks: next(iter(RecoveryStudy().findings(results(blocks)))).verdict for blocks in (2, 8)}
+    by_runs = {blocks: RecoveryStudy().findings(results(blocks))[-1].verdict for blocks in (2, 8)}
     assert by_runs == {2: "inconclusive", 8: "holds"}
 
 

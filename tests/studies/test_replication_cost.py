@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from strakes.findings.cell import Cell
+from strakes.findings.portrait import SkippedCell
 from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Phase
 from strakes.studies.against import Against
@@ -18,19 +19,19 @@ from studies.world import answered, context, results_of, visits_of
 _SENT_PER_FILE = 4096.0
 
 
-def run(study: Study, *, counted: bool) -> Results:
-    """Synchronous creates take five times as long with replication, and everything else as long as without; DRBD is at A."""
+def run(study: Study, *, counted: bool, blocks: int = 12) -> Results:
+    """Synced creations take five times as long with replication, batches as long as without; DRBD is at A."""
     cells = [one for one in study.cells(context()) if isinstance(one, Cell)]
 
     def rates(phase: Phase, ranks: int) -> float:
         assert isinstance(phase, MetadataPhase)
         return 200.0 if phase.fsync else 20_000.0
 
-    visits = visits_of(cells, rates, 12, 0.01)
+    visits = visits_of(cells, rates, blocks, 0.01)
     for visit in visits:
         on_a = not visit["cell"].startswith("B/")
         first = visit["samples"][0]
-        if not on_a and "/0/" not in visit["cell"]:
+        if not on_a and "synced" in visit["cell"]:
             first["elapsed_s"] /= 5
             first["operations_per_s"] *= 5
         if counted and on_a:
@@ -39,48 +40,54 @@ def run(study: Study, *, counted: bool) -> Results:
 
 
 def said(study: Study, results: Results) -> Mapping[str, Any]:
-    return {one.id: one for one in study.findings(results)}
+    return {one.id.removeprefix("replication-cost-"): one for one in study.findings(results)}
 
 
 def test_bytes_of_a_file_are_those_that_the_device_counted() -> None:
     study = ReplicationCost()
     found = said(study, run(study, counted=True))
-    one = found["replication-cost-bytes-1/1"]
+    one = found["bytes-empty file, synced/1"]
     assert one.verdict == "measured" and one.interval.low == one.interval.high == _SENT_PER_FILE
     assert "4,096 bytes" in one.statement and "S2: 2,560, published" in one.statement
-    # 10,000 files of 4 KiB each at 200 MB/s, beside S2's own prediction and what it measured, and where it contradicts itself.
-    arithmetic = found["replication-cost-arithmetic"].statement
+    # 10,000 files of 4 KiB each at 200 MB/s, with S2's own prediction, and where S2 contradicts itself.
+    arithmetic = found["arithmetic"].statement
     assert (
-        "0.195 s by the bytes" in arithmetic
+        "0.195 s by the bytes of a synced file" in arithmetic
         and "0.122 s predicted, 0.488 s measured" in arithmetic
         and "imply 47 to 50" in arithmetic
     )
-    assert found["replication-cost-ratio"].verdict == "unknown"
+    assert found["ratio"].verdict == "unknown"
 
 
-def test_without_counters_nothing_is_said_of_bytes() -> None:
+def test_the_published_table_is_measured_up_to_100_000_files_and_forecast_beyond() -> None:
+    study = ReplicationCost()
+    found = said(study, run(study, counted=True))
+    small, large, forecast = (found[f"table-{row}"] for row in ("10000", "100000", "forecast"))
+    # 20,000 files a second, and 10 ms for the two ranks that wait.
+    assert small.verdict == large.verdict == "measured"
+    assert "10,000 files are made and on the device after 0.51 s, 39.1 MiB of them sent to the peer" in small.statement
+    assert "S2, published: 4.88 s for 244.1 MiB" in large.statement
+    assert forecast.verdict == "forecast" and forecast.interval.low < 500 < forecast.interval.high
+    asked = [cell.settings.get("files") for cell in study.cells(context(files=1_000_000, max_items=4_000_000))]
+    assert asked[-3:] == [10_000, 100_000, 1_000_000]
+    assert any(isinstance(one, SkippedCell) for one in study.cells(context(max_items=50_000)))
+
+
+def test_a_device_without_replication_is_named_as_such() -> None:
     study = ReplicationCost()
     found = said(study, run(study, counted=False))
-    assert found["replication-cost-bytes-1/1"].verdict == "unknown" and "replication-cost-arithmetic" not in found
+    assert found["device"].verdict == "unknown" and "not on a replicated device" in found["device"].statement
+    assert "arithmetic" not in found and found["table-10000"].verdict == "measured"
+    both = Against(ReplicationCost()).findings(run(Against(ReplicationCost()), counted=False))
+    assert sum("not on a replicated device" in one.statement for one in both) == 2
 
 
 def test_against_a_device_without_replication_the_cost_is_a_ratio_and_the_bytes_stay() -> None:
     study = Against(ReplicationCost())
     results = run(study, counted=True)
-    found, answers = said(study, results), answered(study, results)
-    ratio = answers["replication-cost/1/1:create"]
+    answers = answered(study, results)
+    ratio = answers["replication-cost/empty file, synced/1:create"]
     assert (ratio.chosen, ratio.grade) == ("B", "sure") and ratio.against.low == pytest.approx(5.0, rel=0.05)
-    assert answers["replication-cost/0/1:create"].grade == "alike"
-    counted = [one.statement for one in found.values() if "are replicated for a file" in one.statement]
+    assert answers["replication-cost/batch/10000:create"].grade == "alike"
+    counted = [one.statement for one in study.findings(results) if "are replicated for a file" in one.statement]
     assert len(counted) == 6 and all(one.startswith("A: 4,096 bytes") for one in counted)
-    assert not any("unknown" in one.statement for one in found.values())
-
-
-def test_published_values_are_marks_of_their_own() -> None:
-    study = ReplicationCost()
-    (figure,) = study.figures(run(study, counted=True))
-    assert {reference.label for reference in figure.references} == {
-        "S2, published: predicted at 200 MB/s",
-        "S2, published: measured",
-    }
-    assert [round(point[1]) for reference in figure.references for point in reference.points] == [81_920, 20_492]

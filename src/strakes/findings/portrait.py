@@ -68,7 +68,7 @@ class SkippedCell:
 class Finding:
     """One statement with its verdict.
 
-    ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), inconclusive (measured, not
+    ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), forecast (extrapolated), inconclusive (measured, not
     enough), unknown (not measured; ``needs`` names what is missing). ``evidence`` lists cell ids. ``tone``: good /
     bad where the interval shows that the file system does this well / badly, else neutral.
     """
@@ -76,7 +76,7 @@ class Finding:
     id: str
     study: str
     statement: str
-    verdict: Literal["measured", "holds", "does-not", "inconclusive", "unknown"]
+    verdict: Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
     evidence: tuple[str, ...]
     interval: IntervalOf | None = None
     needs: str = ""

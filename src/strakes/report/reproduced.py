@@ -27,6 +27,7 @@ _VERDICTS = {
     "inconclusive": "INCONCLUSIVE",
     "unknown": "UNKNOWN",
     "measured": "measured",
+    "forecast": "forecast",
 }
 
 

@@ -19,6 +19,7 @@ VERDICTS: Mapping[str, str] = {
     "measured": "measured",
     "holds": "holds",
     "does-not": "does not hold",
+    "forecast": "forecast",
     "inconclusive": "inconclusive",
     "unknown": "unknown",
 }

@@ -7,14 +7,15 @@ it a ratio with an interval. What was sent is counted by DRBD itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import (
     Figure,
     Finding,
     Headline,
+    IntervalOf,
     Point,
-    Reference,
     Series,
     Setting,
     SkippedCell,
@@ -23,12 +24,18 @@ from strakes.findings.results import Measured, Results
 from strakes.literature.replication import BYTES_PER_FILE, CONFIGURED_MB_PER_S, MEASURED, MIB, disagreements, predicted
 from strakes.plan import MetadataPhase, Plan
 from strakes.statistics.interval import median, median_interval
+from strakes.statistics.straight_line import forecast
 from strakes.studies.compose import interval_of
-from strakes.studies.study import Context, Study
+from strakes.studies.study import NARROWER, Context, Study, Verdict
+from strakes.units import counted
 
 SENT = "data.replicated_bytes"
 _BATCH, _SYNCED, _WRITTEN = "batch of empty files", "empty file, synced", "4 KiB file, synced"
 _SMALL_BYTES = 4096
+_WAIT = "wait for the batch"
+# Rows of S2's table that are measured; the larger ones take minutes and are measured with --files.
+_ROWS = (10_000, 100_000)
+_FORECAST_FILES = 10_000_000
 # A synchronous create waits for two disks and a network: few are enough, many would take all the time.
 _MOST_SYNCED = 200
 
@@ -45,66 +52,58 @@ class ReplicationCost(Study):
     source = "S2"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of ranks; those with too few files are skipped."""
+        """Return synced creations by number of ranks, and a batch for each row of S2's table."""
+        stop = context.stonewall()
         cells: list[Cell | SkippedCell] = []
         for ranks in (1, context.team):
             if context.max_items < 16 * ranks:
                 cells.append(self.skipped(f"only {context.max_items} files may be created here", ranks=ranks))
                 continue
-            items = context.items(ranks)
-            synced = min(items, _MOST_SYNCED)
-            stop = context.stonewall()
+            items = min(replace(context, files=None).items(ranks), _MOST_SYNCED)
+            for operation, file_bytes in ((_SYNCED, 0), (_WRITTEN, _SMALL_BYTES)):
+                create = MetadataPhase(
+                    "create", "file-create", "unique", items, file_bytes=file_bytes, fsync=True, stop=stop
+                )
+                cells.append(self._cell(context, operation, ranks, (create,), key=f"{operation}/{ranks}"))
+        for files in sorted({*_ROWS, context.files or _ROWS[0]}):
+            ranks = context.team
+            if context.max_items < 2 * files:
+                why = f"only {context.max_items:,} files may be created here"
+                cells.append(self.skipped(why, operation=_BATCH, files=files))
+                continue
             # The wait for one file is a wait for all that were created before it: the file system's journal is written
             # in order.
-            wait = MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True)
-            plans = {
-                _BATCH: (MetadataPhase("create", "file-create", "unique", items, stop=stop), wait),
-                _SYNCED: (MetadataPhase("create", "file-create", "unique", synced, fsync=True, stop=stop),),
-                _WRITTEN: (
-                    MetadataPhase(
-                        "create", "file-create", "unique", synced, file_bytes=_SMALL_BYTES, fsync=True, stop=stop
-                    ),
-                ),
-            }
-            for number, (operation, phases) in enumerate(plans.items()):
-                settings: dict[str, Setting] = {"operation": operation, "ranks": ranks}
-                measures = (Measure("create", "operations_per_s", {}),)
-                cells.append(
-                    Cell(
-                        self.name,
-                        f"{self.name}/{number}/{ranks}",
-                        settings,
-                        Plan(ranks, phases, context.seed),
-                        measures,
-                    )
-                )
+            phases = (
+                MetadataPhase("create", "file-create", "unique", -(-files // ranks)),
+                MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True),
+            )
+            cells.append(self._cell(context, _BATCH, ranks, phases, key=f"batch/{files}", files=files))
         return cells
 
+    def _cell(
+        self, context: Context, operation: str, ranks: int, phases: tuple[MetadataPhase, ...], key: str, **more: Setting
+    ) -> Cell:
+        measures = [Measure("create", "operations_per_s")]
+        if len(phases) > 1:
+            measures.append(Measure("wait", "elapsed_s", {"operation": _WAIT}))
+        settings: dict[str, Setting] = {"operation": operation, "ranks": ranks, **more}
+        plan = Plan(ranks, phases, context.seed)
+        priority = 1 if int(more.get("files", 0)) <= _ROWS[0] else 2
+        return Cell(self.name, f"{self.name}/{key}", settings, plan, tuple(measures), priority=priority)
+
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return files per second by operation, per number of ranks, beside S2's."""
+        """Return synced files per second by operation and ranks, and the times of S2's table."""
         lines = [
-            Series(_ranks(ranks), tuple(Point(str(cell.settings["operation"]), cell.id) for cell in cells))
+            Series(counted(float(ranks), "rank"), tuple(Point(str(one.settings["operation"]), one.id) for one in cells))
             for ranks in results.levels("ranks")
-            if (cells := results.where(ranks=ranks))
+            if (cells := [one for name in (_SYNCED, _WRITTEN) for one in results.where(ranks=ranks, operation=name)])
         ]
-        files, seconds = MEASURED[0]
-        expected_s = predicted(files)[1]
-        theirs = tuple(
-            Reference(
-                "S2",
-                f"S2 (DRBD, protocol C), {how}: metadata of {files:,} files replicated in {time_s:.3f} s",
-                label=f"S2, published: {how}",
-                points=((_BATCH, files / time_s),),
-            )
-            for how, time_s in ((f"predicted at {CONFIGURED_MB_PER_S:.0f} MB/s", expected_s), ("measured", seconds))
-        )
-        return [self.figure(lines, ("operation", "", "category"), ("files a second", "op/s"), *theirs)]
+        return [self.figure(lines, ("operation", "", "category"), ("files a second", "op/s"))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the bytes replicated per file, S2's arithmetic on them, and what it would take to know the ratio."""
+        """Return S2's table measured here, and what it would take to know the cost as a ratio."""
         return [
-            *(self._bytes(cell, results.confidence) for cell in results.where()),
-            *self._arithmetic(results),
+            *self.summaries(results),
             self.finding(
                 "ratio",
                 "How much faster it is without replication is unknown.",
@@ -115,50 +114,101 @@ class ReplicationCost(Study):
         ]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Bytes per file and S2's arithmetic with them, of the side that has a device which counts."""
-        counted = [cell for cell in results.where() if _bytes_per_file(cell)]
-        return [*(self._bytes(cell, results.confidence) for cell in counted), *self._arithmetic(results)]
+        """Return what is replicated for a file, S2's arithmetic with it, and S2's table measured here."""
+        devices = sorted(
+            {
+                name
+                for cell in results.where()
+                for seen in cell.observations
+                for name, counters in seen.servers.items()
+                if SENT in counters
+            }
+        )
+        if not devices and results.where():
+            text = "This directory is not on a replicated device that counts what it sends."
+            needs = "a DRBD 8.4 device on this machine"
+            return [
+                self.finding("device", text, "unknown", results.ids(results.where()), needs=needs),
+                *self._table(results),
+            ]
+        return [
+            *(self._bytes(cell, results.confidence) for cell in results.where() if _bytes_per_file(cell)),
+            *self._arithmetic(results),
+            *self._table(results),
+        ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of files that are on disk, per number of ranks."""
         return [
-            Headline(f"{_SYNCED}, {_ranks(cell.settings['ranks'])}", cell.id)
+            Headline(f"{_SYNCED}, {counted(float(cell.settings['ranks']), 'rank')}", cell.id)
             for cell in results.where(operation=_SYNCED)
         ]
 
     def _bytes(self, cell: Measured, confidence: float) -> Finding:
-        operation, ranks = cell.settings["operation"], cell.settings["ranks"]
+        what = f"{cell.settings['operation']}, {counted(float(cell.settings['ranks']), 'rank')}"
+        if "files" in cell.settings:
+            what = f"{cell.settings['operation']} of {cell.settings['files']:,}"
         identifier = f"bytes-{cell.id.split('/', 1)[1].rpartition(':')[0]}"
         each = _bytes_per_file(cell)
-        if not each:
-            text = f"How many bytes are replicated for a file is unknown ({operation}, {_ranks(ranks)})."
-            needs = "a DRBD 8.4 device on this machine, which counts bytes"
-            return self.finding(identifier, text, "unknown", (cell.id,), needs=needs)
         interval = median_interval(each, confidence)
-        text = (
-            f"{median(each):,.0f} bytes are replicated for a file ({operation}, {_ranks(ranks)}); S2: "
-            f"{BYTES_PER_FILE:,.0f}, published."
-        )
+        text = f"{median(each):,.0f} bytes are replicated for a file ({what}); S2: {BYTES_PER_FILE:,.0f}, published."
         if interval is None:
-            return self.finding(identifier, text, "inconclusive", (cell.id,), needs="more runs: give a larger --budget")
+            return self.finding(identifier, text, "inconclusive", (cell.id,), needs=NARROWER)
         shown = interval_of(interval, "replicated for a file", "bytes")
         return self.finding(identifier, text, "measured", (cell.id,), shown)
 
     def _arithmetic(self, results: Results) -> list[Finding]:
-        """Return what the bytes measured here would mean for S2's files, at the rate that it had configured."""
-        batches = [each for cell in results.where(operation=_BATCH) if (each := _bytes_per_file(cell))]
-        if not batches:
+        """Return S2's arithmetic with the bytes of a synced file: its service acknowledged every file by itself."""
+        synced = [cell for cell in results.where(operation=_SYNCED) if _bytes_per_file(cell)]
+        if not synced:
             return []
-        own = median([value for each in batches for value in each])
+        own = median([value for cell in synced for value in _bytes_per_file(cell)])
         files, measured_s = MEASURED[0]
         expected_s = predicted(files)[1]
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = (
-            f"{files:,} files at {CONFIGURED_MB_PER_S:.0f} MB/s: {own_s:.3f} s by the bytes of a batch counted here; "
-            f"published, S2: {expected_s:.3f} s predicted, {measured_s} s measured. {' '.join(disagreements())}"
+            f"{files:,} files at {CONFIGURED_MB_PER_S:.0f} MB/s: {own_s:.3f} s by the bytes of a synced file counted "
+            f"here; published, S2: {expected_s:.3f} s predicted, {measured_s} s measured. {' '.join(disagreements())}"
         )
-        evidence = results.ids(results.where(operation=_BATCH))
-        return [self.finding("arithmetic", text.strip(), "measured", evidence)]
+        return [self.finding("arithmetic", text.strip(), "measured", results.ids(synced))]
+
+    def _table(self, results: Results) -> list[Finding]:
+        """Return S2's table: the time until all files of a batch are on the device, and on its peer."""
+        published = dict(MEASURED)
+        rows: list[Finding] = []
+        batches: list[tuple[float, float]] = []
+        evidence: list[str] = []
+        for create in results.where(operation=_BATCH):
+            files = int(create.settings["files"])
+            (wait,) = results.where(operation=_WAIT, files=files)
+            waited = {(seen.block, seen.purpose): seen.sample.elapsed_s for seen in wait.observations}
+            times = [
+                seen.sample.elapsed_s + waited[seen.block, seen.purpose]
+                for seen in create.observations
+                if (seen.block, seen.purpose) in waited
+            ]
+            batches += [(float(files), seconds) for seconds in times]
+            evidence += [create.id, wait.id]
+            text = f"{files:,} files are made and on the device after {median(times):.3g} s"
+            if sent := _bytes_per_file(create):
+                text += f", {median(sent) * files / MIB:,.1f} MiB of them sent to the peer"
+            if files in published:
+                text += f" (S2, published: {published[files]} s for {predicted(files)[0]:,.1f} MiB)"
+            interval = median_interval(times, results.confidence)
+            shown = interval_of(interval, f"time of {files:,} files", "s") if interval else None
+            verdict: Verdict = "measured" if interval else "inconclusive"
+            needs = "" if interval else NARROWER
+            rows.append(self.finding(f"table-{files}", f"{text}.", verdict, (create.id, wait.id), shown, needs))
+        found = forecast(batches, _FORECAST_FILES, results.confidence)
+        if found is not None:
+            text = (
+                f"{_FORECAST_FILES:,} files would take {found.value:,.0f} s (straight line through "
+                f"{counted(len(batches), 'batch', 'batches')}; S2, published: {published[_FORECAST_FILES]} s)."
+            )
+            of = f"time of {_FORECAST_FILES:,} files"
+            shown = IntervalOf(max(0.0, found.low), found.high, found.confidence, of, "s")
+            rows.append(self.finding("table-forecast", text, "forecast", tuple(evidence), shown))
+        return rows
 
 
 def _bytes_per_file(cell: Measured) -> list[float]:
@@ -167,10 +217,6 @@ def _bytes_per_file(cell: Measured) -> list[float]:
     for seen in cell.observations:
         sent = sum(counters.get(SENT, 0.0) for counters in seen.servers.values())
         files = seen.sample.operations
-        if files and any(SENT in counters for counters in seen.servers.values()):
+        if files and cell.settings["operation"] != _WAIT and any(SENT in counts for counts in seen.servers.values()):
             amounts.append(sent / files)
     return amounts
-
-
-def _ranks(number: Setting) -> str:
-    return "1 rank" if number == 1 else f"{number} ranks"

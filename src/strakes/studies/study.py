@@ -31,7 +31,7 @@ _LONGER_MAKING = 2.0
 # Of an axis: what is on it, its unit and how it is drawn; y axes fit what is drawn.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
 YAxis = tuple[str, str]
-Verdict = Literal["measured", "holds", "does-not", "inconclusive", "unknown"]
+Verdict = Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
 # What it takes where a figure is not exact enough.
 NARROWER = "a narrower interval: give a larger --budget"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")

@@ -1,0 +1,43 @@
+"""A straight line through values of growing size, and its prediction for a larger one (Draper and Smith, chapter 1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Fewest values at the smallest and at the largest size: fewer say nothing of the scatter there.
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A predicted value with the interval that the next single value falls into."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+
+
+def forecast(points: Sequence[tuple[float, float]], at: float, confidence: float) -> Forecast | None:
+    """Extrapolate a least-squares line to ``at``; None with fewer than three values at either end.
+
+    >>> found = forecast([(1, 3.0), (1, 3.1), (1, 3.2), (200, 5.1), (200, 5.0), (200, 4.9)], 2000, 0.9)
+    >>> round(found.value, 1), found.low < 22 < found.high
+    (22.2, True)
+    """
+    from scipy.special import stdtrit
+
+    sizes = [x for x, _ in points]
+    if not sizes or min(sizes) == max(sizes) or min(sizes.count(min(sizes)), sizes.count(max(sizes))) < FEWEST:
+        return None
+    count, middle = len(points), sum(sizes) / len(sizes)
+    spread = sum((x - middle) ** 2 for x in sizes)
+    level = sum(y for _, y in points) / count
+    slope = sum((x - middle) * y for x, y in points) / spread
+    residual = sum((y - level - slope * (x - middle)) ** 2 for x, y in points) / (count - 2)
+    error = math.sqrt(residual * (1 + 1 / count + (at - middle) ** 2 / spread))
+    half = float(stdtrit(count - 2, (1 + confidence) / 2)) * error
+    value = level + slope * (at - middle)
+    return Forecast(value, value - half, value + half, confidence)

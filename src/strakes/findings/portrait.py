@@ -68,9 +68,9 @@ class SkippedCell:
 class Finding:
     """One statement with its verdict.
 
-    ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), forecast (extrapolated), inconclusive (measured, not
-    enough), unknown (not measured; ``needs`` names what is missing). ``evidence`` lists cell ids. ``tone``: good /
-    bad where the interval shows that the file system does this well / badly, else neutral.
+    ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), forecast (extrapolated),
+    inconclusive (measured, not enough), unknown (not measured; ``needs`` names what is missing). ``evidence`` lists
+    cell ids. ``tone``: good / bad where the interval shows that the file system does this well / badly, else neutral.
     """
 
     id: str

@@ -1,14 +1,16 @@
 """Read public result files and compare each figure with the summary that the file itself contains.
 
 python -m bench.corpora DIR, where DIR has bare clones called OWNER+NAME of the repositories in corpora.toml. The
-comparison does not use the readers: it looks for the tool's own summary lines with patterns of its own. Not a test of
-CI: the repositories are fetched by hand.
+comparison does not use the readers: it looks for the tool's own summary lines with patterns of its own. A file of IOR
+or mdtest in a directory of IO500 is also compared with what IO500 read from it. Not a test of CI: the repositories are
+fetched by hand.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import statistics
 import subprocess
@@ -17,7 +19,8 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from strakes.errors import BadInputError
@@ -27,6 +30,9 @@ from strakes.units import GIB, KIB, MIB
 
 # The tools round their summaries to three or more digits; fio's KiB/s and elbencho's MiB/s are whole numbers.
 _TOLERANCE = 0.01
+_VERDICTS = ("right", "not compared", "expected", "refused", "wrong", "crashed")
+_SUMMARIES = ("result_summary.txt", "io500-summary.txt")
+_OPERATIONS = {"write": "creation", "delete": "removal"}
 _MDTEST_ROW = re.compile(
     r"^\s*(?:File|Directory|Tree) (?:creation|stat|read|removal|rename)\s*:?\s+\S+\s+\S+\s+(\S+)\s+\S+\s*$", re.M
 )
@@ -37,15 +43,15 @@ def main() -> int:
     clones = Path(sys.argv[1])
     listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     total: Counter[str] = Counter()
-    print("| repository | files | right | refused as expected | refused | wrong | crashed |")
-    print("|---|---|---|---|---|---|---|")
+    print("| repository | files | right | not compared | refused as expected | refused | wrong | crashed |")
+    print("|---|---|---|---|---|---|---|---|")
     for repository, entry in listed.items():
         verdicts: Counter[str] = Counter()
-        for path, content in _contents(clones, repository, entry):
-            verdict, why = _verdict(content, entry.get("refused", ""))
+        for file in _files(clones, repository, entry):
+            verdict, why = _verdict(file, entry.get("refused", ""))
             verdicts[verdict] += 1
-            if verdict not in ("right", "expected"):
-                print(f"{repository} {path}: {verdict}: {why}", file=sys.stderr)
+            if verdict not in ("right", "not compared", "expected"):
+                print(f"{repository} {file.path}: {verdict}: {why}", file=sys.stderr)
         total += verdicts
         _print_row(repository, verdicts)
     _print_row("all", total)
@@ -53,53 +59,103 @@ def main() -> int:
 
 
 def _print_row(name: str, verdicts: Counter[str]) -> None:
-    cells = (verdicts[key] for key in ("right", "expected", "refused", "wrong", "crashed"))
+    cells = (verdicts[key] for key in _VERDICTS)
     print(f"| {name} | {verdicts.total()} | {' | '.join(map(str, cells))} |")
 
 
-def _contents(clones: Path, repository: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+@dataclass(frozen=True)
+class _File:
+    """A file of a repository, and the summary of IO500 in its directory or above it; "" where there is none."""
+
+    path: str
+    content: bytes
+    summary: str = ""
+
+
+def _files(clones: Path, repository: str, entry: Mapping[str, Any]) -> Iterator[_File]:
+    """Yield the files that match the patterns of the entry and are in the clone, which may lack large ones."""
     place = clones / repository.replace("/", "+")
     git = next(
-        (path for path in (place, place / "repo", place / ".git", place / "repo" / ".git") if _is_git(path)), place
+        (head.parent for head in (place / "HEAD", *place.glob("*/HEAD"), *place.glob("*/.git/HEAD")) if head.is_file()),
+        place,
     )
-    for path in entry["paths"]:
-        command = ["git", "--git-dir", str(git), "show", f"{entry['commit']}:{path}"]
-        yield path, subprocess.run(command, check=True, capture_output=True).stdout
+    command = ["git", "--git-dir", str(git)]
+    listed = subprocess.run([*command, "ls-tree", "-r", "-z", entry["commit"]], check=True, capture_output=True)
+    objects = {
+        os.fsdecode(line.partition(b"\t")[2]): line.split()[2] for line in listed.stdout.split(b"\0") if line.strip()
+    }
+    with subprocess.Popen([*command, "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as contents:
+
+        def read(path: str) -> bytes | None:
+            assert contents.stdin and contents.stdout
+            contents.stdin.write(objects[path] + b"\n")
+            contents.stdin.flush()
+            answer = contents.stdout.readline().split()
+            return contents.stdout.read(int(answer[2]) + 1)[:-1] if answer[1] == b"blob" else None
+
+        for path in filter(re.compile("|".join(entry["files"])).fullmatch, objects):
+            content = read(path)
+            if content is not None:
+                parents = list(PurePosixPath(path).parents)[:2]
+                summaries = [str(parent / name) for parent in parents for name in _SUMMARIES]
+                summary = next((read(name) for name in summaries if name in objects and name != path), None)
+                yield _File(path, content, (summary or b"").decode(errors="replace"))
 
 
-def _is_git(path: Path) -> bool:
-    return (path / "HEAD").is_file()
-
-
-def _verdict(content: bytes, refused: str) -> tuple[str, str]:
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(content)
-        file.flush()
+def _verdict(file: _File, refused: str) -> tuple[str, str]:
+    with tempfile.NamedTemporaryFile() as temporary:
+        temporary.write(file.content)
+        temporary.flush()
         try:
-            tests = read_file(Path(file.name)).tests
+            tests = read_file(Path(temporary.name)).tests
         except BadInputError as error:
-            return ("expected" if refused and refused in str(error) else "refused"), str(error)
+            return ("expected" if refused and re.search(refused, str(error)) else "refused"), str(error)
         except Exception as error:  # noqa: BLE001 (any other exception is the finding)
             return "crashed", f"{type(error).__name__}: {error}"
-    differences = list(_differences(content.decode(errors="replace"), tests))
+    comparisons = [*_comparisons(file.content.decode(errors="replace"), tests), *_comparison_with_io500(file, tests)]
+    differences = [difference for comparison in comparisons for difference in comparison.differences()]
+    if not comparisons:
+        return "not compared", "no summary that the reader does not read"
     return ("wrong", "; ".join(differences[:3])) if differences else ("right", "")
 
 
-def _differences(text: str, tests: tuple[Foreign, ...]) -> Iterator[str]:
-    """Yield what differs between the figures of the tests and the summaries in the text, tool by tool."""
-    for tool, summaries in (
-        ("ior", _ior),
-        ("mdtest", _mdtest),
-        ("elbencho", _elbencho),
-        ("fio", _fio),
-        ("io500", _io500),
-    ):
+@dataclass(frozen=True)
+class _Comparison:
+    """The figures that a summary states and those that were read. ``exceeds``: of those only upper bounds are read."""
+
+    tool: str
+    stated: list[float]
+    read: list[float]
+    exceeds: bool = False
+
+    def differences(self) -> Iterator[str]:
+        if len(self.stated) != len(self.read):
+            yield f"{self.tool}: {len(self.stated)} figures in the summaries, {len(self.read)} read"
+        for expected, value in zip(sorted(self.stated), sorted(self.read), strict=False):
+            near = math.isclose(expected, value, rel_tol=_TOLERANCE, abs_tol=1.0)
+            if not near and not (self.exceeds and value > expected):
+                yield f"{self.tool}: {expected:g} in the summary, {value:g} read"
+
+
+def _comparisons(text: str, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]:
+    """Yield the comparison with the summaries in the text, tool by tool."""
+    tools = {"ior": _ior, "mdtest": _mdtest, "elbencho": _elbencho, "fio": _fio, "io500": _io500}
+    for tool, summaries in tools.items():
         stated, read = summaries(text, [test for test in tests if test.tool == tool])
-        if len(stated) != len(read):
-            yield f"{tool}: {len(stated)} figures in the summaries, {len(read)} read"
-        for expected, value in zip(sorted(stated), sorted(read), strict=False):
-            if not math.isclose(expected, value, rel_tol=_TOLERANCE, abs_tol=1.0):
-                yield f"{tool}: {expected:g} in the summary, {value:g} read"
+        if stated:
+            yield _Comparison(tool, stated, read)
+
+
+def _comparison_with_io500(file: _File, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]:
+    """Yield the comparison of a phase with what IO500 read from its output; details per rank give upper bounds."""
+    name = re.fullmatch(r"(ior|mdtest)-(easy|hard)-(write|read|stat|delete)", PurePosixPath(file.path).stem)
+    stated = name and re.search(rf"^\[RESULT *\] +{name[0]} +([\d.]+) ", file.summary, re.MULTILINE)
+    if name and stated and float(stated[1]) > 0:
+        figure = {"ior": name[3], "mdtest": f"file-{_OPERATIONS.get(name[3], name[3])}"}[name[1]]
+        scale = MIB if name[1] == "ior" else 1
+        read = [one.values[-1] / scale for test in tests for one in test.figures if one.name == figure]
+        unit = GIB / MIB if name[1] == "ior" else 1000
+        yield _Comparison(name[0], [float(stated[1]) * unit], read, exceeds=file.path.endswith(".csv"))
 
 
 _Figures = tuple[list[float], list[float]]
@@ -110,7 +166,8 @@ def _ior(text: str, tests: list[Foreign]) -> _Figures:
     if stated := re.findall(r"^.*Max (?:Write|Read):\s+([\d.]+) MiB/sec", text, re.MULTILINE):
         read = [max(figure.values) / MIB for test in tests for figure in test.figures]
         return [float(rate) for rate in stated if float(rate) > 0], read
-    rows = re.findall(
+    # Without a maximum below it, a row of the table, or of the summary.
+    rows = re.findall(r"^(?:write|read)\s+([\d.]+)(?: +\S+){6,8} *$", text, re.M) or re.findall(
         r"^\s*(?:write|read)\s+([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+ +\S+ +[\d.]+ +[\d.]+ .*\b(?:POSIX|MPIIO)", text, re.M
     )
     return [float(rate) for rate in rows], [max(figure.values) / MIB for test in tests for figure in test.figures]
@@ -143,7 +200,7 @@ def _fio(text: str, tests: list[Foreign]) -> _Figures:
 
 def _io500(text: str, tests: list[Foreign]) -> _Figures:
     """Compare the bandwidth score, the geometric mean of the four bandwidths of IOR."""
-    stated = re.findall(r"^\s*\[SCORE[^\]]*\]\s+Bandwidth ([\d.]+)", text, re.MULTILINE)
+    stated = re.findall(r"^\s*\[SCORE[ -]*(?:invalid)?\](?:\s+Bandwidth |\nMD .*\nBW\s*= )([\d.]+)", text, re.MULTILINE)
     rates = [
         [
             figure.values[0] / GIB

@@ -355,34 +355,6 @@ def test_tests_that_differ_only_in_directory_or_command_are_several_measurements
     assert '"/mnt/b"' in second.command
 
 
-def test_results_of_several_tools_in_one_file_are_all_read() -> None:
-    first, second = read_file(SAMPLES / "ior-and-mdtest.txt").tests
-    assert (first.tool, rates(first)) == ("ior", {"write": [5000], "read": [7000]})
-    assert (second.tool, rates(second)["file-stat"], len(second.figures)) == ("mdtest", [103960], 9)
-    assert second.form == "mdtest text"
-
-
-def test_text_around_json_is_read_too(tmp_path: Path) -> None:
-    path = tmp_path / "job.log"
-    fio, ior = (SAMPLES / "fio-3.33-write.json").read_text(), (SAMPLES / "ior-stripes.txt").read_text()
-    path.write_text(f"{ior}\n{fio}\nstarting md\n{(SAMPLES / 'mdtest-two.txt').read_text()}")
-    results = read_file(path)
-    assert sorted(test.tool for test in results.tests) == ["fio", "ior", "ior", "ior", "mdtest", "mdtest"]
-    assert not results.unread
-
-
-def test_what_was_not_understood_is_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "night.log"
-    text = (SAMPLES / "ior-stripes.txt").read_text()
-    killed = text.split("access    bw(MiB/s)", maxsplit=1)[0]
-    other = "job: (g=0): rw=read, bs=4k\nfio-3.1\n  READ: bw=12MiB/s (13MB/s)\n"
-    path.write_text(f"{text}\n{killed}\n{other}")
-    assert strakes(["import", str(path)]) == 0
-    expected = "2 of 5 results were not read: lines 115-139 (the test has no results); lines 140-143 (fio text)"
-    assert expected in capsys.readouterr().err
-    assert expected in Store().open(Store().runs()[-1].id).manifest["options"]["imported"]["notes"]
-
-
 def test_mdtest_statistics_of_ranks_are_not_taken_for_those_of_iterations() -> None:
     assert values("mdtest-ranks.txt")["directory-stat"] == [112000.17]
 
@@ -398,15 +370,6 @@ def test_decimal_commas_and_invalid_runs_of_io500_are_noted() -> None:
     assert values("io500-2018-comma.txt") == values("io500-2018-invalid.txt")
     assert foreign("io500-2018-invalid.txt").notes == ("IO500 marks this run as INVALID: ior-hard-write",)
     assert "decimal commas" in foreign("io500-2018-comma.txt").notes[1]
-
-
-@pytest.mark.parametrize(
-    "text", ["3;fio-2.2.10;job;0;0;1024\n", "job: (g=0): rw=read\nfio-2.2.10\nStarting 1 process\n"]
-)
-def test_what_fio_prints_otherwise_is_refused_with_how_to_write_json(tmp_path: Path, text: str) -> None:
-    (tmp_path / "fio.out").write_text(text)
-    with pytest.raises(BadInputError, match="only fio's JSON"):
-        read_file(tmp_path / "fio.out")
 
 
 def test_postmark_gives_transactions_files_and_data() -> None:

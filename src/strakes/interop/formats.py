@@ -18,6 +18,7 @@ from strakes.files import read_regular
 from strakes.interop.foreign import Foreign
 from strakes.interop.readers import elbencho, fio, io500, ior, mdtest, postmark
 from strakes.interop.readers.blocks import Block, Printed, Result, Unread, cut, outside_json
+from strakes.interop.readers.pasted import UTF_16, plain_text
 
 # Results are small; a larger file is something else.
 MOST_BYTES = 256 * 1024 * 1024
@@ -91,13 +92,6 @@ class ResultFile:
 
 
 _MOST_SHOWN = 10
-_MOST_SPACE = 64
-_MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
-_MANY_LINES = re.compile(r"\n{65,}")
-# More than any number of a result has; patterns that look for a number anywhere would begin anew at every digit.
-_MANY_DIGITS = re.compile(r"\d{400}")
-
-
 _FAULTS_OF_A_FILE = (
     *(ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError, csv.Error),
 )
@@ -111,14 +105,9 @@ def read_file(path: Path) -> ResultFile:
     if path.is_dir():
         refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     content = read_regular(path, MOST_BYTES, remedy="Give the output file of the tool.")
-    if b"\0" in content[:_BEGINNING_BYTES]:
+    if b"\0" in content[:_BEGINNING_BYTES] and not content.startswith(UTF_16):
         raise _unknown(path, "")
-    text = content.decode(errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    # Patterns that begin or end with white space take a time that grows with the square of how much there is of it.
-    text = _MUCH_SPACE.sub(lambda space: space[0][:_MOST_SPACE], text)
-    text = _MANY_LINES.sub("\n" * _MOST_SPACE, text)
-    if _MANY_DIGITS.search(text):
-        raise BadInputError("the file contains no result", where=str(path), why="a number in it has 400 digits or more")
+    text = plain_text(content, PRINTED)
     if text.lstrip()[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
         why = f"it is JSON of more than {_MOST_VALUES} values"
         raise BadInputError("the file contains no result", where=str(path), why=why)

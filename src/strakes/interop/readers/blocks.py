@@ -117,39 +117,38 @@ def _closed(block: _OpenBlock) -> Iterator[tuple[Printed | None, Block]]:
 
 
 def json_documents(text: str) -> Iterator[dict[str, Any] | Unread]:
-    """Yield the JSON objects of a text, each beginning a line, and what is not valid JSON from "{" to the next one.
+    """Yield the JSON objects of a text, each beginning a line, and the rest of the text where one is not valid.
 
     Other lines around them are skipped, and what printf wrote for a mean of nothing (nan, inf) is null.
     """
-    text = re.sub(r"(:\s*)-?(?:nan|inf)\b", r"\1null", text)
-    starts = [match.start() for match in re.finditer(r"^[ \t]*\{", text, re.MULTILINE)]
-    decoder, end = json.JSONDecoder(), 0
-    for start in starts:
-        if start < end:
-            continue
-        try:
-            document, end = decoder.raw_decode(text, text.index("{", start))
-        except (ValueError, RecursionError) as error:
-            first = text.count("\n", 0, start) + 1
-            yield Unread(first, text.count("\n") + 1, f"not valid JSON ({error})")
-            return
-        yield document
+    for start, _, document in _json_spans(text):
+        if isinstance(document, str):
+            yield Unread(text.count("\n", 0, start) + 1, text.count("\n") + 1, f"not valid JSON ({document})")
+        else:
+            yield document
 
 
 def outside_json(text: str) -> str:
     """Return the text with empty lines in the place of its JSON documents, and without an invalid one to the end."""
-    decoder, kept, end = json.JSONDecoder(), [], 0
-    plain = re.sub(r"(:\s*)-?(?:nan|inf)\b", lambda found: found[1] + "0".ljust(len(found[0]) - len(found[1])), text)
-    for match in re.finditer(r"^[ \t]*\{", text, re.MULTILINE):
-        if match.start() < end:
-            continue
-        kept.append(text[end : match.start()])
-        try:
-            _, end = decoder.raw_decode(plain, match.end() - 1)
-        except (ValueError, RecursionError):
-            return "".join(kept)
-        kept.append("\n" * text.count("\n", match.start(), end))
-    return "".join([*kept, text[end:]])
+    kept, end = "", 0
+    for start, after, _ in _json_spans(text):
+        kept += text[end:start] + "\n" * text.count("\n", start, after)
+        end = after
+    return kept + text[end:]
+
+
+def _json_spans(text: str) -> Iterator[tuple[int, int, dict[str, Any] | str]]:
+    """Yield beginning, end and value of each JSON object; where one is not valid, the error and the end of the text."""
+    text = re.sub(r"(:\s*)-?(?:nan|inf)\b", lambda found: f"{found[1]}null".ljust(len(found[0])), text)
+    decoder, end = json.JSONDecoder(), 0
+    for match in re.finditer(r'^ *\{(?=\s*["}])', text, re.MULTILINE):
+        if match.start() >= end:
+            try:
+                document, end = decoder.raw_decode(text, match.end() - 1)
+            except (ValueError, RecursionError) as error:
+                yield match.start(), len(text), str(error)
+                return
+            yield match.start(), end, document
 
 
 def csv_rows(text: str) -> Iterator[dict[str, str]]:

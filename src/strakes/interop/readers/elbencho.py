@@ -30,7 +30,7 @@ _SETTINGS = (
 )
 
 # The first line of an operation in the text, and a line with a rate. An entry is a file, directory, object or bucket.
-_BLOCK = re.compile(r"^([A-Z]\S*)\s+Elapsed ")
+_BLOCK = re.compile(r" *([A-Z]\S*)\s+Elapsed ")
 _RATE = re.compile(r"^(?:Throughput )?(MiB|MB|[A-Z][a-z]+)/s(?: (write|read))?$")
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
 
@@ -102,16 +102,16 @@ def read_json(text: str) -> Iterator[Result]:
 
 def read_text(block: Block) -> Iterator[Result]:
     """Read the table of a run. Operations that occur several times are repetitions, unless services printed them."""
-    command = block.search(r"^COMMAND LINE: (.*)$")
+    command = block.search(r"^ *COMMAND LINE: (.*)$")
     phases = list(_blocks(block.lines))
-    serviced = any(line.startswith("Service now listening") for line in block.lines)
+    serviced = any("Service now listening" in line for line in block.lines)
     whole = list(_without_services(phases, serviced))
     figures = [figure for phase in whole for figure in _figures(phase.name, phase.rates, {})]
     if not figures:
         yield block.unread("the table has no rates")
         return
     left_out = f"{counted(len(phases) - len(whole), 'table')} left out that elbencho services printed, one each"
-    foreign = _foreign(figures, "", block.search(r"^ISO DATE: (.*)$"), command)
+    foreign = _foreign(figures, "", block.search(r"^ *ISO DATE: (.*)$"), command)
     yield replace(foreign, notes=(left_out,)) if len(whole) < len(phases) else foreign
 
 
@@ -241,6 +241,7 @@ def _foreign(figures: list[ForeignFigure], version: str, began: str, command: st
 
 TEXT = Printed(
     "elbencho text",
-    opens=re.compile(r"ISO DATE: |COMMAND LINE: |Service now listening|OPERATION\s+RESULT TYPE\s+FIRST DONE"),
+    opens=re.compile(r" *(?:ISO DATE: |COMMAND LINE: |Service now listening|OPERATION\s+RESULT TYPE\s+FIRST DONE)"),
+    table=re.compile(r" *[A-Z]\S*\s+Elapsed (?:ms|time)\s+:"),
     read=read_text,
 )

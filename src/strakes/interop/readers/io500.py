@@ -46,7 +46,9 @@ def read_text(block: Block) -> Iterator[Result]:
         if re.search("invalid", rest, re.IGNORECASE) and name not in invalid:
             invalid.append(name)
         if (rate := number(value)) is not None and name != "timestamp":
-            rates.setdefault(name, (rate * _FACTORS[unit], unit))
+            found = (rate * _FACTORS[unit], unit)
+            if rates.setdefault(name, found) != found:
+                yield block.line_unread(line, f"another result of {name}")
     if first_score:
         stated.append(f"IO500 states: {'; '.join(first_score)}")
     if not rates:

@@ -1,0 +1,126 @@
+"""``strakes import`` of results as people paste them: quoted, prefixed, coloured, wrapped, several in one file."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from strakes.cli.main import run as strakes
+from strakes.errors import BadInputError
+from strakes.interop.formats import ResultFile, read_file
+from strakes.store import Store
+
+SAMPLES = Path(__file__).parent / "samples"
+PASTED = ("ior-4.1.txt", "mdtest-4.1-P.txt", "io500-summary.txt", "elbencho-result.txt")
+
+
+def figures(results: ResultFile) -> list[tuple[str, tuple[float, ...]]]:
+    return [(figure.name, figure.values) for test in results.tests for figure in test.figures]
+
+
+def each_line(prefix: str, suffix: str = "") -> Callable[[str], str]:
+    """Prefix every line; ``#`` stands for a number that grows."""
+    return lambda text: "\n".join(
+        prefix.replace("#", f"{9 + number}") + line + suffix for number, line in enumerate(text.split("\n"))
+    )
+
+
+def wrapped(columns: int) -> Callable[[str], str]:
+    return lambda text: "\n".join(
+        part
+        for line in text.split("\n")
+        for part in textwrap.wrap(line, columns, drop_whitespace=False, break_on_hyphens=False) or [""]
+    )
+
+
+SHAPES: dict[str, Callable[[str], str]] = {
+    "srun -l": each_line("0: "),
+    "srun -l of many tasks": each_line("   0: "),
+    "mpirun --tag-output": each_line("[1,0]<stdout>:"),
+    "time of a CI log": each_line("2026-11-27T03:26:#.130Z "),
+    "time of ts": each_line("Nov 27 03:26:# "),
+    "syslog": each_line("Nov 27 03:26:# n1 bench[4711]: "),
+    "kubectl logs": each_line("[pod/ior-job-x7k2p/ior] "),
+    "docker compose": each_line("bench_1  | "),
+    "line numbers": each_line("  #\t"),
+    "grep -n": each_line("#:"),
+    "quote of mail": lambda text: each_line("> ")(text).replace("> \n", ">\n"),
+    "quote of mail, wrapped": lambda text: each_line("> ")(wrapped(74)(text)),
+    "wrapped": wrapped(72),
+    "code block": each_line("        "),
+    "list of Ansible": each_line('        "', '",'),
+    "notebook": each_line('      "', '\\n",'),
+    "colours": each_line("\x1b[32m", "\x1b[0m"),
+    "spaces of a web page": lambda text: text.replace("  ", "\N{NO-BREAK SPACE} "),
+    "empty line below each": lambda text: text.replace("\n", "\n\n"),
+    "question": lambda text: f"Hello,\n\n```\n$ mpirun -n 2 ./run\n{text}\n```\nElsewhere we get 12 GB/s.\n",
+}
+
+
+@pytest.mark.parametrize("sample", PASTED)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_pasted_results_have_the_figures_of_the_original(shape: str, sample: str, tmp_path: Path) -> None:
+    path = tmp_path / "pasted"
+    path.write_text(SHAPES[shape]((SAMPLES / sample).read_text()))
+    assert figures(read_file(path)) == figures(read_file(SAMPLES / sample))
+
+
+def test_text_of_windows_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "powershell.txt"
+    path.write_bytes((SAMPLES / PASTED[0]).read_text().replace("\n", "\r\n").encode("utf-16"))
+    assert figures(read_file(path)) == figures(read_file(SAMPLES / PASTED[0]))
+
+
+def test_json_between_lines_of_other_braces_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "ticket.txt"
+    path.write_text("{noformat}\n" + (SAMPLES / "fio-3.33-write.json").read_text() + "\n{noformat}\n")
+    assert figures(read_file(path)) == figures(read_file(SAMPLES / "fio-3.33-write.json"))
+
+
+def test_a_map_of_more_nodes_than_a_number_has_digits_is_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "large.txt"
+    path.write_text((SAMPLES / "mdtest-4.1-P.txt").read_text().replace("Path ", f"Nodemap: {'10' * 15600}\nPath ", 1))
+    assert figures(read_file(path)) == figures(read_file(SAMPLES / "mdtest-4.1-P.txt"))
+
+
+def test_results_of_several_tools_in_one_file_are_all_read(tmp_path: Path) -> None:
+    first, second = read_file(SAMPLES / "ior-and-mdtest.txt").tests
+    assert (first.tool, first.figures[0].name, len(first.figures)) == ("ior", "write", 2)
+    assert (second.tool, len(second.figures), second.form) == ("mdtest", 9, "mdtest text")
+    path = tmp_path / "job.log"
+    fio, ior = (SAMPLES / "fio-3.33-write.json").read_text(), (SAMPLES / "ior-stripes.txt").read_text()
+    path.write_text(f"{ior}\n{fio}\nstarting md\n{(SAMPLES / 'mdtest-two.txt').read_text()}")
+    results = read_file(path)
+    assert sorted(test.tool for test in results.tests) == ["fio", "ior", "ior", "ior", "mdtest", "mdtest"]
+    assert not results.unread
+
+
+def test_results_that_were_not_read_are_counted_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "night.log"
+    text = (SAMPLES / "ior-stripes.txt").read_text()
+    killed = text.split("access    bw(MiB/s)", maxsplit=1)[0]
+    other = "job: (g=0): rw=read, bs=4k\nfio-3.1\n  READ: bw=12MiB/s (13MB/s)\n"
+    path.write_text(f"{text}\n{killed}\n{other}")
+    assert strakes(["import", str(path)]) == 0
+    expected = "2 of 5 results were not read: lines 115-139 (the test has no results); lines 140-143 (fio text)"
+    assert expected in capsys.readouterr().err
+    assert expected in Store().open(Store().runs()[-1].id).manifest["options"]["imported"]["notes"]
+
+
+def test_a_second_result_of_a_phase_of_io500_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "appended.txt"
+    row = "[RESULT] BW   phase 1   ior_easy_write   {} GB/s : time 113.25 seconds\n"
+    path.write_text("System:  n1\n" + row.format("2.070") + row.format("1.341"))
+    assert "line 3 (another result of ior-easy-write)" in read_file(path).left_out()
+
+
+@pytest.mark.parametrize(
+    "text", ["3;fio-2.2.10;job;0;0;1024\n", "job: (g=0): rw=read\nfio-2.2.10\nStarting 1 process\n"]
+)
+def test_text_of_fio_is_refused_with_how_to_write_json(tmp_path: Path, text: str) -> None:
+    (tmp_path / "fio.out").write_text(text)
+    with pytest.raises(BadInputError, match="only fio's JSON"):
+        read_file(tmp_path / "fio.out")

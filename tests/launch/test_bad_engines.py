@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,23 @@ def test_one_that_says_nothing_is_not_waited_for(fake_engine: FakeEngine) -> Non
 
 def test_one_that_says_something_else_first_is_not_used(fake_engine: FakeEngine) -> None:
     assert "not a valid hello" in start_fails(fake_engine("say('done', id='x')\ntime.sleep(60)")).why
+
+
+@pytest.mark.parametrize(
+    "line", ["'{\"type\":' + '[' * 200_000", "'{\"type\": []}'", '\'{"type": "hello", "version": {}}\'']
+)
+def test_a_message_without_sense_is_a_line_of_the_log(fake_engine: FakeEngine, line: str) -> None:
+    assert "exit status 0" in start_fails(fake_engine(f"print({line})")).why
+
+
+def test_a_line_without_end_is_read_in_pieces(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.launch.process._MOST_MESSAGE_BYTES", 1 << 20)
+    code = "for _ in range(300): print('x' * (1 << 20), end=''); print('e' * (1 << 20), end='', file=sys.stderr)"
+    tracemalloc.start()
+    start_fails(fake_engine(code))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50 << 20
 
 
 def test_a_file_that_is_no_program_is_not_started(tmp_path: Path) -> None:

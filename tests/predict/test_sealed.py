@@ -223,6 +223,14 @@ def test_a_file_that_is_no_forecast_is_refused(small_files: Run, sealed: Path, t
     assert what in said and "remove that run" not in said
 
 
+def test_a_link_in_the_store_is_not_read_and_a_link_that_is_given_is(sealed: Path, tmp_path: Path) -> None:
+    moved = sealed.rename(tmp_path / sealed.name)
+    sealed.symlink_to(moved)
+    with pytest.raises(BadInputError, match="cannot be read"):
+        open_sealed(sealed.stem, sealed.parents[1])
+    assert open_sealed(str(sealed), tmp_path)["seal"]
+
+
 def test_no_name_is_no_forecast(small_files: Run, sealed: Path) -> None:
     assert "no sealed forecast" in refused("score", "", small_files.id)
     assert "no sealed forecast" in refused("score", "..", small_files.id)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _LOOK_EVERY_S = 2.0
 # A shared file system may show the job's last words a little later than the queue shows its end.
 _LAST_WORDS_S = 10.0
+_MOST_SHOWN_BYTES = 1 << 20  # at a time
 
 
 @click.command()
@@ -111,8 +112,9 @@ def _show_more(output: Path, shown: int) -> int:
     try:
         with open_regular(output) as file:
             file.seek(shown)
-            more = file.read()
+            while more := file.read(_MOST_SHOWN_BYTES):
+                say_lines(more.decode(errors="replace"))
+                shown += len(more)
     except FileNotFoundError:
-        return shown
-    say_lines(more.decode(errors="replace"))
-    return shown + len(more)
+        pass
+    return shown

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Literal
 
-from strakes.errors import EnvironmentLacksError
+from strakes.errors import EnvironmentLacksError, StrakesError
 from strakes.launch.local import find_engine
+from strakes.targets.command import run
 
 Family = Literal["mpich", "openmpi"]
 """MPICH and what descends from it (Intel MPI, Cray MPI, MVAPICH) start processes in one way, Open MPI in another."""
@@ -25,7 +25,6 @@ GET_MPI = (
 )
 _NAMES: dict[Family, str] = {"mpich": "MPICH, Intel MPI or another relative of MPICH", "openmpi": "Open MPI"}
 _OPEN_MPI = ("Open MPI", "OpenRTE", "PRRTE")
-_ANSWER_S = 10.0
 
 
 def find_mpi_engine(mpiexec: Path | None = None) -> Path:
@@ -95,13 +94,6 @@ def _remedy(wanted: Family, chosen: str | None) -> str:
 
 def _answer(program: Path, question: str) -> str:
     try:
-        return subprocess.run(
-            [program, question],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_ANSWER_S,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
+        return run([str(program), question]).stdout
+    except StrakesError:
         return ""

@@ -17,6 +17,9 @@ from strakes.processes import wait_for_end
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
 _LAST_WORDS = 20
+# Longer lines are read in pieces.
+_MOST_MESSAGE_BYTES = 64 << 20
+_MOST_WORDS_BYTES = 64 << 10
 _JOIN_S = 2.0
 _TICK_S = 0.1
 
@@ -146,10 +149,10 @@ class EngineProcess:
 
 def _read_messages(stream: IO[bytes], messages: queue.SimpleQueue[Mapping[str, Any] | None], log: Log) -> None:
     with stream:
-        for line in stream:
+        while line := stream.readline(_MOST_MESSAGE_BYTES):
             message = _parse(line)
             if message is None:
-                log(line.decode(errors="replace").rstrip("\n"))
+                log(_words(line))
             else:
                 messages.put(message)
     messages.put(None)
@@ -157,10 +160,13 @@ def _read_messages(stream: IO[bytes], messages: queue.SimpleQueue[Mapping[str, A
 
 def _read_words(stream: IO[bytes], last_words: deque[str], log: Log) -> None:
     with stream:
-        for line in stream:
-            text = line.decode(errors="replace").rstrip("\n")
-            last_words.append(text)
-            log(text)
+        while line := stream.readline(_MOST_WORDS_BYTES):
+            last_words.append(_words(line))
+            log(last_words[-1])
+
+
+def _words(line: bytes) -> str:
+    return line[:_MOST_WORDS_BYTES].decode(errors="replace").rstrip("\n")
 
 
 def _parse(line: bytes) -> Mapping[str, Any] | None:
@@ -169,7 +175,7 @@ def _parse(line: bytes) -> Mapping[str, Any] | None:
         return None
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    known = message.get("type") in _TYPES and message.get("version") == _VERSION
+    known = str(message.get("type")) in _TYPES and message.get("version") == _VERSION
     return message if known else None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.files import make_directory, read_at_most
+from strakes.files import make_directory, read_at_most, read_kept
 from strakes.predict.inputs import MeasuredFileSystem, file_system_of
 from strakes.predict.levels import FigureLevels, Scale
 from strakes.store import Run
@@ -86,8 +86,10 @@ def open_sealed(name: str, store: Path) -> dict[str, Any]:
         what = "several sealed forecasts begin like this" if matches else "no sealed forecast has this id"
         raise BadInputError(what, where=repr(name), remedy="Give the id that strakes predict --seal printed.")
     path = matches[0]
+    # A file that the user names may be a link.
+    read = read_at_most if path == given else read_kept
     try:
-        document: dict[str, Any] = json.loads(read_at_most(path, _MOST_BYTES))
+        document: dict[str, Any] = json.loads(read(path, _MOST_BYTES))
         sealed = digest(document)
         is_intact = document["seal"] == sealed and path.stem == _id_of(document, sealed)
     except OSError as error:

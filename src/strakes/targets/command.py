@@ -101,7 +101,7 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
     # Files and not pipes: whoever else holds them open cannot keep us waiting for their end. In memory: TMPDIR may be
     # on a dead server.
-    with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
+    with output_file("stdout") as stdout, output_file("stderr") as stderr:
         try:
             # A new session has no terminal for a password prompt, and can be killed with its children.
             child = subprocess.Popen(
@@ -127,7 +127,7 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             raise CommandTimeout(
                 f"no answer within {timeout_s:g} s",
                 where=shlex.join(argv),
-                why=_last_line(_text(stderr)) or "it printed nothing until then",
+                why=_last_line(output_text(stderr)) or "it printed nothing until then",
                 remedy="A server may be down or overloaded. Check the servers, then try again.",
             ) from None
         except BaseException:
@@ -142,10 +142,10 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
                 why=f"its output is larger than {_MOST_OUTPUT_BYTES >> 20} MiB",
                 remedy="Run it yourself to see its output.",
             )
-        return Completed(tuple(argv), status, _text(stdout), _text(stderr))
+        return Completed(tuple(argv), status, output_text(stdout), output_text(stderr))
 
 
-def _output_file(name: str) -> IO[bytes]:
+def output_file(name: str) -> IO[bytes]:
     """Return a file in memory that cannot grow beyond twice the limit."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, 2 * _MOST_OUTPUT_BYTES)
@@ -184,7 +184,8 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
             _abandoned.append(child)
 
 
-def _text(file: IO[bytes]) -> str:
+def output_text(file: IO[bytes]) -> str:
+    """Return what was written to an :func:`output_file` until now."""
     # File names need not be UTF-8: their bytes come through as os.fsdecode would have them.
     return os.fsdecode(os.pread(file.fileno(), _length(file), 0))
 

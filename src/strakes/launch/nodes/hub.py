@@ -7,7 +7,6 @@ import queue
 import secrets
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from strakes.launch.choice import Launch
 from strakes.launch.nodes.agent import SECRET, own_addresses
 from strakes.launch.nodes.channel import Channel, Unproved
 from strakes.processes import python_module
+from strakes.targets.command import output_file, output_text
 from strakes.units import counted
 
 # Starting Python on a node reads its files from a shared file system, all nodes at once.
@@ -95,7 +95,7 @@ class Hub:
         self._proved: queue.SimpleQueue[NodeAgent] = queue.SimpleQueue()
         self._unproved = Unproved(_MOST_UNPROVED)
         self._started: list[subprocess.Popen[bytes]] = []
-        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the hub
+        self._words = output_file("words of launchers")
         self.agents: list[NodeAgent] = []
 
     @property
@@ -263,8 +263,7 @@ class Hub:
     def _absent(self, names: Sequence[str], count: int) -> EnvironmentLacksError:
         here = {agent.host for agent in self.agents}
         absent = [name for name in names if name and name not in here]
-        self._words.seek(0)
-        lines = [line for line in self._words.read().decode(errors="replace").splitlines() if line.strip()]
+        lines = [line for line in output_text(self._words).splitlines() if line.strip()]
         return EnvironmentLacksError(
             "not all nodes answer",
             where=", ".join(absent) or f"{len(here)} of {counted(count, 'node')}",

@@ -353,6 +353,8 @@ def test_a_ban_that_has_ended_and_a_voter_in_standby_are_no_mistakes(tmp_path: P
             ("primitive r ocf:pacemaker:remote server=10.0.0.8", "level r/1 1 fence_a"),
             "fencing-level-with-unusable-device",
         ),
+        (("primitive r ocf:pacemaker:remote server=10.0.0.8", "location l g 50: r"), "constraint-wrong"),
+        (("corosync quorum provider= two_node=", "corosync service name=pacemaker ver=0"), "no-quorum-provider"),
     ],
 )
 def test_settings_of_public_configurations_are_no_mistakes(statements: tuple[str, ...], rule: str) -> None:

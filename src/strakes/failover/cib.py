@@ -156,6 +156,12 @@ class Cib:
         return tuple(node.get("uname", "") for node in nodes if node.get("type") != "remote")
 
     @cached_property
+    def remote_nodes(self) -> tuple[str, ...]:
+        """Return the names of remote and guest nodes, which resources bring up."""
+        guests = (one.meta.get("remote-node", "") for one in self.services)
+        return (*(one.id for one in self.services if one.agent == "remote"), *filter(None, guests))
+
+    @cached_property
     def node_attributes(self) -> dict[str, dict[str, str]]:
         """Return the permanent attributes of each node, by its name."""
         return {

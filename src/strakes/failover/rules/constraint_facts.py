@@ -29,7 +29,7 @@ _WATCHED = re.compile(r"pingd|ethmonitor-.*|lustred|lnet.*")
 def locations(setup: Setup) -> Iterator[Thing]:
     """Yield the location constraints."""
     cib = setup.pacemaker
-    present = {one.id for one in cib.locations}
+    present, nodes = {one.id for one in cib.locations}, {"", *setup.node_names, *cib.remote_nodes}
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
         members = cib.ties.members(element.get("rsc", ""))
         named = [element.get("node", "")]
@@ -39,7 +39,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
             named += [part.get("value", "") for part in asked if score(rule.get("score", "0")) > 0]
         deduced = {
             "is about a service": yes(any(one.standard != "stonith" for one in members)),
-            "names that are no nodes": [name for name in named if name and name not in setup.node_names],
+            "names that are no nodes": [name for name in named if name not in nodes],
             "attributes that nobody sets": _unset(cib, element),
             "bans reached nodes": yes(any(map(_bans_reached, element.iter("rule")))),
             "bans all nodes at times": yes(any(map(_bans_at_times, element.iterfind("./rule")))),

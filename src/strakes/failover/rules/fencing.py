@@ -92,8 +92,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
 def _levels_of_nobody(setup: Setup) -> Iterator[str]:
     """Find levels for names, patterns or attributes that no node has, and indexes that are none."""
     cib = setup.pacemaker
-    remote = [one.id for one in cib.services if one.agent == "remote"]
-    names = (*setup.node_names, *remote, *(one.meta.get("remote-node", "") for one in cib.services))
+    names = (*setup.node_names, *cib.remote_nodes)
     for level in cib.levels if setup.node_names else ():
         target, pattern, attribute = (level.get(key, "") for key in ("target", "target-pattern", "target-attribute"))
         named = (target and target in names) or any(re.search(pattern, node) for node in names if pattern)

@@ -86,6 +86,8 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
     for name in setup.pacemaker.members_of_corosync:
         if name not in ids:
             yield f"cib: node {name} is not in corosync.conf ({', '.join(sorted(ids))})"
+    for name in sorted(set(ids) - set(setup.pacemaker.nodes)) if setup.pacemaker.nodes else ():
+        yield f"corosync.conf: node {name} is not in the CIB ({', '.join(sorted(setup.pacemaker.nodes))})"
     for node in setup.pacemaker.root.iterfind("./configuration/nodes/node"):
         name, given = node.get("uname", ""), node.get("id", "")
         if node.get("type", "member") != "remote" and given.isdecimal() and ids.get(name) not in (given, "", None):

@@ -33,11 +33,9 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED = 5000
-# More ranks do so much of what so many single ones would: well.
-_SCALES = 0.8
 # With more numbers of ranks the operations are drawn over them.
 _FEW_LEVELS = 2
-# In the order they are run: everything that needs the items before what removes them.
+# In the order in which they run: removal comes last.
 OPERATIONS: tuple[MetadataOperation, ...] = (
     "dir-create",
     "dir-stat",
@@ -57,7 +55,7 @@ _TITLES = {
 
 
 class MetadataOps(Study):
-    """Operations per second, each operation by itself, over ranks and over unique and shared directories."""
+    """Rate of each operation, over ranks and over unique and shared directories."""
 
     name = "metadata-ops"
     title = "Metadata operations"
@@ -71,7 +69,7 @@ class MetadataOps(Study):
         for ranks in teams:
             for directory in ("unique", "shared"):
                 if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
-                    continue  # one rank shares with nobody; over scale everybody has a directory of his own
+                    continue  # a single rank has nobody to share with, and S2's ranks had a directory each
                 settings = {"ranks": ranks, "directory": directory}
                 if context.max_items < 16 * ranks:
                     cells.append(self.skipped(f"only {context.max_items} files may be created here", **settings))
@@ -86,8 +84,8 @@ class MetadataOps(Study):
         items, stop = context.items(ranks), context.stonewall()
         where: Literal["shared", "unique"] = "shared" if directory == "shared" else "unique"
         phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in operations]
-        # As many once more, where as many have just been removed: some file systems are slow then.
-        # A shorter limit: it is slow where the rest of the plan is slow already.
+        # Some file systems are slow in a directory from which as many files have just been removed.
+        # Its limit is shorter, because it is slow where the rest of the plan is slow.
         again: tuple[MetadataOperation, ...] = ("file-create", "file-remove") if most else ()
         shorter = Stop("stonewall", round(context.phase_s, 3))
         phases += [
@@ -96,7 +94,7 @@ class MetadataOps(Study):
         ]
         if context.full:
             phases += self._small(context, ranks, where)
-            # What a metadata server does for every request: it is on the device before the answer.
+            # A metadata server does this for every request: the change is on the device before the reply.
             synced = min(items, _MOST_SYNCED)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)
@@ -105,7 +103,7 @@ class MetadataOps(Study):
         return self._of(context, ranks, directory, phases, priority=priority, measured=phases)
 
     def _small(self, context: Context, ranks: int, where: Literal["shared", "unique"]) -> list[MetadataPhase]:
-        """Come last, when everything before them has been removed."""
+        """Return phases that create and read small files."""
         files = max(8, min(context.items(ranks) // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
         kinds: tuple[tuple[str, MetadataOperation], ...] = (
             ("small-create", "file-create"),
@@ -145,11 +143,11 @@ class MetadataOps(Study):
         return [*OPERATIONS, *_TITLES.values()]
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the rate of each operation, its growth with the ranks, and how busy devices were, beside S2's."""
+        """Return the rate of each operation, its growth with the ranks, and the utilisation of devices, with S2's."""
         lines = []
         levels = results.levels("ranks")
         for directory in ("unique", "shared"):
-            # What lies between stands in the figure over scale.
+            # The levels between are in the figure over scale.
             for ranks in dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels:
                 cells = {
                     str(cell.settings["operation"]): cell.id for cell in results.where(directory=directory, ranks=ranks)
@@ -170,7 +168,7 @@ class MetadataOps(Study):
         ]
 
     def _over_scale(self, results: Results) -> list[Figure]:
-        """S2's figures 5 - 8: the operations against the number of ranks, each by itself."""
+        """Return the rate of each operation over the number of ranks: S2's figures 5 - 8."""
         if len(results.levels("ranks")) <= _FEW_LEVELS:
             return []
         lines = [
@@ -187,7 +185,7 @@ class MetadataOps(Study):
         ]
 
     def _devices(self, results: Results) -> list[Figure]:
-        """How busy the busiest device of this node was, beside what S2 saw of its two."""
+        """Return the utilisation of the busiest device of this node, with S2's."""
         lines = []
         levels = results.levels("ranks")
         for ranks in dict.fromkeys((*levels[:1], *levels[-1:])):
@@ -229,7 +227,7 @@ class MetadataOps(Study):
         busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
         cell = busiest.estimate
         assert cell is not None
-        # Of a device that nothing waits for there is nothing to tell.
+        # Nothing waits for this device.
         if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
             return []
         text = (

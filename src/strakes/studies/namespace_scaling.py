@@ -23,7 +23,7 @@ from strakes.studies.study import Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
-# Lustre offers other ways to spread directories: which, and what is pasted to have it for N metadata targets.
+# Lustre's other ways to spread directories: the placement, and the commands for N metadata targets.
 _OTHER_WAYS = {
     "crush": (
         Placement("automatic", count=-1, hash="crush", inherited=True),
@@ -42,7 +42,7 @@ _OTHER_WAYS = {
 # Beyond an imbalance of a tenth, the number of directories that would bring it below that is stated: settings within a
 # tenth of each other count as alike.
 _BALANCED = 0.1
-# Fewer requests than this share of the operations, and a cache of the client answered some.
+# With fewer requests than this share of the operations, the client's cache answered some.
 _ALL_SERVED = 0.9
 
 
@@ -71,7 +71,7 @@ class NamespaceScaling(Study):
                 "needed"
             )
             return [self.skipped(why)]
-        # Every rank has a directory of its own, and every target as many ranks, unless another number is asked for.
+        # Each rank has a directory, and by default each target serves the same number of ranks.
         ranks = context.most_ranks or len(targets) * math.ceil(max(4, context.team) / len(targets))
         cells: list[Cell | SkippedCell] = [
             self._cell(context, "manual", targets[:1], ranks, of=len(targets)),
@@ -90,7 +90,7 @@ class NamespaceScaling(Study):
 
     def _cell(self, context: Context, way: str, targets: tuple[int, ...], ranks: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
-        # What a rank made is looked at by another one: its own client would know the answer without asking a server.
+        # Ranks stat the files of another rank, because their own client would answer for its files.
         phases = tuple(
             MetadataPhase(
                 operation,
@@ -113,8 +113,7 @@ class NamespaceScaling(Study):
                 placement=_OTHER_WAYS[way][0], entries=below, kept=f"{way.replace(' ', '-')}-{len(targets)}", drawn=True
             )
         else:
-            # S4 had the directories below spread too (lfs mkdir -D); where that is not offered they are spread among
-            # each other.
+            # S4 spread the directories below as well (lfs mkdir -D). CephFS spreads only the ranks' directories.
             inherited = context.file_system == "lustre"
             spread = Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=inherited)
             below = {f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)}
@@ -206,7 +205,7 @@ class NamespaceScaling(Study):
         return [finding for way in ways for finding in self._served(way, most, results)] if most > 1 else []
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
-        """Who served how many metadata requests: by the servers' own counters, else by those of this client."""
+        """Return the requests by target, from the servers' counters, or from this client's counters."""
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
@@ -253,7 +252,7 @@ class NamespaceScaling(Study):
 
 
 def _imbalance(directories: int, targets: int) -> str:
-    """Return what an even hash of so few directories is expected to cost; empty if that is little."""
+    """Return the expected cost of hashing this number of directories; empty if it is below a tenth."""
     load = busiest_load(directories, targets)
     if load <= 1 + _BALANCED:
         return ""
@@ -271,9 +270,9 @@ _Run = tuple[int, str, float]
 def _requests(
     cell: Measured, count: Callable[[Mapping[str, float]], float | None], least_targets: int = 0
 ) -> tuple[dict[_Run, dict[str, float]], list[str]]:
-    """Return by run what every metadata target counted, and which targets did not always tell.
+    """Return by run the count of each metadata target, and the targets that lack a count in some run.
 
-    Only runs in which all of them told: a split without one of them (not asked, silent, restarted) is none.
+    Runs in which one of the targets has no count (not read, silent, restarted) are left out.
     """
     known = {
         name
@@ -302,7 +301,7 @@ def _served_requests(counters: Mapping[str, float]) -> float | None:
 
 
 def _sent_requests(counters: Mapping[str, float]) -> float | None:
-    """None for the mount as a whole, which counts calls and not requests to a target."""
+    """Return the requests sent to a target; None for the mount as a whole, which counts calls."""
     return counters.get(f"{CLIENT}md.requests")
 
 
@@ -311,7 +310,7 @@ def _decisive(most: int) -> tuple[tuple[Way, int], ...]:
 
 
 def _line(results: Results, operation: str, way: str) -> list[Measured]:
-    """One operation over the number of targets; a single target is the same for both ways."""
+    """Return one operation over the number of targets; a single target is the same for both ways."""
     single = results.where(operation=operation, placement="manual", metadata_targets=1)
     many = [
         cell for cell in results.where(operation=operation, placement=way) if cell.settings["metadata_targets"] != 1

@@ -29,8 +29,8 @@ _IN_FLIGHT, _CREATORS = 50_000, 50
 # S2's largest system.
 _FORECAST_CLIENTS = 2000
 _RATE_PER_S = 1.0
-# Long enough that there is a rate to fall from; what is due after a stall is done late, so the end need not be waited
-# for.
+# Three seconds show the usual rate. Creations due during a stall are done after it, so the schedule need not last until
+# the recovery.
 TIMING = Timing(before_s=3.0, after_s=4.0)
 _LAST = "last client"
 _WHO: tuple[tuple[str, Metric], ...] = (
@@ -57,7 +57,7 @@ class RecoveryStudy(Study):
     interrupts_service = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of clients, that of --ranks too; several need sessions of libcephfs."""
+        """Return a cell per number of clients, including --ranks; several need sessions of libcephfs."""
         if context.file_system not in _CEPH:
             why = (
                 f"on {context.file_system} a client is a mount, and this machine has only one; on CephFS a client "
@@ -144,7 +144,7 @@ class RecoveryStudy(Study):
         return [self.finding("forecast", text, "forecast", evidence, interval)]
 
     def _nothing_lost(self, results: Results) -> Finding:
-        """Count over all drills: what was acknowledged must be there."""
+        """Count the acknowledged files that are missing over all drills."""
         cells = results.where(who=_LAST)
         drills = [seen.sample for cell in cells for seen in cell.observations]
         total = {

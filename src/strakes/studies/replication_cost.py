@@ -1,7 +1,7 @@
-"""replication-cost: what it costs that every change of the metadata is on two nodes before it is done. S2 section 3.2.
+"""replication-cost: cost of metadata changes that must reach two nodes before they are acknowledged. S2 section 3.2.
 
-DIR is on the replicated device; ``--against DIR2``, on a device of the same kind without replication, makes the cost of
-it a ratio with an interval. What was sent is counted by DRBD itself.
+DIR is on the replicated device. ``--against DIR2``, on a device of the same kind without replication, gives the cost as
+a ratio with an interval. DRBD counts the bytes that it sends.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_SYNCED = 200
 
 
 class ReplicationCost(Study):
-    """Files created in batches, with one wait for the devices at the end, and one by one, with a wait each."""
+    """Files created in batches with a single wait for the devices, and with a wait for each file."""
 
     name = "replication-cost"
     title = "What replicating metadata costs"
@@ -101,7 +101,7 @@ class ReplicationCost(Study):
         return [self.figure(lines, ("operation", "", "category"), ("files a second", "op/s"))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return S2's table measured here, and what it would take to know the cost as a ratio."""
+        """Return S2's table measured here, and how to measure the cost as a ratio."""
         return [
             *self.summaries(results),
             self.finding(
@@ -114,7 +114,7 @@ class ReplicationCost(Study):
         ]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return what is replicated for a file, S2's arithmetic with it, and S2's table measured here."""
+        """Return the bytes replicated per file, S2's arithmetic with them, and S2's table measured here."""
         devices = sorted(
             {
                 name
@@ -125,7 +125,7 @@ class ReplicationCost(Study):
             }
         )
         if not devices and results.where():
-            text = "This directory is not on a replicated device that counts what it sends."
+            text = "This directory is not on a replicated device with a counter of bytes sent."
             needs = "a DRBD 8.4 device on this machine"
             return [
                 self.finding("device", text, "unknown", results.ids(results.where()), needs=needs),
@@ -158,7 +158,7 @@ class ReplicationCost(Study):
         return self.finding(identifier, text, "measured", (cell.id,), shown)
 
     def _arithmetic(self, results: Results) -> list[Finding]:
-        """Return S2's arithmetic with the bytes of a synced file: its service acknowledged every file by itself."""
+        """Return S2's arithmetic with the bytes of a synced file: its service acknowledged each file separately."""
         synced = [cell for cell in results.where(operation=_SYNCED) if _bytes_per_file(cell)]
         if not synced:
             return []
@@ -212,7 +212,7 @@ class ReplicationCost(Study):
 
 
 def _bytes_per_file(cell: Measured) -> list[float]:
-    """Of every visit in which a device counted what it sent."""
+    """Return the bytes sent per file in each visit in which a device counted them."""
     amounts = []
     for seen in cell.observations:
         sent = sum(counters.get(SENT, 0.0) for counters in seen.servers.values())

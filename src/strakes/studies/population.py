@@ -10,7 +10,7 @@ from strakes.findings.place import Place
 from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
-from strakes.statistics.change_points import SHORTEST, change_points
+from strakes.statistics.level_shifts import SHORTEST, level_shifts
 from strakes.studies.compose import ask
 from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.study import Context, Study, Verdict, XAxis
@@ -169,7 +169,7 @@ class Population(Study):
         if len(values) < 2 * SHORTEST:
             text = "There are too few rounds to find a change of the rate."
             return [self.finding("bend", text, "inconclusive", evidence, needs="more rounds")]
-        changes = change_points(values)
+        changes = level_shifts(values)
         if not changes:
             text = f"No change of the rate is found up to {where[-1]:,.0f} files; S3's came at 40 million."
             return [self.finding("bend", text, "measured", evidence)]

@@ -56,7 +56,7 @@ def test_keys_tell_cells_apart_and_their_measures_too(study: Study) -> None:
 
 @each_study
 def test_no_plan_exceeds_the_room_there_is(study: Study) -> None:
-    for room in (2 * MIB, 64 * MIB):
+    for room in (4 * MIB, 64 * MIB):
         for cell in cells_of(study, max_bytes=room, max_items=2000):
             if study.name != "data-per-process":
                 assert cell.plan.bytes_on_target() <= room, cell.key

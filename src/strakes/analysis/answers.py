@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
-from strakes.findings.answers import Answer, Comparison, Option, Question
+from strakes.findings.answers import Answer, Claim, Comparison, Option, Question
+from strakes.findings.portrait import Finding, IntervalOf
 from strakes.findings.results import Results
 from strakes.statistics import grades
+from strakes.statistics.claims import Bound, Judgement, judge
 from strakes.statistics.grades import INTERVAL_CONFIDENCE, Choice, Versus
-from strakes.studies.compose import from_memory, from_own_cache, mean_log_values
+from strakes.studies.compose import from_memory, from_own_cache, log_values, mean_log_values
 from strakes.studies.study import Study
 
 # Remark on an answer whose figures come from a cache of this node's client.
 _CACHED = "from this client's cache"
+_MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
 def questions_of(studies: Sequence[Study], results: Results) -> list[Question]:
@@ -33,6 +37,60 @@ def _remarked(question: Question, results: Results) -> Question:
 
 def _values(option: Option, results: Results) -> dict[int, float]:
     return mean_log_values([results.get(measure) for measure in option.measures], option.mean)
+
+
+def claims_of(studies: Sequence[Study], results: Results) -> list[Claim]:
+    """Return the claims of all studies that these results can judge."""
+    return [claim for study in studies for claim in study.claims(results.of_study(study.name))]
+
+
+def bounds_of(claims: Sequence[Claim], results: Results) -> list[list[Bound]]:
+    """Return the claims in numbers."""
+    return [
+        [
+            Bound(log_values(results.get(part.a)), log_values(results.get(part.b)), part.low, part.high)
+            for part in claim.parts
+        ]
+        for claim in claims
+    ]
+
+
+_VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str]] = {
+    True: ("holds", "holds here"),
+    False: ("does-not", "does not hold here"),
+}
+
+
+def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
+    """Return each claim as a finding with its grade; without three common blocks a claim is inconclusive."""
+    found = judge(bounds_of(claims, results))
+    return [_finding(claim, judgement, results) for claim, judgement in zip(claims, found, strict=True)]
+
+
+def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Finding:
+    cells = tuple(dict.fromkeys(measure for part in claim.parts for measure in (part.a, part.b)))
+    if judgement is None:
+        text = f"{claim.statement}: not decided; too few blocks measured both."
+        return Finding(claim.id, claim.study, text, "inconclusive", cells, needs=_MORE_BLOCKS, grade="undecided")
+    verdict, word = _VERDICTS[judgement.holds]
+    if judgement.grade == "undecided":
+        word = f"not decided; probably {'holds' if judgement.holds else 'does not hold'}"
+    ratios = (
+        f"{part.ratio} {ratio.ratio:.3g} [{ratio.low:.3g}-{ratio.high:.3g}]"
+        for part, ratio in zip(claim.parts, judgement.ratios, strict=True)
+    )
+    cached = any(from_own_cache(results.get(cell), results.facts) for cell in cells)
+    deciding = judgement.ratios[judgement.part]
+    return Finding(
+        claim.id,
+        claim.study,
+        f"{claim.statement}: {word}: {', '.join(ratios)}{f'; {_CACHED}' if cached else ''}.",
+        "inconclusive" if judgement.grade == "undecided" else verdict,
+        cells,
+        IntervalOf(deciding.low, deciding.high, INTERVAL_CONFIDENCE, claim.parts[judgement.part].ratio, "times"),
+        _MORE_BLOCKS if judgement.grade == "undecided" else "",
+        grade=judgement.grade,
+    )
 
 
 def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from strakes.analysis.amounts import amounts_of
-from strakes.analysis.answers import answers_of, questions_of
+from strakes.analysis.answers import answers_of, judged, questions_of
 from strakes.analysis.collect import collect, fresh_rates
 from strakes.analysis.held_back import gave_way
 from strakes.analysis.scope import scope_of
@@ -72,7 +72,9 @@ def study_portrait(run: Run) -> Portrait:
         ),
         headlines=tuple(line for study, own in of_each for line in study.headlines(own)),
         cells=cells,
-        findings=tuple(finding for study, own in of_each for finding in study.findings(own)),
+        findings=tuple(
+            finding for study, own in of_each for finding in (*study.findings(own), *judged(study.claims(own), own))
+        ),
         answers=answers_of(questions_of(studies, results), results),
         figures=tuple(
             figure

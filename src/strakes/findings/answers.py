@@ -45,6 +45,30 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a claim: how many times as good measure ``a`` is as ``b`` lies between ``low`` and ``high``.
+
+    ``ratio``: what is divided by what, in words.
+    """
+
+    ratio: str
+    a: str
+    b: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published statement that a run can confirm or refute; it holds if all its parts do."""
+
+    id: str
+    study: str
+    statement: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """How many times as good the chosen option is as another one: ratio and interval, and whether that is decided."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from strakes.findings.answers import Answer
+from strakes.statistics.grades import Grade
 
 Setting = str | int | float | bool
 
@@ -71,6 +72,7 @@ class Finding:
     ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), forecast (extrapolated),
     inconclusive (measured, not enough), unknown (not measured; ``needs`` names what is missing). ``evidence`` lists
     cell ids. ``tone``: good / bad where the interval shows that the file system does this well / badly, else neutral.
+    ``grade``: of a claim.
     """
 
     id: str
@@ -81,6 +83,7 @@ class Finding:
     interval: IntervalOf | None = None
     needs: str = ""
     tone: Literal["good", "bad", "neutral"] = "neutral"
+    grade: Grade | None = None
 
 
 @dataclass(frozen=True)

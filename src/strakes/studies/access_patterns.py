@@ -1,43 +1,39 @@
-"""access-patterns: SFWA, MFWA and SFSA, strided and not. S5, with its statements tested as claims."""
+"""access-patterns: SFWA, MFWA and SFSA, strided and not. S5, with its statements as claims."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Mapping, Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
+from strakes.findings.answers import Claim, Part, Question
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Figure, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.report.words import PATTERNS
-from strakes.studies.compose import (
-    WRITE_AND_READ,
-    ask,
-    series,
-    write_and_read,
-)
-from strakes.studies.seven import seven_findings
+from strakes.studies.compose import WRITE_AND_READ, ask, bypasses_cache, first, series, write_and_read
 from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.units import KIB, MIB, counted, format_bytes
 
-_SURVEY_SIZES = (64 * KIB, MIB)
-_FULL_SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB)
-_FULL_CLIENTS = (1, 2, 4, 8, 16)
-# S5's clients wrote and read 32 objects each; whole reads of one file were repeated to 5 %.
+_SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
+_CLIENTS = (1, 2, 4, 8, 16, 40)
+# S5's clients wrote and read 32 objects each.
 _OBJECTS = 32
-_WHOLE_PRECISION = 0.05
 _NAMES = {name: f"{name}: {PATTERNS[name]}" for name in ("SFWA", "MFWA", "SFSA", "SFSA strided")}
-
-
-def _priority(pattern: str, size: int) -> int:
-    """Return what a short survey measures first: the ways to lay out files, in large requests."""
-    whole = pattern == "SFWA"
-    return (4 if whole else 3) if size < _SURVEY_SIZES[-1] else 3 if whole else 1
+# S5 repeated to 10 % relative error, whole reads of one file to 5 %: settings closer than that count as the same.
+_SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
+_SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.0, math.inf), (1 / 1.1, math.inf)
+_BOTH = ("write", "read")
+_THEIRS = {
+    "read": "S5 (Lustre, 40 clients): reads about 20 % faster than writes; SFSA reads about 20 % better than MFWA; "
+    "strided worse the finer",
+    "write": "S5 (Lustre, 40 clients): request size does not matter when contiguous; strided worse the finer",
+}
+_WITH_CLIENTS = "S5 (1 - 40 clients): a file per client settles; contiguous segments are better, but lose with clients"
 
 
 class AccessPatterns(Study):
-    """Single or multiple files, whole or segmented access, strided or not, by request size."""
+    """Single or multiple files, whole or segmented access, strided or not, by request size and by clients."""
 
     name = "access-patterns"
     title = "Access patterns"
@@ -45,33 +41,25 @@ class AccessPatterns(Study):
     source = "S5"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per pattern and transfer size; sizes above the data of a rank are skipped."""
-        cells: list[Cell | SkippedCell] = []
+        """Return a cell per pattern and request size, and per pattern and number of clients."""
         amount = context.amount_bytes(context.team)
-        for size in _FULL_SIZES if context.full else _SURVEY_SIZES:
+        cells: list[Cell | SkippedCell] = []
+        for size in _SIZES:
             for pattern in _NAMES:
-                if size > amount:
-                    cells.append(
-                        self.skipped(
-                            f"needs more than the {format_bytes(amount)} per rank that fit",
-                            pattern=pattern,
-                            transfer_bytes=size,
-                        )
-                    )
+                if size <= amount:
+                    cells.append(self._cell(context, pattern, size, amount, context.team, "requests"))
                 else:
-                    cell = self._cell(context, pattern, size, amount, context.team, "requests")
-                    cells.append(cell if context.full else replace(cell, priority=_priority(pattern, size)))
-        if context.full:
-            # As much for each client, however many there are.
-            each = context.amount_bytes(_FULL_CLIENTS[-1])
-            size = max(4 * KIB, each // _OBJECTS)
-            cells += [
-                self._cell(context, pattern, size, each, clients, "clients")
-                for clients in _FULL_CLIENTS
-                for pattern in _NAMES
-                if pattern != "SFWA"
-            ]
-        return cells
+                    reason = f"needs more than the {format_bytes(amount)} per rank that fit"
+                    cells.append(self.skipped(reason, pattern=pattern, transfer_bytes=size))
+        # As much for each client, however many there are.
+        each = context.amount_bytes(_CLIENTS[-1])
+        size = max(4 * KIB, each // _OBJECTS)
+        return cells + [
+            self._cell(context, pattern, size, each, clients, "clients")
+            for clients in _CLIENTS
+            for pattern in _NAMES
+            if pattern != "SFWA"
+        ]
 
     def _cell(self, context: Context, pattern: str, size: int, amount: int, ranks: int, axis: str) -> Cell:
         settings: dict[str, Setting] = {
@@ -83,127 +71,166 @@ class AccessPatterns(Study):
         }
         by = size if axis == "requests" else f"{ranks}-clients"
         key = f"{self.name}/{pattern.lower().replace(' ', '-')}/{by}"
-        stop = context.stonewall()
         if pattern == "SFWA":
-            # The file is written by all ranks beforehand; its size is one rank's amount, since every rank reads all of
-            # it.
+            # All ranks write the file, which has the size of one rank's amount, since every rank reads all of it.
             block = max(1, amount // ranks // size) * size
-            make = TransferPhase("make", "write", "shared-file", "segmented", size, block, sync="fsync")
-            read = TransferPhase("read", "read", "shared-file", "whole", size, block, cache="drop", stop=stop)
-            return Cell(
-                self.name,
-                key,
-                settings,
-                Plan(ranks, (make, read), context.seed),
-                (Measure("read", "bytes_per_s", {"operation": "read"}),),
-                precision=_WHOLE_PRECISION if context.full else None,
+            make = TransferPhase(
+                "make", "write", "shared-file", "segmented", size, block, sync="fsync", direct=bypasses_cache(context)
             )
+            read = TransferPhase(
+                "read", "read", "shared-file", "whole", size, block, cache="drop", stop=context.stonewall()
+            )
+            return Cell(self.name, key, settings, Plan(ranks, (make, read), context.seed), WRITE_AND_READ[1:])
         if pattern == "SFSA strided":
-            phases = write_and_read(size, size, stop, "shared-file", "strided", amount // size)
+            phases = write_and_read(context, size, size, "shared-file", "strided", amount // size)
         else:
-            phases = write_and_read(size, amount, stop, "file-per-process" if pattern == "MFWA" else "shared-file")
+            phases = write_and_read(context, size, amount, "file-per-process" if pattern == "MFWA" else "shared-file")
         return Cell(self.name, key, settings, Plan(ranks, phases, context.seed), WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by request size, and by clients where they vary, with what S5 published."""
-        theirs = {
-            "read": Reference(
-                "S5",
-                "S5 (Lustre, 40 clients): reads about 20 % faster than writes; SFSA reads about 20 % better than MFWA; "
-                "strided worse the finer",
-            ),
-            "write": Reference(
-                "S5", "S5 (Lustre, 40 clients): request size does not matter when contiguous; strided worse the finer"
-            ),
-        }
+        """Return bandwidth by request size and by clients, with what S5 published."""
         return [
             self.figure(
                 [
                     line
                     for pattern, name in _NAMES.items()
-                    for line in series(
-                        name, results.where(operation=operation, pattern=pattern, axis="requests"), "transfer_bytes"
-                    )
+                    for line in series(name, results.where(operation=operation, pattern=pattern, axis=axis), factor)
                 ],
-                ("request size", "B", "log"),
+                (label, unit, "log"),
                 BANDWIDTH,
-                theirs[operation],
-                title=f"{self.title}: {operation}s",
+                Reference("S5", theirs or _THEIRS[operation]),
+                title=f"{self.title}: {operation}s by {label}",
             )
-            for operation in ("write", "read")
-        ] + [
-            self.figure(
-                [
-                    line
-                    for pattern, name in _NAMES.items()
-                    for line in series(
-                        name, results.where(operation=operation, pattern=pattern, axis="clients"), "ranks"
-                    )
-                ],
-                ("clients (ranks of this node)", "", "log"),
-                ("bandwidth of all clients", "B/s"),
-                Reference(
-                    "S5",
-                    "S5 (1 - 40 clients): a file per client settles; contiguous segments are better, but lose "
-                    "with clients",
-                ),
-                title=f"{self.title}: {operation}s against clients",
-                question="How does the rate change as clients are added?",
+            for axis, factor, label, unit, theirs in (
+                ("requests", "transfer_bytes", "request size", "B", ""),
+                ("clients", "ranks", "clients (ranks of this node)", "", _WITH_CLIENTS),
             )
-            for operation in ("write", "read")
-            if results.where(axis="clients")
+            for operation in _BOTH
         ]
-
-    def _pick(self, results: Results, pattern: str, operation: str, size: Setting) -> list[Measured]:
-        return results.where(pattern=pattern, operation=operation, transfer_bytes=size, axis="requests")
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Return which files and which access are fastest, for writes and for reads."""
-        sizes = _sizes(results)
+        sizes = _levels(results, "requests", "transfer_bytes")
         if not sizes:
             return []
         questions: list[Question] = []
-        for operation in ("write", "read"):
+        for operation in _BOTH:
             strided, contiguous = (
-                self._pick(results, pattern, operation, sizes[0]) for pattern in ("SFSA strided", "SFSA")
+                _pick(results, "requests", pattern, operation, sizes[0]) for pattern in ("SFSA strided", "SFSA")
             )
-            own, shared = (self._pick(results, pattern, operation, sizes[-1]) for pattern in ("MFWA", "SFSA"))
-            small, large = (format_bytes(float(size)) for size in (sizes[0], sizes[-1]))
-            questions += ask(
-                self.name,
-                f"strided-{operation}",
-                f"shared file, {operation}s of {small}",
-                [("contiguous", contiguous), ("strided", strided)],
-                alike="strides cost nothing",
-            )
-            questions += ask(
-                self.name,
-                f"files-{operation}",
-                f"files, {operation}s of {large}",
-                [("one per process", own), ("one shared file", shared)],
-                alike="sharing one costs nothing",
-            )
+            own, shared = (_pick(results, "requests", pattern, operation, sizes[-1]) for pattern in ("MFWA", "SFSA"))
+            small, large = (format_bytes(size) for size in (sizes[0], sizes[-1]))
+            for name, title, options, alike in (
+                (
+                    "strided",
+                    f"shared file, {operation}s of {small}",
+                    [("contiguous", contiguous), ("strided", strided)],
+                    "strides cost nothing",
+                ),
+                (
+                    "files",
+                    f"files, {operation}s of {large}",
+                    [("one per process", own), ("one shared file", shared)],
+                    "sharing one costs nothing",
+                ),
+            ):
+                questions += ask(self.name, f"{name}-{operation}", title, options, alike=alike)
         return questions
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return S5's seven statements; without different numbers of clients only those that were measured."""
-        judged = seven_findings(results)
-        if results.where(axis="clients"):
-            return judged
-        return [finding for finding in judged if finding.verdict != "unknown"]
+    def claims(self, results: Results) -> Sequence[Claim]:
+        """Return S5's statements on the cells that were measured."""
+        sizes, clients = _levels(results, "requests", "transfer_bytes"), _levels(results, "clients", "ranks")
+        if not sizes:
+            return []
+        fine, coarse = sizes[0], sizes[-1]
+        most = clients[-1] if clients else 0.0
+        fewer = clients[-2] if len(clients) > 1 else 0.0
+        few = clients[len(clients) // 2] if clients else 0.0
+
+        def size(pattern: str, level: float, operation: str = "read") -> Measured | None:
+            return first(_pick(results, "requests", pattern, operation, level))
+
+        def count(pattern: str, level: float, operation: str = "read") -> Measured | None:
+            return first(_pick(results, "clients", pattern, operation, level))
+
+        stated: Mapping[str, Sequence[tuple[str, Measured | None, Measured | None, tuple[float, float]]]] = {
+            "whole reads of one shared file do not depend on the block size": [
+                (f"{_shown(coarse)} to {_shown(fine)}", size("SFWA", coarse), size("SFWA", fine), _SAME_WHOLE)
+            ],
+            "with a file per client the number of requests does not matter at equal amounts of data": [
+                (
+                    f"{each}s, {_shown(coarse)} to {_shown(fine)}",
+                    size("MFWA", coarse, each),
+                    size("MFWA", fine, each),
+                    _SAME,
+                )
+                for each in _BOTH
+            ],
+            "with a file per client the rate settles as clients are added, and does not fall": [
+                (
+                    f"{each}s, {most:.0f} to {fewer:.0f} clients",
+                    count("MFWA", most, each),
+                    count("MFWA", fewer, each),
+                    _NOT_SLOWER,
+                )
+                for each in _BOTH
+            ],
+            "strided access to a shared file is the slower the finer, contiguous segments are not": [
+                (
+                    f"strided, {_shown(fine)} to {_shown(coarse)}",
+                    size("SFSA strided", fine),
+                    size("SFSA strided", coarse),
+                    _SLOWER,
+                ),
+                (f"contiguous, {_shown(fine)} to {_shown(coarse)}", size("SFSA", fine), size("SFSA", coarse), _SAME),
+            ],
+            "contiguous segments of a shared file are read faster than a file per client (S5: by about 20 %)": [
+                ("shared to own", size("SFSA", coarse), size("MFWA", coarse), _FASTER)
+            ],
+            "contiguous segments are faster than strided ones with many clients, but lose as clients are added": [
+                (
+                    f"contiguous to strided, {most:.0f} clients",
+                    count("SFSA", most),
+                    count("SFSA strided", most),
+                    _FASTER,
+                ),
+                (f"contiguous, {most:.0f} to {few:.0f} clients", count("SFSA", most), count("SFSA", few), _SLOWER),
+            ],
+            "reads are faster than writes (S5: by about 20 %)": [
+                ("reads to writes, a file per client", size("MFWA", coarse), size("MFWA", coarse, "write"), _FASTER)
+            ],
+        }
+        return [
+            Claim(
+                f"{self.name}-s5-{number}",
+                self.name,
+                f"S5's statement {number}, {text}",
+                tuple(Part(what, a.id, b.id, *bounds) for what, a, b, bounds in parts if a and b),
+            )
+            for number, (text, parts) in enumerate(stated.items(), 1)
+            if all(a and b and a.id != b.id for _, a, b, _ in parts)
+        ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return each pattern's rate at the largest number of clients; none where clients do not vary."""
-        clients = sorted({float(cell.settings["ranks"]) for cell in results.where(axis="clients")})
+        clients = _levels(results, "clients", "ranks")
         return [
             Headline(
-                f"{cell.settings['pattern']}, {cell.settings['operation']}, "
-                f"{counted(float(clients[-1]), 'client')} (ranks)",
+                f"{cell.settings['pattern']}, {cell.settings['operation']}, {counted(clients[-1], 'client')} (ranks)",
                 cell.id,
             )
             for cell in (results.where(axis="clients", ranks=clients[-1]) if clients else ())
         ]
 
 
-def _sizes(results: Results) -> list[Setting]:
-    return sorted({cell.settings["transfer_bytes"] for cell in results.where(axis="requests")}, key=float)
+def _pick(results: Results, axis: str, pattern: str, operation: str, level: float) -> list[Measured]:
+    factor = "transfer_bytes" if axis == "requests" else "ranks"
+    return results.where(axis=axis, pattern=pattern, operation=operation, **{factor: level})
+
+
+def _levels(results: Results, axis: str, factor: str) -> list[float]:
+    return sorted({float(cell.settings[factor]) for cell in results.where(axis=axis)})
+
+
+def _shown(size: float) -> str:
+    return format_bytes(size)

@@ -12,12 +12,12 @@ from strakes.findings.answers import Mean, Option, Question
 from strakes.findings.cell import Measure
 from strakes.findings.portrait import IntervalOf, Point, Series, Setting
 from strakes.findings.results import Measured
-from strakes.plan import Stop, TransferPhase
+from strakes.plan import Stop, TransferPhase, WholePhase
 from strakes.plan.phases import Access, Sharing
-from strakes.statistics.contrast import paired_ratio
-from strakes.statistics.interval import Estimate, Interval, median
+from strakes.statistics.interval import Interval, median
+from strakes.studies.study import Context
 from strakes.targets.caches import own_cache
-from strakes.units import format_value
+from strakes.units import MIB, format_value
 
 # A cache with no more than this of a file was dropped.
 _HARDLY = 0.05
@@ -26,20 +26,43 @@ WRITE_AND_READ = tuple(Measure(operation, "bytes_per_s", {"operation": operation
 
 
 def write_and_read(
+    context: Context,
     transfer: int,
     amount: int,
-    stop: Stop,
     files: Sharing = "file-per-process",
     access: Access = "segmented",
     segments: int = 1,
     *,
     direct: bool = False,
     rank_shift: int = 0,
-) -> tuple[TransferPhase, TransferPhase]:
-    """Return a phase that writes ``amount`` bytes a rank to fsync, and one that reads them when caches are dropped."""
-    whole = TransferPhase("write", "write", files, access, transfer, amount, segments, direct=direct, stop=stop)
-    read = replace(whole, name="read", operation="read", cache="drop", rank_shift=rank_shift)
-    return replace(whole, sync="fsync"), read
+    stop: Stop | None = None,
+) -> tuple[WholePhase, ...]:
+    """Return a phase that writes ``amount`` bytes a rank to fsync, and one that reads as much from the servers."""
+    stop = stop or context.stonewall()
+    write = TransferPhase(
+        "write", "write", files, access, transfer, amount, segments, direct=direct, sync="fsync", stop=stop
+    )
+    read = replace(write, name="read", operation="read", sync="close", cache="drop", rank_shift=rank_shift)
+    return (write, *uncached(context, read))
+
+
+def uncached(context: Context, read: TransferPhase) -> tuple[TransferPhase, ...]:
+    """Return a read that the client's memory cannot answer, with the phase that it needs before it.
+
+    The page cache is dropped. A cache that the client cannot drop never held data written with O_DIRECT.
+    """
+    if read.direct or read.rank_shift or not bypasses_cache(context):
+        return (read,)
+    each = read.block_bytes * read.segments
+    make = TransferPhase(
+        "make", "write", read.layout, "segmented", min(each, MIB), each, files="made", direct=True, sync="fsync"
+    )
+    return make, replace(read, files="made")
+
+
+def bypasses_cache(context: Context) -> bool:
+    """Tell whether studies read data that was written with O_DIRECT, because the client's cache cannot be dropped."""
+    return context.full and bool(context.direct_io) and bool(own_cache(context.file_system))
 
 
 def first(cells: Sequence[Measured]) -> Measured | None:
@@ -70,16 +93,6 @@ def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
     if mean == "arithmetic":
         return {block: math.log(fmean(math.exp(each[block]) for each in values)) for block in common}
     return {block: fmean(each[block] for each in values) for block in common}
-
-
-def better_ratio(a: Measured, b: Measured, confidence: float, purpose: str = "measure") -> Estimate | None:
-    """Return how many times better ``a`` is than ``b`` over blocks that measured both; None when no block did."""
-    first, second = a.by_block(purpose), b.by_block(purpose)
-    if not first.keys() & second.keys():
-        return None
-    if a.lower_is_better:
-        first, second = second, first
-    return paired_ratio(first, second, confidence)
 
 
 def ask(
@@ -119,11 +132,6 @@ def ask_level(
 def interval_of(interval: Interval, of: str, unit: str = "times", per: float = 1.0) -> IntervalOf:
     """Return an interval, divided by ``per``, with what it is of."""
     return IntervalOf(interval.low / per, interval.high / per, interval.confidence, of, unit)
-
-
-def describe(cell: Measured) -> str:
-    """Return a cell in a few words: the levels of its factors."""
-    return ", ".join(level_text(name, value) for name, value in cell.settings.items() if name != "axis")
 
 
 def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:

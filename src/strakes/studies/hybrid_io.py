@@ -45,7 +45,7 @@ class HybridIo(Study):
             self.name,
             f"{self.name}/{state}/{transfer}",
             {"transfer_bytes": transfer, "hybrid_io": state, "ranks": context.team},
-            Plan(context.team, write_and_read(transfer, amount, context.stonewall()), context.seed),
+            Plan(context.team, write_and_read(context, transfer, amount), context.seed),
             WRITE_AND_READ,
             knobs={KNOB: _STATES[state]},
         )

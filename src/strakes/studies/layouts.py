@@ -56,7 +56,7 @@ class Layouts(Study):
             # Another rank's files, so that what a client has in its cache does not answer all.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
-            *write_and_read(min(MIB, large), large, stop),
+            *write_and_read(context, min(MIB, large), large),
         )
         return Cell(
             self.name,

@@ -59,7 +59,7 @@ class NodesStudy(Study):
         amount = context.amount_bytes(most)
         transfer, stop = min(MIB, amount), context.stonewall()
         phases = (
-            *write_and_read(transfer, amount, stop, rank_shift=each % ranks),
+            *write_and_read(context, transfer, amount, rank_shift=each % ranks),
             MetadataPhase("create", "file-create", "unique", context.items(most), stop=stop),
         )
         measures = (*WRITE_AND_READ, Measure("create", "operations_per_s", {"operation": "create"}))

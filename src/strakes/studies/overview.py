@@ -78,10 +78,10 @@ class Overview(Study):
             **({"stripe_count": layout.stripe_count or 0} if layout else {}),
         }
         if access == "strided":
-            phases = write_and_read(size, size, context.stonewall(), files, access, each // size, direct=direct)
+            phases = write_and_read(context, size, size, files, access, each // size, direct=direct)
         else:
             phases = write_and_read(
-                size, each, context.stonewall(), files, direct=direct, rank_shift=context.shift if ranks > 1 else 0
+                context, size, each, files, direct=direct, rank_shift=context.shift if ranks > 1 else 0
             )
         plan = Plan(ranks, phases, context.seed)
         return Cell(self.name, f"{self.name}/{key}", settings, plan, WRITE_AND_READ, priority=priority, layout=layout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.findings.answers import Question
+from strakes.findings.answers import Claim, Part, Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
@@ -13,12 +13,10 @@ from strakes.plan import Plan
 from strakes.studies.compose import (
     WRITE_AND_READ,
     ask_level,
-    better_ratio,
-    interval_of,
     series,
     write_and_read,
 )
-from strakes.studies.study import NARROWER, Context, Study, power_of_two_at_most
+from strakes.studies.study import Context, Study, power_of_two_at_most
 from strakes.studies.target_baseline import layout_on
 from strakes.targets.description import Description, Layout
 from strakes.units import KIB, MIB, format_bytes
@@ -117,7 +115,7 @@ class ProcessesPerNode(Study):
             self.name,
             f"{self.name}/{ranks}",
             {"ranks": ranks, "transfer_bytes": _TRANSFER},
-            Plan(ranks, write_and_read(_TRANSFER, amount, context.stonewall()), context.seed),
+            Plan(ranks, write_and_read(context, _TRANSFER, amount), context.seed),
             WRITE_AND_READ,
         )
 
@@ -162,43 +160,32 @@ class ProcessesPerNode(Study):
         return questions
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return whether this node or the data targets limit it (x < y*n)."""
+        """Return why the test x < y*n was not made, where it was not."""
         written = results.ids(_of_node(results, "write"))
-        return [self._bottleneck(results, written)] if written else []
-
-    def _bottleneck(self, results: Results, cells: tuple[str, ...]) -> Finding:
-        """Return S1's test x < y*n: the node's rate on n data targets against n times its rate on one."""
-        alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
-        if alone and together:
-            return self._measured_bottleneck(alone[0], together[0], results)
+        if not written or results.where(operation="write", on=_ALONE):
+            return []
         if not results.facts.get("remote", False):
             statement = (
-                "The test x < y*n (node link against data targets) does not apply, because this file system "
-                "is local and no network link is in its path."
+                "The test x < y*n does not apply: this file system is local, without a network link in its path."
             )
-            return self.finding("bottleneck", statement, "unknown", cells, needs="a file system on the network")
-        statement = "Whether the node is the bottleneck (x < y*n) is unknown: no data target was measured by itself."
+            return [self.finding("bottleneck", statement, "unknown", written, needs="a file system on the network")]
+        statement = "The test x < y*n is not made: no data target was measured by itself."
         needs = "a file system where files can be put on one data target"
-        return self.finding("bottleneck", statement, "unknown", cells, needs=needs)
+        return [self.finding("bottleneck", statement, "unknown", written, needs=needs)]
 
-    def _measured_bottleneck(self, alone: Measured, together: Measured, results: Results) -> Finding:
-        number = int(together.settings["data_targets"])
-        evidence = (together.id, alone.id)
-        what = f"S1's test x < y*n, writes: {number} data targets together"
-        ratio = better_ratio(together, alone, results.confidence)
-        if ratio is None or ratio.interval is None:
-            needs = "three blocks that measure both"
-            return self.finding("bottleneck", f"{what}: not measured together.", "inconclusive", evidence, needs=needs)
-        interval = interval_of(ratio.interval, f"rate on all {number} over the rate on one")
-        text = f"{what} give {ratio.median:.2f} times what one gives"
-        if ratio.interval.high < _NEARLY * number:
-            text += ": the bottleneck is this node (its processors, client or link), not the data targets."
-            return self.finding("bottleneck", text, "holds", evidence, interval)
-        if ratio.interval.low >= _NEARLY * number:
-            text = f"{text}: the bottleneck is the data targets."
-            return self.finding("bottleneck", text, "does-not", evidence, interval)
-        text = f"{text}: which of the two is the bottleneck is not decided."
-        return self.finding("bottleneck", text, "inconclusive", evidence, interval, NARROWER)
+    def claims(self, results: Results) -> Sequence[Claim]:
+        """Return S1's test x < y*n: the node's rate on n data targets against n times its rate on one."""
+        alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
+        if not alone or not together:
+            return []
+        number = int(together[0].settings["data_targets"])
+        text = (
+            f"S1's test x < y*n, writes: this node, not its {number} data targets, is the bottleneck "
+            f"(together they take less than {_NEARLY * number:.3g} times what one takes)"
+        )
+        ratio = f"{number} data targets to one"
+        part = Part(ratio, together[0].id, alone[0].id, 0.0, _NEARLY * number)
+        return [Claim(f"{self.name}-bottleneck", self.name, text, (part,))]
 
 
 def _of_node(results: Results, operation: str) -> list[Measured]:

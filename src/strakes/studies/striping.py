@@ -77,7 +77,7 @@ class StripingStudy(Study):
 
     def _cell(self, context: Context, level: _Level, settings: dict[str, Setting]) -> Cell:
         transfer = min(MIB, level.file_bytes)
-        phases = write_and_read(transfer, level.file_bytes, context.stonewall())
+        phases = write_and_read(context, transfer, level.file_bytes)
         return Cell(
             self.name,
             f"{self.name}/{level.file_bytes}/{level.stripe_count}x{level.stripe_bytes}",

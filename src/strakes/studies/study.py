@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from strakes.findings.answers import Question
+from strakes.findings.answers import Claim, Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import (
     Figure,
@@ -209,6 +209,10 @@ class Study(ABC):
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Return the decisions that the measured cells can answer."""
+        return ()
+
+    def claims(self, results: Results) -> Sequence[Claim]:
+        """Return the published statements that the measured cells can confirm or refute."""
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:

@@ -102,7 +102,7 @@ class TargetBaseline(Study):
             self.name,
             f"{self.name}/data/{name}",
             {"kind": "data", "target": name, "ranks": ranks},
-            Plan(ranks, write_and_read(min(MIB, amount), amount, stop), context.seed),
+            Plan(ranks, write_and_read(context, min(MIB, amount), amount, stop=stop), context.seed),
             WRITE_AND_READ,
             layout=layout,
         )

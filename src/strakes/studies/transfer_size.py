@@ -96,7 +96,7 @@ class TransferSize(Study):
             assert layout.stripe_size_bytes is not None and layout.stripe_count is not None
             settings |= {"stripe_bytes": layout.stripe_size_bytes, "stripe_count": layout.stripe_count}
             key += f"/{layout.stripe_count}x{layout.stripe_size_bytes}"
-        phases = write_and_read(transfer, amount, context.stonewall(), direct=direct, rank_shift=context.shift)
+        phases = write_and_read(context, transfer, amount, direct=direct, rank_shift=context.shift)
         return Cell(
             self.name,
             key,

@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 
 from conftest import StrakesRunner
-from strakes.analysis.answers import answers_of, questions_of
+from strakes.analysis.answers import answers_of, judged, questions_of
 from strakes.findings.portrait import Portrait
 from strakes.literature.replication import disagreements, predicted, table
 from strakes.literature.sources import SOURCES
 from strakes.literature.tables import beside, scale
 from strakes.report.html import render_html
 from strakes.report.published import published
-from strakes.report.reproduced import render, to_document
+from strakes.report.reproduced import render, rows, rules, to_document
 from strakes.report.sources import SOURCES as PAPERS
 from strakes.studies.population import Population
 from strakes.studies.registry import study_named
 from strakes.studies.stream import Stream
 from strakes.studies.study import Study
+from strakes.units import parse_seconds
 from studies.world import flat, measured
 
 
@@ -38,7 +39,7 @@ def portrait_of(study: Study) -> Portrait:
         "one client",
         (),
         cells,
-        tuple(study.findings(results)),
+        (*study.findings(results), *judged(study.claims(results), results)),
         answers_of(questions_of([study], results), results),
         figures,
         (),
@@ -65,9 +66,45 @@ def test_published_values_stand_beside_ours_and_are_not_among_them() -> None:
 def test_a_place_that_was_not_reached_says_so() -> None:
     values = beside(portrait_of(Population()), "S3")
     assert values and not any(one.own for one in values)
-    text = " ".join(render(SOURCES["S3"], [portrait_of(Population())], ["r.html"]).split())
-    assert "nothing was measured here at that point" in text
-    assert re.search(r"creating with: .*\(\d", text), "no ratio stands without its interval"
+    found = rows(SOURCES["S3"], [portrait_of(Population())])
+    value = next(row for row in found if "10 and 40 million files" in row.published)
+    assert (value.here, value.grade, value.decides) == ("not measured", "-", "a larger --budget")
+    bend = next(row for row in found if "creating with" in row.here)
+    assert re.fullmatch(r"[\d.]+ \[[\d.]+-[\d.]+\] times [\d,]+ files", bend.ratio)
+
+
+def test_a_published_statement_is_printed_once_beside_what_holds_here() -> None:
+    text = render(SOURCES["S5"], [portrait_of(study_named("access-patterns"))], [])
+    assert len(re.findall("the number of requests", text)) == 1
+    document = to_document(SOURCES["S5"], [portrait_of(study_named("access-patterns"))])
+    row = next(row for row in document["table"] if "number of requests" in row["published"])
+    assert (row["here"], row["grade"], row["decides"]) == ("holds", "sure", "")
+
+
+def test_s1_ends_with_its_rules_for_this_system() -> None:
+    told = rules(SOURCES["S1"], [portrait_of(study_named("transfer-size"))])
+    assert len(told) == len(SOURCES["S1"].rules)
+    assert told[0].startswith("1. Transfer size: buffered writes: 4 KiB") and "(alike)" in told[0]
+    assert told[1] == "2. Data per process: not measured."
+
+
+def test_what_is_undecided_names_the_blocks_and_the_budget_that_decide_it() -> None:
+    study = study_named("transfer-size")
+    results = measured(study, flat, noise=0.5)
+    answers = answers_of(questions_of([study], results), results)
+    portrait = replace(portrait_of(study), answers=answers, run={"id": "r", "options": {"budget_s": 60.0}})
+    open_ = [row for row in rows(SOURCES["S1"], [portrait]) if row.grade == "-" and row.ratio]
+    assert open_
+    for row in open_:
+        match = re.fullmatch(r"(\d+) blocks \(--budget (\w+)\)", row.decides)
+        assert match and int(match[1]) > 12 and parse_seconds(match[2]) >= 90
+
+
+def test_every_statement_and_rule_names_answers_or_findings_of_its_studies() -> None:
+    for source in SOURCES.values():
+        names = (*source.studies, source.grown)
+        for patterns in (*source.published.values(), *source.rules.values()):
+            assert all(any(name and pattern.startswith(f"{name}-") for name in names) for pattern in patterns), patterns
 
 
 def test_the_scales_are_told_apart() -> None:
@@ -101,8 +138,8 @@ def test_the_command_measures_prints_both_and_leaves_nothing(strakes: StrakesRun
     directory.mkdir()
     done = strakes("study", "reproduce", "s2", directory, "--budget", "3s", "--quiet")
     assert done.returncode == 0, done.stderr
-    assert "S2, published: SSD: 20.0 %" in done.stdout
-    assert "measured here" in done.stdout and "Left out, and why" in done.stdout
+    text = " ".join(done.stdout.split())
+    assert "SSD: 20.0 %" in text and "Left out, and why" in text
     assert not list(directory.iterdir())
     assert strakes("study", "reproduce", "S4", directory, "--budget", "3s", "--quiet").returncode == 2
 

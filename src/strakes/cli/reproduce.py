@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.numbers import WholeNumber
-from strakes.cli.options import DIRECTORY, Amounts, Output, Sampling, libcephfs_option, measuring_options, write_json
+from strakes.cli.options import (
+    DIRECTORY,
+    Amounts,
+    Output,
+    Sampling,
+    amount_options,
+    libcephfs_option,
+    measuring_options,
+    write_json,
+)
 from strakes.errors import BadInputError
 from strakes.language.page import translate_lines
 
@@ -18,22 +26,18 @@ if TYPE_CHECKING:
     from strakes.findings.portrait import Portrait
 
 
-# A population has to grow to its end: it comes first, and leaves to the rest what it does not need, but this at least.
-_SHARE_OF_REST = 0.2
+# Share of the budget for a population, which comes first; the rest also gets what the population does not need.
+_SHARE_OF_POPULATION = 0.5
+# Studies get at least this many seconds, so that a slow removal of a population does not leave them without a block.
+_LEAST_S = 10.0
 
 
 @click.command()
 @click.argument("source", metavar="SOURCE", type=click.Choice(["S1", "S2", "S3", "S4", "S5"], case_sensitive=False))
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @measuring_options("10m")
+@amount_options
 @libcephfs_option
-@click.option(
-    "--files",
-    type=WholeNumber(min=1),
-    default=100_000,
-    show_default=True,
-    help="For S3: number of files at the end of its population.",
-)
 @click.option(
     "--against",
     metavar="DIR2",
@@ -43,7 +47,7 @@ _SHARE_OF_REST = 0.2
 def command(
     source: str,
     directory: Path,
-    files: int,
+    amounts: Amounts,
     against: Path | None,
     libcephfs: bool,
     options: Sampling,
@@ -52,7 +56,7 @@ def command(
 
     SOURCE is one of five publications: S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files,
     S4 metadata targets, S5 access patterns. Published values are never mixed with measured ones. What DIR cannot do is
-    left out, with the reason.
+    left out, with the reason. For S3, --files is the number of files at the end of its population.
     """
     from strakes.cli.measure import perform, report_path, request_from
     from strakes.literature.sources import SOURCES
@@ -73,14 +77,14 @@ def command(
     done: list[tuple[Portrait, Path]] = []
     began = time.monotonic()
     for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):
-        least_s, left_s = _SHARE_OF_REST * options.budget_s, options.budget_s - (time.monotonic() - began)
-        share_s = options.budget_s - least_s if names == (chosen.grown,) else max(least_s, left_s)
+        left_s = options.budget_s - (time.monotonic() - began)
+        share_s = _SHARE_OF_POPULATION * options.budget_s if names == (chosen.grown,) else max(_LEAST_S, left_s)
         studies = tuple(study_named(name) if against is None else Against(study_named(name)) for name in names)
         is_population = names == (chosen.grown,)
         title = f"{chosen.name} {' '.join(names)}"
         part = replace(options, budget_s=share_s, html=_second(options.html) if is_population else options.html)
-        amounts = Amounts(files=files if is_population else None)
-        request = request_from(part, "reproduce", title, directory, studies, full=True, amounts=amounts)
+        own = replace(amounts, files=None) if chosen.grown and not is_population else amounts
+        request = request_from(part, "reproduce", title, directory, studies, full=True, amounts=own)
         portrait, run = perform(replace(request, against=against, libcephfs=libcephfs), part)
         done.insert(0, (portrait, report_path(run, part.html)))
     portraits = [portrait for portrait, _ in done]

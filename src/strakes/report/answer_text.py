@@ -65,15 +65,15 @@ def answer_text(answer: Answer) -> str:
 
 def _text(answer: Answer) -> str:
     against = answer.against
-    spread = f"{_number(min(one.low for one in answer.others))}-{_number(max(one.high for one in answer.others))}"
+    spread = f"{number(min(one.low for one in answer.others))}-{number(max(one.high for one in answer.others))}"
     if answer.grade == "alike":
         within = f"within {percent((answer.within or 1.0) - 1)}"
         if answer.alike:
             return f"{answer.alike}, {within} ({spread})"
         return f"{answer.chosen} is enough: all alike {within} ({spread})"
     if len(answer.others) == 1:
-        ratio = f"{_number(against.ratio)} times"
-        bounds = f"{_number(against.low)}-{_number(against.high)}"
+        ratio = f"{number(against.ratio)} times"
+        bounds = f"{number(against.low)}-{number(against.high)}"
         if answer.grade == "undecided":
             return f"not decided; leaning to {answer.chosen} ({ratio} {against.option} [{bounds}])"
         return f"{answer.chosen}: {ratio} {against.option} [{bounds}]"
@@ -98,18 +98,19 @@ def _slower(one: Comparison) -> str:
     >>> _slower(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure")), _slower(Comparison("4", "m", 1.09, 1, 1.2, "likely"))
     ('4 KiB: 6 times slower [5-7]', '4: 8 % slower [1-1.2]')
     """
-    bounds = f"[{_number(one.low)}-{_number(one.high)}]"
+    bounds = f"[{number(one.low)}-{number(one.high)}]"
     if one.ratio >= _IN_TIMES:
-        return f"{one.option}: {_number(one.ratio)} times slower {bounds}"
+        return f"{one.option}: {number(one.ratio)} times slower {bounds}"
     if abs(one.ratio - 1) < _SAME:
         return f"{one.option}: alike {bounds}"
     share = percent(round(1 - 1 / one.ratio, 2) if one.ratio > 1 else round(1 / one.ratio - 1, 2))
     return f"{one.option}: {share} {'slower' if one.ratio > 1 else 'faster'} {bounds}"
 
 
-def _number(value: float) -> str:
-    """
-    >>> _number(4.123), _number(0.97), _number(41.3), _number(1234.0)
+def number(value: float) -> str:
+    """Return a ratio with two significant digits.
+
+    >>> number(4.123), number(0.97), number(41.3), number(1234.0)
     ('4.1', '0.97', '41', '1,230')
     """
     if value >= 100:

@@ -1,34 +1,44 @@
-"""A reproduction as text and as a document for programs: theirs and ours in columns of their own."""
+"""A reproduction as one table and as a document for programs: each published statement, and what holds here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from io import StringIO
 from typing import Any
 
+from strakes.findings.answers import Answer
 from strakes.findings.portrait import Finding, Portrait
 from strakes.foreign_text import for_terminal
 from strakes.literature.replication import disagreements, table
 from strakes.literature.sources import Source
 from strakes.literature.tables import Beside, beside, scale, statements
-from strakes.report.answer_text import answer_lines
+from strakes.report.answer_text import GRADES, number
 from strakes.report.numbers import show, show_bounds, show_interval
 from strakes.report.sources import SOURCES as PAPERS
 from strakes.report.summary import wrap
+from strakes.units import typed_seconds
 
 _WIDTH = 100
-# A source may leave many comparisons open; a screen has room for so many of them. S5 alone has seven statements.
-_MOST_OPEN = 10
-# And for so many values of one published line.
+# Of so many published values of one line all are shown, of more the first and the last: the report has them all.
 _MOST_VALUES = 4
-_VERDICTS = {
-    "holds": "HOLDS",
-    "does-not": "DOES NOT",
-    "inconclusive": "INCONCLUSIVE",
-    "unknown": "UNKNOWN",
-    "measured": "measured",
-    "forecast": "forecast",
-}
+_HOLDS = {"holds": "holds", "does-not": "does not hold"}
+_PROBABLY = "probably holds"
+# A comparison is decided when its interval is half as wide as the difference; 10 % is the smallest one that matters.
+_DECIDES, _SMALLEST = 2.0, math.log(1.1)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A published statement beside what was found here. ``decides``: what a verdict would take, if there is none."""
+
+    published: str
+    here: str
+    grade: str
+    ratio: str = ""
+    decides: str = ""
 
 
 def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]:
@@ -39,6 +49,7 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
         "paper": PAPERS[source.name],
         "runs": [portrait.run["id"] for portrait in portraits],
         "scale": [{"what": what, "theirs": theirs, "ours": ours} for what, theirs, ours in scale(source, portraits)],
+        "table": [asdict(row) for row in rows(source, portraits)],
         "published": [asdict(value) for portrait in portraits for value in beside(portrait, source.name)],
         "statements": [text for portrait in portraits for text in statements(portrait, source.name)],
         "answers": [asdict(answer) for portrait in portraits for answer in portrait.answers],
@@ -53,40 +64,170 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
 
 
 def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]) -> str:
-    """Return the whole in the order: scale, theirs beside ours, what was found, what was left out."""
+    """Return the scales, the table, the rules for this system, and what was left out."""
     lines = [f"{source.name}  {PAPERS[source.name]}", "", "Scale: published, then here"]
     lines += [f"  {what:<18} {theirs:<44} {for_terminal(ours)}" for what, theirs, ours in scale(source, portraits)]
-    values = _ends([value for portrait in portraits for value in beside(portrait, source.name)])
-    if values:
-        lines += ["", "Published values, and measured values at the same points"]
-    for value in values:
-        lines.append(f"  {value.figure}, {value.at}; {value.label}: {show(value.published, value.unit)}")
-        lines += [
-            f"      measured here, {name}: {show(cell.median, cell.unit)} [{show_interval(cell, ' - ')}]"
-            for name, cell in value.own
-        ]
-        if not value.own:
-            lines.append("      nothing was measured here at that point")
-    remarks = [text for portrait in portraits for text in statements(portrait, source.name)]
-    if remarks:
-        lines += ["", "What it says"]
-        lines += [f"  {line}" for text in dict.fromkeys(remarks) for line in wrap(text, _WIDTH - 2)]
+    lines += ["", *_table(rows(source, portraits))]
+    if source.rules:
+        lines += ["", "Rules for this system"]
+        lines += [f"  {line}" for text in rules(source, portraits) for line in wrap(text, _WIDTH - 2)]
     if source.name == "S2":
         lines += ["", *_replication()]
-    answers = [line for portrait in portraits for line in answer_lines(portrait.answers)]
-    lines += ["", "What was decided here"]
-    lines += [
-        f"  {text}" for line in answers for text in wrap(f"{line.word}: {line.title}: {line.text}", _WIDTH - 2, most=4)
-    ]
-    lines += ["", "Other findings here"]
-    findings = [finding for portrait in portraits for finding in portrait.findings]
-    lines += [f"  {line}" for text in _found(findings) for line in wrap(text, _WIDTH - 2, most=4)]
     left_out = [f"{omission.what}: {omission.why}" for omission in source.left_out(against=_against(portraits))]
-    skipped = dict.fromkeys(f"{cell.study}: {cell.reason}" for portrait in portraits for cell in portrait.skipped)
-    if left_out or skipped:
+    left_out += _skipped(portraits)
+    if left_out:
         lines += ["", "Left out, and why"]
-        lines += [f"  {line}" for text in (*left_out, *skipped) for line in wrap(text, _WIDTH - 2)]
+        lines += [f"  {line}" for text in left_out for line in wrap(text, _WIDTH - 2)]
     return "\n".join([*lines, "", *(f"Report  {for_terminal(report)}" for report in reports)])
+
+
+def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
+    """Return a row for each answer and finding about a published statement, then the published values."""
+    found = [row for text, patterns in source.published.items() for row in _rows_of(text, patterns, portraits)]
+    if not source.published:
+        for portrait in portraits:
+            found += [_answered(answer.title, answer, portrait) for answer in portrait.answers]
+            found += [_found("", finding, portrait) for finding in portrait.findings]
+    values = _ends([value for portrait in portraits for value in beside(portrait, source.name)])
+    return [*found, *(row for value in values for row in _values(value))]
+
+
+def rules(source: Source, portraits: Sequence[Portrait]) -> list[str]:
+    """Return the source's rules with the settings of this system, each with its grade."""
+    lines = []
+    for index, (rule, patterns) in enumerate(source.rules.items(), 1):
+        answers = [answer for portrait in portraits for answer in portrait.answers if _matches(answer.id, patterns)]
+        told = [
+            f"{answer.title.partition(', ')[2] or answer.title}: {_chosen(answer)} ({GRADES[answer.grade]})"
+            for answer in answers
+        ]
+        lines.append(f"{index}. {rule}: {'; '.join(told) or 'not measured'}.")
+    return lines
+
+
+def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) -> list[Row]:
+    found = [
+        row
+        for portrait in portraits
+        for row in (
+            *(_answered(text, answer, portrait) for answer in portrait.answers if _matches(answer.id, patterns)),
+            *(_found(text, finding, portrait) for finding in portrait.findings if _matches(finding.id, patterns)),
+        )
+    ]
+    if found:
+        return found
+    reasons = [
+        cell.reason
+        for portrait in portraits
+        for cell in portrait.skipped
+        if any(pattern.startswith(cell.study) for pattern in patterns)
+    ]
+    return [Row(text, "not measured", "-", decides=reasons[-1] if reasons else "a larger --budget")]
+
+
+def _matches(identifier: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(identifier, pattern) for pattern in patterns)
+
+
+def _chosen(answer: Answer) -> str:
+    leaning = "leaning to " if answer.grade == "undecided" else ""
+    within = f", all alike within {answer.within - 1:.0%}" if answer.within else ""
+    return f"{leaning}{answer.chosen}{within}"
+
+
+def _answered(text: str, answer: Answer, portrait: Portrait) -> Row:
+    against = answer.against
+    title = answer.title if answer.title != text else ""
+    here = f"{title}: {_chosen(answer)}" if title else _chosen(answer)
+    ratio = f"{number(against.ratio)} [{number(against.low)}-{number(against.high)}] times {against.option}"
+    decides = _decides(against.low, against.high, answer.blocks, portrait) if answer.grade == "undecided" else ""
+    remark = f"; {answer.remark}" if answer.remark else ""
+    return Row(text, f"{here}{remark}", GRADES[answer.grade], ratio, decides)
+
+
+def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
+    if finding.grade is None:
+        bounds = "" if finding.interval is None else f"[{show_bounds(finding.interval, '-')}]"
+        decided = finding.verdict not in ("unknown", "inconclusive")
+        here = _HOLDS.get(finding.verdict, "")
+        return Row(
+            text or finding.statement,
+            f"{here}: {finding.statement}" if here and text else finding.statement if text else here,
+            ("forecast" if finding.verdict == "forecast" else "measured") if decided else "-",
+            bounds,
+            finding.needs,
+        )
+    if finding.interval is None:
+        return Row(text or finding.statement, "not decided", GRADES[finding.grade], "", finding.needs)
+    low, high = finding.interval.low, finding.interval.high
+    # The interval is symmetric in logarithms.
+    ratio = f"{number(math.sqrt(low * high))} [{number(low)}-{number(high)}] {finding.interval.of}"
+    here = _HOLDS.get(finding.verdict) or (
+        "probably holds" if _PROBABLY in finding.statement else "probably does not hold"
+    )
+    decides = _decides(low, high, int(portrait.run.get("blocks", 0)), portrait) if finding.needs else ""
+    return Row(text or finding.statement, here, GRADES[finding.grade], ratio, decides)
+
+
+def _values(value: Beside) -> list[Row]:
+    text = f"{value.figure}, {value.at}; {value.label}: {show(value.published, value.unit)}"
+    if not value.own:
+        return [Row(text, "not measured", "-", decides="a larger --budget")]
+    return [
+        Row(
+            text,
+            f"{name}: {show(cell.median, cell.unit)} [{show_interval(cell, ' - ')}]",
+            "measured",
+            f"{number(cell.median / value.published)} times as published",
+        )
+        for name, cell in value.own
+    ]
+
+
+def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
+    """Return how many blocks, and which budget, would decide a comparison with this interval of its ratio."""
+    half, effect = math.log(high / low) / 2, abs(math.log(low * high)) / 2
+    factor = max(1.5, (_DECIDES * half / max(effect, _SMALLEST)) ** 2)
+    budget_s = factor * float(portrait.run.get("options", {}).get("budget_s", 0.0))
+    budget = f" (--budget {typed_seconds(budget_s, up=True)})" if budget_s else ""
+    return f"{math.ceil(factor * blocks)} blocks{budget}"
+
+
+def _skipped(portraits: Sequence[Portrait]) -> Iterator[str]:
+    """Return each reason with the cells of a study that it left out."""
+    of: dict[tuple[str, str], int] = {}
+    for portrait in portraits:
+        for cell in portrait.skipped:
+            of[cell.study, cell.reason] = of.get((cell.study, cell.reason), 0) + 1
+    for (study, reason), cells in of.items():
+        yield f"{study}: {reason}" + (f" ({cells} cells)" if cells > 1 else "")
+
+
+def _table(found: Sequence[Row]) -> list[str]:
+    """Return the table as lines; a statement with several rows is printed once."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, width=_WIDTH)
+    for heading, share in (
+        ("published", 28),
+        ("here", 28),
+        ("grade", 8),
+        ("ratio [90 % interval]", 20),
+        ("would decide it", 14),
+    ):
+        drawn.add_column(heading, ratio=share, overflow="fold")
+    before = ""
+    for row in found:
+        shown = "" if row.published == before else row.published
+        before = row.published
+        drawn.add_row(*(Text(for_terminal(text)) for text in (shown, row.here, row.grade, row.ratio, row.decides)))
+    console = Console(file=StringIO(), width=_WIDTH, no_color=True, highlight=False)
+    with console.capture() as capture:
+        console.print(drawn)
+    return [line.rstrip() for line in capture.get().splitlines() if line.strip()]
 
 
 def _ends(values: Sequence[Beside]) -> list[Beside]:
@@ -95,23 +236,6 @@ def _ends(values: Sequence[Beside]) -> list[Beside]:
     for value in values:
         lines.setdefault((value.figure, value.label), []).append(value)
     return [value for line in lines.values() for value in (line if len(line) <= _MOST_VALUES else (line[0], line[-1]))]
-
-
-def _found(findings: Sequence[Finding]) -> list[str]:
-    """Return the findings as lines, what is decided first; of many that are open only the first, and how many more."""
-    decided = [finding for finding in findings if finding.verdict != "inconclusive"]
-    undecided = [finding for finding in findings if finding.verdict == "inconclusive"]
-    lines = [
-        f"{_VERDICTS[finding.verdict]}: {finding.statement}{_bounds(finding)}"
-        for finding in (*decided, *undecided[:_MOST_OPEN])
-    ]
-    left = len(undecided) - _MOST_OPEN
-    return [*lines, f"{left} more are INCONCLUSIVE: see the report"] if left > 0 else lines
-
-
-def _bounds(finding: Finding) -> str:
-    """Return the interval in short, where there is one."""
-    return "" if finding.interval is None else f" [{show_bounds(finding.interval, ' - ')}]"
 
 
 def _against(portraits: Sequence[Portrait]) -> bool:

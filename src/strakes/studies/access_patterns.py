@@ -43,6 +43,7 @@ class AccessPatterns(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return a cell per pattern and request size, and per pattern and number of clients."""
         amount = context.amount_bytes(context.team)
+        amount -= amount % _SIZES[-1] if amount > _SIZES[-1] else 0
         cells: list[Cell | SkippedCell] = []
         for size in _SIZES:
             for pattern in _NAMES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
@@ -10,15 +11,12 @@ from strakes.findings.portrait import Figure, Finding, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.statistics.interval import median
-from strakes.studies.compose import ask, ask_level, series
+from strakes.studies.compose import ask, ask_level, series, uncached
 from strakes.studies.study import BANDWIDTH, Context, Study
-from strakes.units import GIB, KIB, MIB, format_bytes, format_seconds
+from strakes.units import GIB, KIB, MIB, format_bytes
 
-_SURVEY_LEVELS = (MIB, 8 * MIB, 64 * MIB, 256 * MIB)
-_FULL_LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB)
+_LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
 _TRANSFER = 256 * KIB
-# A cell may take this many times the usual phase: large amounts are the point of this study.
-_PATIENCE = 6
 # With less than this share of the data in the page cache reads are the file system's.
 _OUT_OF_CACHE = 0.5
 
@@ -36,43 +34,32 @@ class DataPerProcess(Study):
         cells: list[Cell | SkippedCell] = []
         ranks = context.team
         for level in _levels(context):
-            settings = {"data_bytes": level, "ranks": ranks}
-            predicted_s = level * ranks / context.pilot.write_bytes_per_s
             if level * ranks > context.max_bytes:
-                cells.append(
-                    self.skipped(
-                        f"{format_bytes(level * ranks)} is more than strakes may use here "
-                        f"({format_bytes(context.max_bytes)})",
-                        **settings,
-                    )
+                reason = (
+                    f"{format_bytes(level * ranks)} is more than strakes may use here "
+                    f"({format_bytes(context.max_bytes)})"
                 )
-            elif predicted_s > _PATIENCE * context.phase_s and level != context.data_per_rank:
-                cells.append(
-                    self.skipped(
-                        f"one run would take about {format_seconds(predicted_s)}; a larger --budget allows it",
-                        **settings,
-                    )
-                )
+                cells.append(self.skipped(reason, data_bytes=level, ranks=ranks))
             else:
                 cells.append(self._cell(context, level))
         return cells
 
     def _cell(self, context: Context, level: int) -> Cell:
-        transfer = min(_TRANSFER, level)
-        write = TransferPhase("write", "write", "file-per-process", "segmented", transfer, level, sync="fsync")
-        cached = TransferPhase("read-cached", "read", "file-per-process", "segmented", transfer, level)
-        dropped = TransferPhase("read-dropped", "read", "file-per-process", "segmented", transfer, level, cache="drop")
+        write = TransferPhase(
+            "write", "write", "file-per-process", "segmented", min(_TRANSFER, level), level, sync="fsync"
+        )
+        cached = replace(write, name="read-cached", operation="read", sync="close")
+        dropped = replace(cached, name="read-dropped", cache="drop")
         return Cell(
             self.name,
             f"{self.name}/{level}",
             {"data_bytes": level, "ranks": context.team},
-            Plan(context.team, (write, cached, dropped), context.seed),
+            Plan(context.team, (write, cached, *uncached(context, dropped)), context.seed),
             (
                 Measure("write", "bytes_per_s", {"operation": "write"}),
                 Measure("read-cached", "bytes_per_s", {"operation": "read", "cache": "as written"}),
                 Measure("read-dropped", "bytes_per_s", {"operation": "read", "cache": "dropped"}),
             ),
-            priority=1 if context.full or context.data_per_rank else 4,
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -145,8 +132,8 @@ class DataPerProcess(Study):
 
 def _levels(context: Context) -> list[int]:
     """Return the amounts per rank; none beyond the one that was asked for."""
-    levels, asked = _FULL_LEVELS if context.full else _SURVEY_LEVELS, context.data_per_rank
-    return list(levels) if asked is None else [*(level for level in levels if level < asked), asked]
+    asked = context.data_per_rank
+    return list(_LEVELS) if asked is None else [*(level for level in _LEVELS if level < asked), asked]
 
 
 def _resident_share(cell: Measured) -> float | None:

@@ -19,13 +19,13 @@ from strakes.studies.compose import (
 from strakes.studies.study import Context, Study, power_of_two_at_most
 from strakes.studies.target_baseline import layout_on
 from strakes.targets.description import Description, Layout
-from strakes.units import KIB, MIB, format_bytes
+from strakes.units import GIB, KIB, MIB, format_bytes
 
 _SURVEY_LEVELS = (1, 2, 4, 8)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
 _TRANSFER = 64 * KIB  # as S1 did
 # S1's second factor, data per process, with its layout: a stripe count of 4 and stripes of 64 KiB.
-_FULL_AMOUNTS = (MIB, 8 * MIB)
+_FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
 _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
 # A node that reaches this share of what the data targets give is not the bottleneck.

@@ -22,15 +22,14 @@ from strakes.studies.compose import (
 )
 from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.targets.description import Layout
-from strakes.units import GIB, KIB, MIB, counted, format_bytes, format_seconds
+from strakes.units import GIB, KIB, MIB, counted, format_bytes
 
 # S1 found 1 MiB good for files of all sizes; here it is where the other factor is varied.
 _USUAL_STRIPE = MIB
-_SURVEY_STRIPES = (64 * KIB, MIB, 4 * MIB)
-_FULL_STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
-_FULL_FILES = (MIB, 128 * MIB, GIB)
+_STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
+_FILES = (MIB, 128 * MIB, GIB)
 _SMALL_FILE = MIB
-# A file that takes longer than so many phases is cut off by their end: then it is not one of its size.
+# Files that take this many times as long as at the pilot's rate are not written to their end.
 _PATIENCE = 3.0
 
 
@@ -65,19 +64,15 @@ class StripingStudy(Study):
                     "may use here"
                 )
                 cells.append(self.skipped(reason, **settings))
-            elif level.file_bytes > _largest(context) and _predicted_s(context, level) > _PATIENCE * context.phase_s:
-                reason = (
-                    f"one run would take about {format_seconds(_predicted_s(context, level))}; a larger "
-                    "--budget allows it"
-                )
-                cells.append(self.skipped(reason, **settings))
             else:
                 cells.append(self._cell(context, level, settings))
         return cells
 
     def _cell(self, context: Context, level: _Level, settings: dict[str, Setting]) -> Cell:
-        transfer = min(MIB, level.file_bytes)
-        phases = write_and_read(context, transfer, level.file_bytes)
+        # A phase that ends before the file is whole would measure a smaller file.
+        planned_s = level.file_bytes * context.team / context.pilot.write_bytes_per_s
+        stop = context.stonewall(_PATIENCE * max(1.0, planned_s / context.phase_s))
+        phases = write_and_read(context, min(MIB, level.file_bytes), level.file_bytes, stop=stop)
         return Cell(
             self.name,
             f"{self.name}/{level.file_bytes}/{level.stripe_count}x{level.stripe_bytes}",
@@ -153,12 +148,10 @@ def _levels(context: Context, targets: int, unit: int) -> list[_Level]:
     Counts at the usual stripe size, sizes at the largest count of that file size.
     """
     counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count < targets] + [targets]
-    if not context.full:
-        counts = list(dict.fromkeys((1, counts[len(counts) // 2], targets)))
-    stripes = [size for size in (_FULL_STRIPES if context.full else _SURVEY_STRIPES) if size % unit == 0]
+    stripes = [size for size in _STRIPES if size % unit == 0]
     levels = []
     # The largest that the budget has time for is always one of them.
-    files = sorted({_SMALL_FILE, _largest(context), *(_FULL_FILES if context.full else ())})
+    files = sorted({_largest(context), *_FILES})
     for file_bytes in files:
         levels += [_Level(file_bytes, count, _USUAL_STRIPE) for count in counts]
         # A stripe beyond the file's size changes nothing any more.
@@ -168,10 +161,6 @@ def _levels(context: Context, targets: int, unit: int) -> list[_Level]:
 
 def _largest(context: Context) -> int:
     return max(2 * _SMALL_FILE, context.amount_bytes(context.team))
-
-
-def _predicted_s(context: Context, level: _Level) -> float:
-    return level.file_bytes * context.team / context.pilot.write_bytes_per_s
 
 
 def _settings(level: _Level, ranks: int) -> dict[str, Setting]:

@@ -28,6 +28,8 @@ from strakes.units import GIB, KIB, MIB
 # phases for their sake, well below what ends a phase.
 LASTING_S = 0.5
 _LONGER_MAKING = 2.0
+# No plan may last longer (schemas/plan.json).
+_DAY_S = 86_400.0
 # Of an axis: what is on it, its unit and how it is drawn; y axes fit what is drawn.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
 YAxis = tuple[str, str]
@@ -137,9 +139,9 @@ class Context:
         """Return how much takes about a phase to make, or, where phases last, to use as well."""
         return making * self.phase_s * (longer_making(using / making) if self.phase_s >= LASTING_S else 1.0)
 
-    def stonewall(self, times: int = 3) -> Stop:
+    def stonewall(self, times: float = 3.0) -> Stop:
         """Return when a phase ends that takes ``times`` as long as planned; its rate is of what it did until then."""
-        return Stop("stonewall", round(times * self.phase_s, 3))
+        return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
 def longer_making(faster: float) -> float:

@@ -50,7 +50,8 @@ class TransferSize(Study):
         """Return a cell per transfer size, buffered and direct; direct ones where O_DIRECT works."""
         cells: list[Cell | SkippedCell] = []
         ranks = context.team
-        amount = context.amount_bytes(ranks)
+        # Enough for calls of 8 MiB, with which S1's reads peak.
+        amount = context.amount_bytes(ranks, FEWEST_CALLS * 8 * MIB if context.full else 8 * MIB)
         for direct in (False, True):
             io = "direct" if direct else "buffered"
             if direct and not context.direct_io:

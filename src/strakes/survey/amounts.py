@@ -18,13 +18,13 @@ MEASURE_SHARE = 0.92
 # at a scatter of 15 % are found, with 8 seven of ten, with 6 five (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
 # Visits take this many times as long as their phases: making directories, dropping caches, removing files.
-_OVERHEAD = 1.3
+OVERHEAD = 1.3
 # Operations on existing names take about half as long as making them, on every file system measured.
 _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
 # Cells are left out before phases become shorter than this: shorter phases show how work starts.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
-_SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.01, 2.0
+_SHORTEST_PHASE_S, LONGEST_PHASE_S = 0.01, 2.0
 # At most this share of the time is set aside for the parts of visits outside phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
@@ -40,22 +40,23 @@ class Load:
 
     def budget_s(self, phase_s: float, blocks: int) -> float:
         """Return the budget that this many blocks with phases of this length need."""
-        return blocks * (self.phases * _OVERHEAD * phase_s + self.beside_s) / MEASURE_SHARE
+        return blocks * (self.phases * OVERHEAD * phase_s + self.beside_s) / MEASURE_SHARE
 
     def phase_s(self, budget_s: float, blocks: int) -> float:
         """Return how long a phase may be so that this many blocks fit."""
         block_s = budget_s * MEASURE_SHARE / blocks
         beside_s = min(self.beside_s, _MOST_BESIDE * block_s)
-        return max(_SHORTEST_PHASE_S, min((block_s - beside_s) / (self.phases * _OVERHEAD), _LONGEST_PHASE_S))
+        return max(_SHORTEST_PHASE_S, min((block_s - beside_s) / (self.phases * OVERHEAD), LONGEST_PHASE_S))
 
 
 def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
     """Return what a block of these cells takes; ``overhead_s``: of a visit without its phases."""
-    phases = sum(_weight(phase) for cell in cells for phase in cell.plan.phases)
+    phases = sum(weight(phase) for cell in cells for phase in cell.plan.phases)
     return Load(len(cells), max(1.0, phases), len(cells) * overhead_s)
 
 
-def _weight(phase: Phase) -> float:
+def weight(phase: Phase) -> float:
+    """Return how long a phase takes, in phases that make as many files or as much data."""
     return _QUICK if isinstance(phase, MetadataPhase) and phase.operation not in _MAKING else 1.0
 
 
@@ -86,14 +87,16 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     load = loads[priority]
     if asked_s is None:
         return replace(context, phase_s=load.phase_s(request.budget_s, WANTED_BLOCKS), least_priority=priority)
-    needed_s = load.budget_s(asked_s, FEWEST_BLOCKS)
+    # A study plans what fits, and begins with one comparison.
+    least = Load(2, 2 * load.phases / load.cells, 2 * load.beside_s / load.cells) if request.full else load
+    needed_s = least.budget_s(asked_s, FEWEST_BLOCKS)
     if needed_s > request.budget_s:
         words = {"phase_s": "--phase", "data_per_rank": "--data-per-rank", "files": "--files"}
         raise BadInputError(
             "the amounts asked for do not fit into the budget",
             where=f"{' and '.join(words[name] for name in request.amounts())} with --budget "
             f"{typed_seconds(request.budget_s)}",
-            why=f"{counted(load.cells, 'cell')} with phases of {format_seconds(asked_s)}, {FEWEST_BLOCKS} times each, "
+            why=f"{counted(least.cells, 'cell')} with phases of {format_seconds(asked_s)}, {FEWEST_BLOCKS} times each, "
             f"take about {typed_seconds(needed_s, up=True)}",
             remedy=f"Give --budget {typed_seconds(needed_s, up=True)}, or smaller amounts"
             + ("." if request.kind != "survey" else ", or measure one study: strakes study list."),

@@ -10,22 +10,38 @@ from strakes.store.records import CellDropped
 from strakes.survey.amounts import FEWEST_BLOCKS, MEASURE_SHARE
 from strakes.survey.schedule import Schedule
 from strakes.survey.session import LIMIT_FACTOR, Session, note_others, shortest_limit_s, visit_cell
-from strakes.units import counted
+from strakes.survey.verdicts import budgets_by_study, left_to_larger_budgets, verdicts_of, visit_s
+from strakes.units import counted, typed_seconds
 
 
 def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts: Mapping[str, Any]) -> None:
     """Run blocks over all open cells until nothing is open or the share of the budget for measuring is spent."""
     request = session.request
     session.cells = cells
-    schedule = Schedule(cells, request.studies, request.relative_half_width, request.seed, phase_s)
+    visits_s = {cell.key: visit_s(cell, session.pilot, phase_s) for cell in cells}
+    verdicts = verdicts_of(request.studies, cells, facts, visits_s, request.budget_s) if request.full else []
+    schedule = Schedule(cells, request.studies, request.relative_half_width, request.seed, phase_s, verdicts, visits_s)
     for visit in session.visits:
         if visit.is_measurement:
             schedule.record(visit)
     schedule.under(session.engine.impact, session.visits)
+    schedule.plan(session.left_s(MEASURE_SHARE))
+    if left := left_to_larger_budgets(verdicts, visits_s, schedule.planned):
+        session.progress.note(left)
+    _measure(session, schedule, facts)
+    budgets = budgets_by_study(verdicts, visits_s)
+    for cell in schedule.put_off() if verdicts else ():
+        reason = f"it takes --budget {typed_seconds(budgets[cell.study], up=True)}"
+        session.writer.append_event(CellDropped(cell.key, reason, 0))
+
+
+def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:
+    request = session.request
     # One cell is measured whatever the preparations have taken; a first block goes on until the whole budget is spent.
     while session.left_s(MEASURE_SHARE) > 0 or schedule.block == 0:
         if schedule.block > 0:
             schedule.look(session.visits, request.confidence, facts)
+            schedule.plan(session.left_s(MEASURE_SHARE))
         for cell in schedule.fit(session.left_s(MEASURE_SHARE)) if schedule.block > 0 else ():
             reason = f"the budget was too short for {FEWEST_BLOCKS} runs"
             session.writer.append_event(CellDropped(cell.key, reason, schedule.runs(cell.key)))

@@ -84,7 +84,9 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
 def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell], float]:
     """Return the run's cells: chosen after a pilot, or as stored when resuming."""
     if session.writer.run.cells:
-        return session.writer.run.cells, session.writer.run.events_of(AmountsChosen)[0].phase_s
+        chosen = session.writer.run.events_of(AmountsChosen)[0]
+        session.pilot = Pilot(**chosen.pilot)
+        return session.writer.run.cells, chosen.phase_s
     request = session.request
     rooms = {str(request.directory): room_of(request, facts)}
     for further in (*([facts["against"]] if "against" in facts else []), *facts.get("beside", [])):
@@ -93,6 +95,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     if request.like is not None:
         return _cells_like(session, request.like, room)
     pilot = _pilot(session, facts, room) if any(study.needs_pilot for study in request.studies) else NO_PILOT
+    session.pilot = pilot
     if session.description is None and any(study.needs_description for study in request.studies):
         session.description = session.target.describe()
     context = make_context(request, facts, pilot, room, session.description)
@@ -154,6 +157,7 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
             why=why,
             remedy="Free some space.",
         )
+    session.pilot = Pilot(**stored[0].pilot)
     session.writer.append_event(replace(stored[0], like=like.id))
     session.writer.write_cells(cells)
     return cells, stored[0].phase_s

@@ -14,12 +14,19 @@ from strakes.memory import memory_sizes
 from strakes.plan import MetadataPhase
 from strakes.studies.study import Context, Pilot
 from strakes.survey.amounts import (
+    LONG_ENOUGH_MEMORY_S,
+    LONG_ENOUGH_S,
+    LONGEST_PHASE_S,
+    MEASURE_SHARE,
     MEMORY_FILE_SYSTEMS,
+    WANTED_BLOCKS,
+    asked_phase_s,
     load_of,
     refuse_without_room,
     with_amounts,
 )
 from strakes.survey.request import Request
+from strakes.survey.verdicts import visit_s
 from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, counted, format_bytes, format_seconds
 
@@ -39,6 +46,10 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 # names includes some time outside phases.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
+# A phase is ended after three times its planned length; one that is expected to last longer moves a fixed amount.
+_OUTSIZED = 4.0
+# Share of the budget for all other cells, where there are such cells. At 1 they would never be measured.
+_SHARE_BESIDE_OUTSIZED = 0.5
 
 
 def limits(
@@ -133,12 +144,38 @@ def make_context(
         no_striping=facts.get("no_striping", ""),
     )
     refuse_without_room(request, room, context.team)
+    paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
+    if request.full and not paced and asked_phase_s(request, context) is None:
+        return _longest_phases(request, context)
     trial, _ = choose_cells(request, context)
     loads = {
         priority: load_of([cell for cell in trial if cell.priority <= priority], context.pilot.overhead_s)
         for priority in sorted({cell.priority for cell in trial})
     }
     return with_amounts(request, context, loads) if loads else context
+
+
+def _longest_phases(request: Request, context: Context) -> Context:
+    """Return the context with the longest phases with which all cells fit into the budget, else with the shortest.
+
+    Cells of a fixed amount that takes far longer than a phase do not shorten the phases of the others.
+    """
+    shortest_s = LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S
+    phase_s = LONGEST_PHASE_S
+    while phase_s > shortest_s:
+        longer = replace(context, phase_s=phase_s)
+        cells, _ = choose_cells(request, longer)
+        visits_s = [visit_s(cell, longer.pilot, phase_s) for cell in cells]
+        usual_s = [
+            taken_s
+            for cell, taken_s in zip(cells, visits_s, strict=True)
+            if taken_s <= longer.pilot.overhead_s + _OUTSIZED * phase_s * len(cell.plan.phases)
+        ]
+        share = 1.0 if len(usual_s) == len(visits_s) else _SHARE_BESIDE_OUTSIZED
+        if WANTED_BLOCKS * sum(usual_s) <= share * MEASURE_SHARE * request.budget_s:
+            return longer
+        phase_s /= 1.5
+    return replace(context, phase_s=shortest_s)
 
 
 def team_size(cpus: int, launch: Launch) -> int:

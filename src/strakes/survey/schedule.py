@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from strakes.analysis.answers import answers_of, choices_of, questions_of
+from strakes.analysis.answers import answers_of, bounds_of, choices_of, claims_of, questions_of
 from strakes.analysis.collect import collect
 from strakes.findings.cell import Cell
 from strakes.findings.results import Results
 from strakes.launch.impact import UNLIMITED, Impact
+from strakes.statistics.claims import LOOK_ERROR, judge
 from strakes.statistics.grades import LOOKS, settled_at
 from strakes.store.records import Visit
 from strakes.studies.study import Study
-from strakes.survey.amounts import FEWEST_BLOCKS
+from strakes.survey.amounts import FEWEST_BLOCKS, WANTED_BLOCKS
+from strakes.survey.verdicts import Verdict
 
 # Until its first visit a cell is expected to take as long as its phases were sized for, times this.
 _FIRST_GUESS = 2.0
@@ -38,11 +40,19 @@ class Schedule:
     """Keeps the open cells and their order: a block visits every open cell once, in an order drawn from its number.
 
     A cell is open while a question about it is. A cell that no question is about is open until its interval is as
-    narrow as ``precision`` (relative half-width).
+    narrow as ``precision`` (relative half-width). ``verdicts``: cells are open only from when a verdict about them is
+    planned; empty: all at once. ``visits_s``: how long visits are expected to take, until the first one.
     """
 
     def __init__(
-        self, cells: Sequence[Cell], studies: Sequence[Study], precision: float, seed: int, phase_s: float
+        self,
+        cells: Sequence[Cell],
+        studies: Sequence[Study],
+        precision: float,
+        seed: int,
+        phase_s: float,
+        verdicts: Sequence[Verdict] = (),
+        visits_s: Mapping[str, float] | None = None,
     ) -> None:
         self._states = {cell.key: CellState(cell) for cell in cells}
         self._studies = studies
@@ -52,6 +62,9 @@ class Schedule:
         self._dropped: set[str] = set()
         self._closed: set[str] = set()
         self._visited: set[tuple[int, str]] = set()
+        self._verdicts = verdicts
+        self._visits_s = visits_s or {}
+        self.planned: set[int] = set()
         self.limit = UNLIMITED
         self.block = 0
 
@@ -88,13 +101,22 @@ class Schedule:
         questions = questions_of(self._studies, results)
         settled = settled_at(choices_of(questions, results), self.block)
         alike = {answer.id for answer in answers_of(questions, results) if answer.grade == "alike"}
+        claims = claims_of(self._studies, results)
+        judged = judge(bounds_of(claims, results), LOOK_ERROR)
         asked = {measure for question in questions for option in question.options for measure in option.measures}
+        asked |= {measure for claim in claims for part in claim.parts for measure in (part.a, part.b)}
         still_open = {
             measure
             for index, question in enumerate(questions)
             if index not in settled and question.id not in alike
             for option in question.options
             for measure in option.measures
+        } | {
+            measure
+            for claim, judgement in zip(claims, judged, strict=True)
+            if judgement is None or judgement.grade != "sure"
+            for part in claim.parts
+            for measure in (part.a, part.b)
         }
         self._closed = {
             cell.key
@@ -123,17 +145,41 @@ class Schedule:
 
     def open_cells(self) -> list[Cell]:
         """Return the cells that still want runs, in declared order."""
+        wanted = self._wanted() if self._verdicts else self._states.keys() - self._dropped
         return [
             state.cell
             for key, state in self._states.items()
-            if key not in self._dropped and key not in self._closed and self.runs(key) < MOST_RUNS
+            if key in wanted and key not in self._closed and self.runs(key) < MOST_RUNS
         ]
+
+    def _wanted(self) -> set[str]:
+        return {key for index in self.planned for key in self._verdicts[index].cells}
+
+    def plan(self, remaining_s: float) -> None:
+        """Plan further verdicts, in their order, as long as all planned cells can have enough runs in time.
+
+        The first ones are planned with the number of blocks that finds most differences, later ones with the fewest.
+        """
+        blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
+        left_s = remaining_s - self.needed_s(WANTED_BLOCKS)
+        for index, verdict in enumerate(self._verdicts):
+            if index in self.planned:
+                continue
+            open_ = {cell.key for cell in self.open_cells()}
+            new = [self._states[key].cell for key in verdict.cells if key not in open_]
+            needed_s = sum(blocks * self.expected_s(cell) for cell in new)
+            if needed_s <= left_s or not self.planned:
+                self.planned.add(index)
+                self._closed.difference_update(verdict.cells)
+                left_s -= needed_s
 
     def expected_s(self, cell: Cell) -> float:
         """Return how long one visit of the cell takes, from its visits so far."""
         durations_s = self._states[cell.key].durations_s
         if durations_s:
             return median(durations_s)
+        if cell.key in self._visits_s:
+            return self._visits_s[cell.key] / self.limit.share
         return max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share
 
     def next_block(self) -> list[Cell]:
@@ -152,9 +198,14 @@ class Schedule:
     def fit(self, remaining_s: float) -> list[Cell]:
         """Drop the least important cells until all others can have enough runs in time; return what was dropped.
 
-        Cells of priority 1 stay: even a few runs of the most important cells are useful.
+        Cells of priority 1 stay: even a few runs of the most important cells are useful. Where verdicts are planned,
+        the last ones are put off, which drops nothing for good.
         """
         dropped: list[Cell] = []
+        if self._verdicts:
+            while len(self.planned) > 1 and self.needed_s() > remaining_s:
+                self.planned.remove(max(self.planned))
+            return dropped
         while self.needed_s() > remaining_s:
             candidates = [
                 cell for cell in self.open_cells() if cell.priority > 1 and self.runs(cell.key) < FEWEST_BLOCKS
@@ -166,6 +217,10 @@ class Schedule:
             dropped.append(worst)
         return dropped
 
-    def needed_s(self) -> float:
-        """Return how long the runs take that open cells lack of the smallest number."""
-        return sum(max(0, FEWEST_BLOCKS - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
+    def needed_s(self, blocks: int = FEWEST_BLOCKS) -> float:
+        """Return how long the runs take that open cells lack of a number of blocks."""
+        return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
+
+    def put_off(self) -> list[Cell]:
+        """Return the cells that no planned verdict was about, without a single run."""
+        return [state.cell for key, state in self._states.items() if not self.runs(key) and key not in self._wanted()]

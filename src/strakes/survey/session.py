@@ -17,6 +17,8 @@ from strakes.measure.visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visi
 from strakes.neighbour.neighbour import Neighbour
 from strakes.store import Run, RunWriter
 from strakes.store.records import InterruptionsEnded, OthersSeen, TroubleSeen, Visit
+from strakes.studies.study import Pilot
+from strakes.survey.pilot import NO_PILOT
 from strakes.survey.request import ProgressDisplay, Request
 from strakes.targets.clean import others_at_work
 from strakes.targets.description import Description
@@ -59,6 +61,7 @@ class Session:
     neighbour: Neighbour | None = None
     cells: list[Cell] = field(default_factory=list)
     description: Description | None = None
+    pilot: Pilot = NO_PILOT
     look_again_s: float = 0.0
     others: set[str] = field(default_factory=set)
 

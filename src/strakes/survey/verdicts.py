@@ -1,0 +1,132 @@
+"""Plan a study backwards from its verdicts: which cells each needs, in which order, and what a visit takes. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from strakes.findings.cell import UNITS, Cell
+from strakes.findings.portrait import CellEstimate
+from strakes.findings.results import Measured, Results
+from strakes.plan import MetadataPhase, Phase, SmallFilesPhase, StreamPhase, TransferPhase
+from strakes.studies.study import Pilot, Study
+from strakes.survey.amounts import MEASURE_SHARE, OVERHEAD, WANTED_BLOCKS, weight
+from strakes.units import typed_seconds
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One answer or claim, with the keys of the cells that it compares."""
+
+    study: str
+    cells: tuple[str, ...]
+
+
+# Share of the budget that all blocks of one cell may take before other cells come first. At 0.2 five large files fill a
+# budget, at 0.05 amounts of 64 MiB are left out of runs of five minutes.
+_LARGE_SHARE = 0.1
+
+
+def verdicts_of(
+    studies: Sequence[Study],
+    cells: Sequence[Cell],
+    facts: Mapping[str, Any],
+    visits_s: Mapping[str, float],
+    budget_s: float,
+) -> list[Verdict]:
+    """Return the verdicts that these cells allow, the most important first.
+
+    Every study comes with its first verdict before any study comes with its second one. Of ordered options the two
+    ends come first, then the levels between them, then levels whose visits take a large share of the budget, and at
+    last cells that no verdict is about.
+    """
+    most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
+    planned = _as_if_measured(cells, facts)
+    key_of = {cell.measure_id(measure.suffix): cell.key for cell in cells for measure in cell.measures}
+    passes: tuple[list[list[Verdict]], ...] = ([], [], [])
+    for study in studies:
+        own = planned.of_study(study.name)
+        claims = [[part for one in claim.parts for part in (one.a, one.b)] for claim in study.claims(own)]
+        asked = [
+            [[key_of[measure] for measure in option.measures] for option in question.options]
+            for question in study.questions(own)
+        ]
+        for of_pass in passes:
+            of_pass.append([])
+        ends, between, large = (of_pass[-1] for of_pass in passes)
+        ends += [_verdict(study, [key_of[measure] for measure in of]) for of in claims]
+        for options in asked:
+            small = [keys for keys in options if max(visits_s[key] for key in keys) <= most_s]
+            outer = small if len(small) > 1 else options
+            ends.append(_verdict(study, outer[0], outer[-1]))
+            if len(small) > 2:
+                between.append(_verdict(study, *small))
+            large += [_verdict(study, options[0], keys) for keys in options if keys not in small]
+    found = [verdict for of_pass in passes for row in zip_longest(*of_pass) for verdict in row if verdict is not None]
+    asked_for = {key for verdict in found for key in verdict.cells}
+    return [*found, *(Verdict(cell.study, (cell.key,)) for cell in cells if cell.key not in asked_for)]
+
+
+def _verdict(study: Study, *options: Sequence[str]) -> Verdict:
+    return Verdict(study.name, tuple(dict.fromkeys(key for keys in options for key in keys)))
+
+
+def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
+    """Return results without a single observation, of which only ids and settings mean something."""
+    measured = []
+    for cell in cells:
+        for measure in cell.measures:
+            identifier, settings = cell.measure_id(measure.suffix), {**cell.settings, **measure.settings}
+            unit = UNITS[measure.metric]
+            estimate = CellEstimate(identifier, cell.study, settings, 1.0, None, None, 0.9, 0, unit, ())
+            measured.append(Measured(identifier, cell.study, settings, unit, (), estimate))
+    return Results(tuple(measured), 0.9, facts)
+
+
+def visit_s(cell: Cell, pilot: Pilot, phase_s: float) -> float:
+    """Return how long a visit of the cell takes in seconds at the pilot's rates."""
+    return OVERHEAD * sum(_phase_s(phase, cell, pilot, phase_s) for phase in cell.plan.phases) + pilot.overhead_s
+
+
+def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
+    operations = phase.operations(cell.plan.ranks)
+    if isinstance(phase, TransferPhase | StreamPhase):
+        each = phase.transfer_bytes if isinstance(phase, TransferPhase) else phase.block_bytes
+        rate = pilot.read_bytes_per_s if phase.operation == "read" else pilot.write_bytes_per_s
+        taken_s = operations * each / rate
+    elif isinstance(phase, MetadataPhase | SmallFilesPhase) and operations:
+        taken_s = weight(phase) * operations / pilot.creates_per_s
+    else:
+        return phase_s
+    limit_s = phase.stop.seconds
+    return taken_s if limit_s is None else min(taken_s, limit_s)
+
+
+def budgets_by_study(verdicts: Sequence[Verdict], visits_s: Mapping[str, float]) -> dict[str, float]:
+    """Return for each study the budget in seconds that plans all of its verdicts, and those that come before them."""
+    seen: set[str] = set()
+    spent_s, budgets = 0.0, {}
+    for verdict in verdicts:
+        spent_s += sum(visits_s[key] for key in verdict.cells if key not in seen)
+        seen.update(verdict.cells)
+        budgets[verdict.study] = WANTED_BLOCKS * spent_s / MEASURE_SHARE
+    return budgets
+
+
+def left_to_larger_budgets(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], planned: set[int]) -> str:
+    """Return which studies have verdicts that are not planned, each with the budget that decides all of its verdicts.
+
+    Empty if all are planned.
+    """
+    open_ = Counter(verdict.study for index, verdict in enumerate(verdicts) if index not in planned)
+    if not open_:
+        return ""
+    budgets = budgets_by_study(verdicts, visits_s)
+    texts = (f"{study}: {count} (--budget {typed_seconds(budgets[study], up=True)})" for study, count in open_.items())
+    return (
+        f"{len(planned)} of {len(verdicts)} comparisons fit into this budget, the most important first. "
+        f"Left to a larger one, unless others are decided early: {', '.join(texts)}"
+    )

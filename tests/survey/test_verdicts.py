@@ -1,0 +1,107 @@
+"""A study is planned backwards from its verdicts: what fits is measured, what does not is named with its budget."""
+
+from __future__ import annotations
+
+from strakes.findings.cell import Cell
+from strakes.studies.access_patterns import AccessPatterns
+from strakes.studies.open_close import OpenClose
+from strakes.studies.study import Pilot, Study
+from strakes.studies.transfer_size import TransferSize
+from strakes.survey.amounts import FEWEST_BLOCKS, WANTED_BLOCKS
+from strakes.survey.schedule import Schedule
+from strakes.survey.verdicts import Verdict, budgets_by_study, left_to_larger_budgets, verdicts_of, visit_s
+from studies.world import context, flat, stored, visits_of
+
+FACTS = {"remote": False, "memory_bytes": 1 << 34}
+PILOT = Pilot(1e9, 2e9, 1e5, 0.01)
+
+
+def cells_of(*studies: Study) -> list[Cell]:
+    return [one for study in studies for one in study.cells(context(full=True, striping=None)) if isinstance(one, Cell)]
+
+
+def schedule(cells: list[Cell], *studies: Study) -> tuple[Schedule, dict[str, float]]:
+    visits_s = dict.fromkeys((cell.key for cell in cells), 0.1)
+    verdicts = verdicts_of(studies, cells, FACTS, visits_s, 1e6)
+    return Schedule(cells, studies, 0.1, 3, 0.1, verdicts, visits_s), visits_s
+
+
+def planned(*studies: Study, budget_s: float = 1e6, large: str = "") -> list[Verdict]:
+    cells = cells_of(*studies)
+    visits_s = {cell.key: 10.0 if cell.key == large else 0.1 for cell in cells}
+    return verdicts_of(studies, cells, FACTS, visits_s, budget_s)
+
+
+def test_every_study_gets_its_first_verdict_first_and_ends_come_before_levels_between_them() -> None:
+    studies = (TransferSize(), OpenClose())
+    verdicts = planned(*studies)
+    assert [verdict.study for verdict in verdicts[:2]] == ["transfer-size", "open-close"]
+    assert verdicts[0].cells == ("transfer-size/buffered/4096", "transfer-size/buffered/8388608")
+    assert max(map(len, (verdict.cells for verdict in verdicts))) > 2
+    first_whole = next(index for index, verdict in enumerate(verdicts) if len(verdict.cells) > 2)
+    assert first_whole >= 6
+
+
+def test_a_level_that_takes_a_large_share_of_the_budget_does_not_keep_the_others_from_a_verdict() -> None:
+    cells = [
+        verdict.cells for verdict in planned(TransferSize(), budget_s=100.0, large="transfer-size/buffered/8388608")
+    ]
+    ends = ("transfer-size/buffered/4096", "transfer-size/buffered/4194304")
+    assert cells.index(ends) < cells.index((ends[0], "transfer-size/buffered/8388608"))
+
+
+def test_every_cell_has_a_verdict() -> None:
+    for study in (TransferSize(), OpenClose(), AccessPatterns()):
+        cells = cells_of(study)
+        verdicts = planned(study)
+        assert {key for verdict in verdicts for key in verdict.cells} == {cell.key for cell in cells}
+
+
+def test_only_what_fits_is_measured_and_the_rest_is_named_with_its_budget() -> None:
+    study = TransferSize()
+    cells = cells_of(study)
+    plan, visits_s = schedule(cells, study)
+    plan.plan(4 * 0.1 * WANTED_BLOCKS)
+    assert len(plan.open_cells()) == 4
+    assert plan.needed_s(WANTED_BLOCKS) <= 4 * 0.1 * WANTED_BLOCKS + 1e-9
+    verdicts = planned(study)
+    told = left_to_larger_budgets(verdicts, visits_s, plan.planned)
+    assert "transfer-size" in told and "--budget" in told
+    assert budgets_by_study(verdicts, visits_s)["transfer-size"] > len(cells) * 0.1 * WANTED_BLOCKS
+    plan.plan(1e6)
+    assert left_to_larger_budgets(verdicts, visits_s, plan.planned) == "" and plan.put_off() == []
+
+
+def test_time_of_verdicts_that_are_decided_early_goes_to_the_next() -> None:
+    study = OpenClose()
+    cells = cells_of(study)
+    plan, _ = schedule(cells, study)
+    left_s = 2 * 0.1 * WANTED_BLOCKS
+    plan.plan(left_s)
+    first = {cell.key for cell in plan.open_cells()}
+    assert first == {"open-close/1", "open-close/256"}
+    visits = stored(visits_of(plan.open_cells(), flat, 6, 0.01))
+    for visit in visits:
+        plan.record(visit)
+    plan.look(visits, 0.9, FACTS)
+    assert plan.open_cells() == []
+    plan.plan(left_s - 6 * 2 * 0.1)
+    assert plan.open_cells() and not first & {cell.key for cell in plan.open_cells()}
+
+
+def test_slow_visits_put_off_the_last_verdict_and_not_the_first() -> None:
+    study = TransferSize()
+    cells = cells_of(study)
+    plan, _ = schedule(cells, study)
+    plan.plan(1e6)
+    planned = set(plan.planned)
+    plan.fit(4 * 0.1 * FEWEST_BLOCKS)
+    assert plan.planned < planned and 0 in plan.planned
+    assert {cell.key for cell in plan.put_off()}
+
+
+def test_a_visit_takes_as_long_as_its_data_at_the_pilots_rates_and_no_longer_than_its_end() -> None:
+    cells = {cell.key: cell for cell in cells_of(TransferSize())}
+    usual = visit_s(cells["transfer-size/buffered/4096"], PILOT, 0.1)
+    assert 0.1 < usual < 0.5
+    assert visit_s(cells["transfer-size/buffered/4096"], Pilot(1e3, 1e3, 1.0), 0.1) < 1.0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import resource
 import select
 import sys
 from collections.abc import Sequence
@@ -132,6 +134,12 @@ def cli(ctx: click.Context, language: str | None) -> None:
         click.echo(ctx.get_help())
 
 
+# With 300 MB OpenBLAS does not find room for its buffers, with 450 MB it does.
+_LEAST_ADDRESS_SPACE_BYTES = 512 << 20
+_LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
+_MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
+
+
 def main() -> int:
     """Run the ``strakes`` command."""
     if instruction := os.environ.get(COMPLETION):
@@ -226,7 +234,7 @@ def run(arguments: Sequence[str]) -> int:
             if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
                 _silence_stdout()
                 return BROKEN_PIPE_STATUS
-            if isinstance(error, OSError) and (known := _known_error(error)):
+            if known := _limit_reached(error) or (_known_error(error) if isinstance(error, OSError) else None):
                 _complain(known, error)
                 return known.exit_status
             from strakes.cli.crash import write_crash_log
@@ -246,12 +254,24 @@ def _invoke(arguments: list[str]) -> int:
     # Not click's own main(): that one takes any broken pipe, also the engine's, for a closed standard output.
     try:
         with cli.make_context("strakes", arguments) as ctx:
+            _require_address_space()
             _put_back_knobs(arguments)
             _put_right_faults(arguments)
             result = cli.invoke(ctx)
     except click.exceptions.Exit as end:
         return end.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _require_address_space() -> None:
+    """Raise EnvironmentLacksError where OpenBLAS would try for ever to allocate its buffers."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if resource.RLIM_INFINITY != limit < _LEAST_ADDRESS_SPACE_BYTES:
+        raise EnvironmentLacksError(
+            "too little address space for strakes",
+            why=f"it is limited to {limit >> 20} MiB",
+            remedy=f"Raise the limit: ulimit -v {_LEAST_ADDRESS_SPACE_BYTES >> 10}, or more for many ranks.",
+        )
 
 
 def _put_back_knobs(arguments: list[str]) -> None:
@@ -370,6 +390,21 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
 
 def _line(begin: str, label: str, text: str) -> str:
     return broken(f"{begin}{translate(label)}: {for_terminal(translate(text))}", sys.stderr)
+
+
+def _limit_reached(error: Exception) -> StrakesError | None:
+    """Return the error for memory, descriptors, processes or bytes of a file that a limit denies to strakes."""
+    text = str(error)
+    is_limit = (
+        isinstance(error, MemoryError)
+        or (isinstance(error, OSError) and error.errno in _LIMITS)
+        or (isinstance(error, ImportError) and _MEMORY_DENIED.search(text))
+        or (isinstance(error, RuntimeError) and text == "can't start new thread")
+    )
+    if not is_limit:
+        return None
+    remedy = "Raise the limits of memory, open files and processes (ulimit -a), or free some."
+    return EnvironmentLacksError("a limit of this machine or of this user is reached", why=text, remedy=remedy)
 
 
 def _known_error(error: OSError) -> StrakesError | None:

@@ -1,0 +1,48 @@
+"""Limits of memory, files and processes: strakes ends at once, and names the limit."""
+
+from __future__ import annotations
+
+import errno
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from strakes.cli import main
+
+_FEW_BYTES = 300 << 20
+
+
+def test_too_little_address_space_is_refused_at_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "strakes", "runs"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (_FEW_BYTES, _FEW_BYTES)),
+    )
+    assert done.returncode == 3
+    assert "it is limited to 300 MiB" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.EMFILE, "Too many open files"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        ImportError("a.so: failed to map segment from shared object"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_a_limit_that_is_reached_is_no_bug(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_arguments: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr(main, "_invoke", fail)
+    assert main.run(["runs"]) == 3
+    assert "a limit of this machine or of this user is reached" in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import threading
@@ -12,18 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from conftest import StrakesRunner
 from failover.clusters import need as need_programs
 from failover.clusters import planned
 from lab.running import Labs, need, own_labs
+from strakes.drill.clients import Timing
 from strakes.drill.faults.fault import Ask
-from strakes.drill.faults.pacemaker import StandbyNode, View, view_of
+from strakes.drill.faults.pacemaker import StandbyNode, View, is_served, view_of
 from strakes.drill.faults.registry import make_fault
+from strakes.drill.run import Drill, play
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.failover.setup import read_plan
 from strakes.failover.timeline import Moment
 from strakes.targets.command import run
+from strakes.targets.mountinfo import Mount
 
-AGREED = "--yes-this-interrupts-service"
 MON = """<pacemaker-result><nodes><node name="a" online="{online}" unclean="{unclean}"/></nodes>
 <resources><clone><resource id="d" role="Promoted"><node name="a"/></resource><resource id="d" role="Stopped"/></clone></resources>
 <fence_history><fence_event action="off" target="b" status="success" completed="2026-01-02 03:04:05"/></fence_history></pacemaker-result>"""
@@ -87,6 +88,30 @@ def test_what_the_cluster_does_not_have_is_refused_with_what_it_has(via: str, tm
         make_fault("node-standby", Ask(tmp_path, node="mds-a", via="false"))
 
 
+def test_a_directory_that_the_cluster_does_not_serve_is_refused(via: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="does not serve this directory") as refused:
+        StandbyNode(Ask(tmp_path, node="mds-a", via=via)).require_serves(tmp_path)
+    assert "/mnt/mdt0" in refused.value.why
+
+
+@pytest.mark.parametrize(
+    ("line", "served"),
+    [
+        ("/mnt ext4 /dev/sda1", False),
+        ("/srv/home ext4 /dev/drbd0", True),
+        ("/mnt nfs4 192.168.10.10:/srv/home/export", True),
+        ("/mnt nfs4 [::1]:/export", False),
+        ("/mnt nfs4 192.0.2.9:/export", False),
+        ("/mnt nfs4 unknown.invalid:/export", True),
+        ("/mnt lustre 10.1.0.1@o2ib:10.1.0.2@o2ib:/fs", False),
+    ],
+)
+def test_mounts_of_the_cluster_are_told_from_those_of_others(line: str, served: bool, tmp_path: Path) -> None:
+    cib = read_plan(planned("nfs", tmp_path)).pacemaker
+    point, kind, source = line.split()
+    assert is_served(cib, Mount(1, 0, 0, 1, "/", point, (), kind, source, ())) == served
+
+
 def test_nodes_resources_and_fencing_are_compared_with_what_they_were() -> None:
     before, after = (
         view_of(MON.format(online="true", unclean="false")),
@@ -122,7 +147,7 @@ def labs() -> Iterator[Labs]:
 @pytest.mark.lab
 @pytest.mark.long
 def test_the_real_pair_recovers_a_resource_switches_over_is_fenced_and_powered_off_and_is_whole_again(
-    labs: Labs, strakes: StrakesRunner, tmp_path: Path
+    labs: Labs, tmp_path: Path
 ) -> None:
     labs.up("ha")
     status = labs.status("ha")
@@ -133,31 +158,30 @@ def test_the_real_pair_recovers_a_resource_switches_over_is_fenced_and_powered_o
     secret.write_text(subprocess.run([f"{directory}/bmc-password"], capture_output=True, text=True, check=True).stdout)
     place = tmp_path / "clients"
     place.mkdir()
-    node = ("--node", "mds-a", "--via", via)
-    bmc = (
-        "--bmc",
-        "10.9.0.1",
-        "--bmc-user",
-        "fence",
-        "--bmc-password-file",
-        secret,
-        "--via",
-        f"nsenter --net={directory}/net.hub",
-    )
-    failing = (*node, "--resource", "journal")
-    for fault, words in (("resource-fail", failing), ("node-standby", node), ("node-fence", node), ("power-off", bmc)):
-        timing = ("--clients", "1", "--before", "1s", "--after", "20s", AGREED, "--json", "-")
-        done = strakes(
-            "failover", "drill", place, "--fault", fault, *words, *timing, environment=labs.environment, timeout_s=400
-        )
-        assert done.returncode == 0, f"{fault}: {done.stdout} {done.stderr}"
-        said = json.loads(done.stdout)["line"]["moments"]
-        assert any(one["text"] == "the servers are as before" for one in said)
-        if fault == "resource-fail":
-            seen = [one["text"] for one in said if one["source"] == "journal"]
+    # The pair serves no file system: the command would refuse the directory.
+    asks = {
+        "resource-fail": Ask(place, node="mds-a", via=via, resource="journal"),
+        "node-standby": Ask(place, node="mds-a", via=via),
+        "node-fence": Ask(place, node="mds-a", via=via),
+        "power-off": Ask(
+            place,
+            bmc="10.9.0.1",
+            bmc_user="fence",
+            bmc_password_file=secret,
+            via=f"nsenter --net={directory}/net.hub",
+        ),
+    }
+    for name, ask in asks.items():
+        drill = Drill(place, 1, 10.0, Timing(1.0, 20.0, None), sessions=False)
+        outcome = play(drill, make_fault(name, ask), tmp_path / "store", lambda _text: None)
+        assert not outcome.lost and not outcome.lacking, name
+        said = outcome.line.moments
+        assert any(one.text == "the servers are as before" for one in said)
+        if name == "resource-fail":
+            seen = [one.text for one in said if one.source == "journal"]
             assert seen[-1] == "Started on mds-a" and any("failed" in text for text in seen), said
-        elif fault != "power-off":
-            assert any(one["source"] == "node mds-a" and one["text"] != "online" for one in said), said
+        elif name != "power-off":
+            assert any(one.source == "node mds-a" and one.text != "online" for one in said), said
     assert os.listdir(place) == []
 
 

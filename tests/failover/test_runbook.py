@@ -27,9 +27,21 @@ def test_every_command_of_the_run_book_says_where_it_is_run(name: str, tmp_path:
     book = steps(text)
     assert len(book) == len(re.findall(r"^```sh", text, re.M)) >= 8
     for step in book:
-        assert set(step.nodes) <= nodes and step.marks <= {"hardware", "site"} and step.commands.strip()
+        assert (
+            set(step.nodes) <= nodes and step.marks <= {"hardware", "site", "debian", "rhel"} and step.commands.strip()
+        )
     assert {node for step in book for node in step.nodes} == nodes
     assert not re.search(r"\bNone\b|\{\{|\}\}|\{%|^ +$", text, re.M)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_family_of_distributions_has_its_own_packages_and_firewall(name: str, tmp_path: Path) -> None:
+    book = steps((planned(name, tmp_path) / "RUNBOOK.md").read_text())
+    debian, rhel = ("".join(step.commands for step in book if family in step.marks) for family in ("debian", "rhel"))
+    assert "apt-get install" in debian and "firewall-cmd" not in debian and "dnf" not in debian
+    assert "dnf install" in rhel and "firewall-cmd --reload" in rhel and "apt-get" not in rhel
+    both = "".join(step.commands for step in book if not step.marks & {"debian", "rhel"})
+    assert not re.search(r"apt-get|dnf|firewall-cmd", both)
 
 
 @pytest.fixture

@@ -45,7 +45,9 @@ class AskedFault:
         if not name:
             remedy = "--fault list lists the faults. For one of your own, give --fault-command 'ssh mds1 reboot -f'."
             raise BadInputError("no fault was given", remedy=remedy)
-        return make_fault(name, Ask(directory, servers=servers, **self.words))
+        fault = make_fault(name, Ask(directory, servers=servers, **self.words))
+        fault.require_serves(directory)
+        return fault
 
 
 _WORDS = {

@@ -51,6 +51,9 @@ class Fault(ABC):
     def level(self) -> None:  # noqa: B027 - of most servers nothing is known
         """Remove what an earlier drill has left in the servers, so that each of many drills begins alike."""
 
+    def require_serves(self, directory: Path) -> None:  # noqa: B027 - most faults know no cluster
+        """Raise BadInputError if the servers that the fault is about do not serve this directory."""
+
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]:
         """Cause the fault; return its actions with their times. Raises StrakesError if it cannot be caused."""

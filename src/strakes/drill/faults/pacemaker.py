@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import re
 import shlex
+import socket
 import threading
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from strakes.drill.faults.command import OneCommand, words_of
 from strakes.drill.faults.fault import Ask, Seen
 from strakes.drill.undo import RunCommand, Undo
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.failover.cib import Cib
 from strakes.failover.timeline import Moment
+from strakes.targets.calls import mount_of
 from strakes.targets.command import Runner, run
 from strakes.targets.description import TargetRecovery
+from strakes.targets.mountinfo import Mount
 
 _LOOK_EVERY_S = 0.3
 _CRM_MON = ("crm_mon", "--one-shot", "--output-as=xml")
@@ -129,6 +134,21 @@ class PacemakerFault(OneCommand):
                 seen(Moment(time.time(), source, text))
             self._last = now
 
+    def require_serves(self, directory: Path) -> None:
+        """Raise BadInputError if the directory is on no file system of the cluster."""
+        words = self.words("cibadmin", "--query")
+        cib = Cib(self._run(words).stdout, shlex.join(words))
+        mount = mount_of(directory)
+        if is_served(cib, mount):
+            return
+        served = [*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)]
+        raise BadInputError(
+            "the cluster does not serve this directory",
+            where=str(directory),
+            why=f"it is on {mount.source} ({mount.file_system}), and the cluster has {', '.join(served) or 'no mount'}",
+            remedy="Give a directory on a mount of the cluster. --fault-command causes any fault, wherever DIR is.",
+        )
+
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         """Return where each resource was when the cluster was last asked."""
         return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
@@ -157,6 +177,35 @@ class PacemakerFault(OneCommand):
             why=why,
             remedy="Reach a node of the cluster with --via 'ssh NODE'",
         )
+
+
+def _addresses_of(cib: Cib) -> list[str]:
+    return [one.values["ip"] for one in cib.services if one.agent in ("IPaddr2", "IPaddr") and one.values.get("ip")]
+
+
+def is_served(cib: Cib, mount: Mount) -> bool:
+    """Return whether a cluster may serve a mount: only what is certainly elsewhere is not served.
+
+    A local mount has to be one of the cluster's own. A remote one has to come from an address or a node of the cluster,
+    as far as both are known; clients of Lustre know servers by networks that a CIB does not have.
+    """
+    if not mount.remote:
+        return mount.mount_point in {one.mount_point for one in cib.services if one.is_mount}
+    if mount.file_system == "lustre":
+        return any(one.is_lustre for one in cib.services)
+    head = mount.source.rpartition(":/")[0]
+    hosts = [re.sub(r":\d+$", "", host) for host in head.split(",")] if "." in head else [head]
+    from_hosts = set().union(*map(_resolved, hosts))
+    own = set(_addresses_of(cib)).union(*map(_resolved, cib.nodes))
+    return not from_hosts or not _addresses_of(cib) or bool(from_hosts & own)
+
+
+def _resolved(host: str) -> set[str]:
+    """Return the addresses of a host, none for an unknown one."""
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(host.strip("[]"), None)}
+    except OSError:
+        return set()
 
 
 class StandbyNode(PacemakerFault):

@@ -60,10 +60,10 @@ int Ceph::root(int /*of_the_process*/, std::uint32_t rank) noexcept {
 
 Ceph::Opened Ceph::open(int directory, const char* name, int flags) noexcept {
     CephSession& session = session_of(directory);
-    const int result = ::ceph_openat(session.mount(), descriptor_of(directory), name, flags, Posix::kFileMode);
+    const int result = cephfs().openat(session.mount(), descriptor_of(directory), name, flags, Posix::kFileMode);
     if (result < 0) return {-1, -result};
     if (result > kDescriptorMask) {
-        ::ceph_close(session.mount(), result);
+        cephfs().close(session.mount(), result);
         return {-1, EMFILE};
     }
     if ((flags & O_DIRECTORY) != 0) session.note_directory(descriptor_of(directory), name, result);
@@ -73,37 +73,37 @@ Ceph::Opened Ceph::open(int directory, const char* name, int flags) noexcept {
 int Ceph::close(int descriptor) noexcept {
     CephSession& session = session_of(descriptor);
     session.forget(descriptor_of(descriptor));
-    return error_of(::ceph_close(session.mount(), descriptor_of(descriptor)));
+    return error_of(cephfs().close(session.mount(), descriptor_of(descriptor)));
 }
 
 Ceph::Moved Ceph::read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept {
     const int result =
-        ::ceph_read(session_of(descriptor).mount(), descriptor_of(descriptor), reinterpret_cast<char*>(to),
+        cephfs().read(session_of(descriptor).mount(), descriptor_of(descriptor), reinterpret_cast<char*>(to),
                     static_cast<std::int64_t>(std::min(bytes, kMostBytes)), static_cast<std::int64_t>(offset));
     return result < 0 ? Moved{0, -result} : Moved{static_cast<std::size_t>(result), 0};
 }
 
 Ceph::Moved Ceph::write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept {
     const int result =
-        ::ceph_write(session_of(descriptor).mount(), descriptor_of(descriptor), reinterpret_cast<const char*>(from),
+        cephfs().write(session_of(descriptor).mount(), descriptor_of(descriptor), reinterpret_cast<const char*>(from),
                      static_cast<std::int64_t>(std::min(bytes, kMostBytes)), static_cast<std::int64_t>(offset));
     return result < 0 ? Moved{0, -result} : Moved{static_cast<std::size_t>(result), 0};
 }
 
 int Ceph::synchronise(int descriptor) noexcept {
-    return error_of(::ceph_fsync(session_of(descriptor).mount(), descriptor_of(descriptor), 0));
+    return error_of(cephfs().fsync(session_of(descriptor).mount(), descriptor_of(descriptor), 0));
 }
 
 int Ceph::make_node(int /*directory*/, const char* /*name*/) noexcept { return ENOSYS; }
 
 int Ceph::make_directory(int directory, const char* name) noexcept {
     return error_of(
-        ::ceph_mkdirat(session_of(directory).mount(), descriptor_of(directory), name, Posix::kDirectoryMode));
+        cephfs().mkdirat(session_of(directory).mount(), descriptor_of(directory), name, Posix::kDirectoryMode));
 }
 
 int Ceph::status(int directory, const char* name) noexcept {
     struct ceph_statx unused;
-    return error_of(::ceph_statxat(session_of(directory).mount(), descriptor_of(directory), name, &unused,
+    return error_of(cephfs().statxat(session_of(directory).mount(), descriptor_of(directory), name, &unused,
                                    CEPH_STATX_BASIC_STATS, AT_SYMLINK_NOFOLLOW));
 }
 
@@ -111,15 +111,15 @@ int Ceph::rename(int directory, const char* from, const char* to) noexcept {
     const CephSession& session = session_of(directory);
     Inode* parent = session.inode(descriptor_of(directory));
     if (parent == nullptr) return EBADF;
-    return error_of(::ceph_ll_rename(session.mount(), parent, from, parent, to, ::ceph_mount_perms(session.mount())));
+    return error_of(cephfs().ll_rename(session.mount(), parent, from, parent, to, cephfs().mount_perms(session.mount())));
 }
 
 int Ceph::remove_file(int directory, const char* name) noexcept {
-    return error_of(::ceph_unlinkat(session_of(directory).mount(), descriptor_of(directory), name, 0));
+    return error_of(cephfs().unlinkat(session_of(directory).mount(), descriptor_of(directory), name, 0));
 }
 
 int Ceph::remove_directory(int directory, const char* name) noexcept {
-    return error_of(::ceph_unlinkat(session_of(directory).mount(), descriptor_of(directory), name, AT_REMOVEDIR));
+    return error_of(cephfs().unlinkat(session_of(directory).mount(), descriptor_of(directory), name, AT_REMOVEDIR));
 }
 
 }  // namespace strakes

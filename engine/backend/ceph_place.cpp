@@ -27,7 +27,7 @@ CephPlace::Outcome look(CephSession& session, const std::string& directory, cons
     if (const FileStep step = session.begin(); step.error != 0) return {step, directory};
     struct ceph_statx status{};
     const auto stat = [&](const std::string& path) {
-        const int result = ::ceph_statx(session.mount(), path.c_str(), &status, CEPH_STATX_MODE, AT_SYMLINK_NOFOLLOW);
+        const int result = cephfs().statx(session.mount(), path.c_str(), &status, CEPH_STATX_MODE, AT_SYMLINK_NOFOLLOW);
         return FileStep{"ceph_statx", result < 0 ? -result : 0};
     };
     if (FileStep step = stat(directory); step.error != 0) return {step, directory};
@@ -44,7 +44,7 @@ void empty_below(ceph_mount_info* mount, const std::string& path, std::atomic<st
         if (left.size() < kMostLeft) left.push_back(what.substr(CephPlace::of_plan().rfind('/') + 1));
     };
     ceph_dir_result* listing = nullptr;
-    if (::ceph_opendir(mount, path.c_str(), &listing) < 0) return keep(path);
+    if (cephfs().opendir(mount, path.c_str(), &listing) < 0) return keep(path);
     struct Entry {
         std::string path;
         bool directory;
@@ -52,14 +52,14 @@ void empty_below(ceph_mount_info* mount, const std::string& path, std::atomic<st
     std::vector<Entry> entries;
     dirent entry{};
     struct ceph_statx status{};
-    while (::ceph_readdirplus_r(mount, listing, &entry, &status, CEPH_STATX_MODE, AT_SYMLINK_NOFOLLOW, nullptr) > 0) {
+    while (cephfs().readdirplus_r(mount, listing, &entry, &status, CEPH_STATX_MODE, AT_SYMLINK_NOFOLLOW, nullptr) > 0) {
         const std::string_view name(entry.d_name);
         if (name != "." && name != "..") entries.push_back({path + "/" + entry.d_name, S_ISDIR(status.stx_mode)});
     }
-    ::ceph_closedir(mount, listing);
+    cephfs().closedir(mount, listing);
     for (const auto& [inside, directory] : entries) {
         if (directory) empty_below(mount, inside, removed, left);
-        const int result = directory ? ::ceph_rmdir(mount, inside.c_str()) : ::ceph_unlink(mount, inside.c_str());
+        const int result = directory ? cephfs().rmdir(mount, inside.c_str()) : cephfs().unlink(mount, inside.c_str());
         if (result < 0 && result != -ENOENT)
             keep(inside);
         else
@@ -75,7 +75,7 @@ CephPlace::Outcome CephPlace::make(const std::string& directory, const std::stri
     CephSession session;
     if (Outcome outcome = look(session, directory, marker); outcome.step.error != 0) return outcome;
     plan_directory() = directory + "/" + id;
-    const int result = ::ceph_mkdir(session.mount(), of_plan().c_str(), Posix::kDirectoryMode);
+    const int result = cephfs().mkdir(session.mount(), of_plan().c_str(), Posix::kDirectoryMode);
     return {{"ceph_mkdir", result < 0 ? -result : 0}, id};
 }
 
@@ -99,7 +99,7 @@ std::vector<std::string> CephPlace::empty(std::atomic<std::uint64_t>& removed) {
 FileStep CephPlace::remove() {
     CephSession session;
     if (const FileStep begun = session.begin(); begun.error != 0) return begun;
-    const int result = ::ceph_rmdir(session.mount(), of_plan().c_str());
+    const int result = cephfs().rmdir(session.mount(), of_plan().c_str());
     return {"ceph_rmdir", result == -ENOENT ? 0 : -result};
 }
 

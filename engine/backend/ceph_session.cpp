@@ -35,34 +35,34 @@ std::string client_id() {
 CephSession::~CephSession() {
     if (mount_ == nullptr) return;
     for (std::size_t descriptor = 0; descriptor < inodes_.size(); ++descriptor) forget(static_cast<int>(descriptor));
-    if (root_ >= 0) ::ceph_close(mount_, root_);
-    if (mounted_) ::ceph_unmount(mount_);
-    ::ceph_release(mount_);
+    if (root_ >= 0) cephfs().close(mount_, root_);
+    if (mounted_) cephfs().unmount(mount_);
+    cephfs().release(mount_);
 }
 
 FileStep CephSession::begin() {
     const std::string id = client_id();
-    int result = ::ceph_create(&mount_, id.empty() ? nullptr : id.c_str());
+    int result = cephfs().create(&mount_, id.empty() ? nullptr : id.c_str());
     if (result < 0) return {"ceph_create", -result};
-    result = ::ceph_conf_read_file(mount_, nullptr);
+    result = cephfs().conf_read_file(mount_, nullptr);
     if (result < 0) return {"ceph_conf_read_file", -result};
-    static_cast<void>(::ceph_conf_set(mount_, "client_mount_timeout", kPatienceSeconds));
-    result = ::ceph_conf_parse_env(mount_, nullptr);
+    static_cast<void>(cephfs().conf_set(mount_, "client_mount_timeout", kPatienceSeconds));
+    result = cephfs().conf_parse_env(mount_, nullptr);
     if (result < 0) return {"ceph_conf_parse_env", -result};
-    result = ::ceph_mount(mount_, "/");
+    result = cephfs().mount(mount_, "/");
     if (result < 0) return {"ceph_mount", -result};
     mounted_ = true;
     return {};
 }
 
 FileStep CephSession::stand_in(const std::string& directory) {
-    const int result = ::ceph_open(mount_, directory.c_str(), kDirectory, 0);
+    const int result = cephfs().open(mount_, directory.c_str(), kDirectory, 0);
     if (result < 0) return {"ceph_open", -result};
     root_ = result;
     Inode* found = nullptr;
     struct ceph_statx status{};
-    const int walked = ::ceph_ll_walk(mount_, directory.c_str(), &found, &status, CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW,
-                                      ::ceph_mount_perms(mount_));
+    const int walked = cephfs().ll_walk(mount_, directory.c_str(), &found, &status, CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW,
+                                      cephfs().mount_perms(mount_));
     if (walked < 0) return {"ceph_ll_walk", -walked};
     keep(root_, found);
     return {};
@@ -72,8 +72,8 @@ void CephSession::note_directory(int parent, const char* name, int descriptor) n
     Inode* above = inode(parent);
     Inode* found = nullptr;
     struct ceph_statx status{};
-    if (above == nullptr || ::ceph_ll_lookup(mount_, above, name, &found, &status, CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW,
-                                             ::ceph_mount_perms(mount_)) < 0)
+    if (above == nullptr || cephfs().ll_lookup(mount_, above, name, &found, &status, CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW,
+                                             cephfs().mount_perms(mount_)) < 0)
         return;
     keep(descriptor, found);
 }
@@ -87,7 +87,7 @@ void CephSession::keep(int descriptor, Inode* inode) noexcept {
 void CephSession::forget(int descriptor) noexcept {
     Inode* known = inode(descriptor);
     if (known == nullptr) return;
-    ::ceph_ll_put(mount_, known);
+    cephfs().ll_put(mount_, known);
     inodes_[static_cast<std::size_t>(descriptor)] = nullptr;
 }
 

@@ -1,7 +1,7 @@
 // One client of a Ceph file system.
 #pragma once
 
-#include <cephfs/libcephfs.h>
+#include "backend/ceph_library.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,12 @@
 // Backends that are not always there.
 #include "backend/registry.hpp"
 
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph_library.hpp"
+#endif
+
 #ifdef STRAKES_S3
+#include "backend/curl_library.hpp"
 #include "backend/s3_connection.hpp"
 #endif
 
@@ -43,7 +48,8 @@ Absence absence_of_uring() {
 
 Absence absence_of_cephfs() {
 #ifdef STRAKES_CEPHFS
-    return {};
+    if (cephfs().trouble.empty()) return {};
+    return {"libcephfs cannot be opened: " + cephfs().trouble, "Install libcephfs2 (Debian and RHEL)."};
 #else
     return {"this engine was built without libcephfs",
             "Install libcephfs-dev (RHEL: libcephfs-devel) and build strakes again."};
@@ -52,6 +58,9 @@ Absence absence_of_cephfs() {
 
 Absence absence_of_s3() {
 #ifdef STRAKES_S3
+    if (!curl().trouble.empty()) {
+        return {"libcurl cannot be opened: " + curl().trouble, "Install libcurl4 (RHEL: libcurl)."};
+    }
     const std::string lacking = S3Access::lacking();
     const std::string wrong = lacking.empty() ? S3Access::wrong() : "";
     if (!wrong.empty()) return {wrong, "Set AWS_ENDPOINT_URL and STRAKES_S3_BUCKET as your object store has them."};

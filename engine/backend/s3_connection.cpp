@@ -2,7 +2,7 @@
 #ifdef STRAKES_S3
 #include "backend/s3_connection.hpp"
 
-#include <curl/curl.h>
+#include "backend/curl_library.hpp"
 
 #include <array>
 #include <cerrno>
@@ -68,7 +68,7 @@ struct Receiver {
 
     static std::size_t take(const char* from, std::size_t /*one*/, std::size_t bytes, void* self) {
         auto& [handle, into, answer, header_bytes] = *static_cast<Receiver*>(self);
-        if (answer.status == 0) ::curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
+        if (answer.status == 0) curl().easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
         if (!into.empty() && answer.status / 100 == 2) {
             if (bytes > into.size() - answer.bytes) return 0;
             std::memcpy(into.data() + answer.bytes, from, bytes);
@@ -141,13 +141,13 @@ struct S3Connection::Curl {
     std::array<char, CURL_ERROR_SIZE> words{};
 
     Curl() {
-        static const CURLcode kReady = ::curl_global_init(CURL_GLOBAL_DEFAULT);
-        if (kReady == CURLE_OK) handle = ::curl_easy_init();
+        static const CURLcode kReady = curl().global_init(CURL_GLOBAL_DEFAULT);
+        if (kReady == CURLE_OK) handle = curl().easy_init();
     }
     Curl(const Curl&) = delete;
     Curl& operator=(const Curl&) = delete;
     ~Curl() {
-        if (handle != nullptr) ::curl_easy_cleanup(handle);
+        if (handle != nullptr) curl().easy_cleanup(handle);
     }
 };
 
@@ -182,16 +182,16 @@ S3Answer S3Connection::ask(Wish wish) {
     for (const auto& [name, value] : request.headers) {
         std::string header = name;
         header.append(": ").append(value);
-        lines = ::curl_slist_append(lines, header.c_str());
+        lines = curl().slist_append(lines, header.c_str());
     }
     for (const std::string& line : {"authorization: " + authorization, std::string("expect:"),
                                     std::string("content-type: application/octet-stream")})
-        lines = ::curl_slist_append(lines, line.c_str());
+        lines = curl().slist_append(lines, line.c_str());
     std::string address = access_.endpoint + request.path;
     if (!request.query.empty()) address += "?" + query_text(request.query);
 
-    ::curl_easy_reset(handle);  // connections stay
-    const auto set = [handle](CURLoption option, auto value) { ::curl_easy_setopt(handle, option, value); };
+    curl().easy_reset(handle);  // connections stay
+    const auto set = [handle](CURLoption option, auto value) { curl().easy_setopt(handle, option, value); };
     Receiver receiver{.handle = handle, .into = wish.into, .answer = answer};
     curl_->words.front() = '\0';
     set(CURLOPT_URL, address.c_str());
@@ -222,15 +222,15 @@ S3Answer S3Connection::ask(Wish wish) {
         set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(wish.body.size()));
         set(CURLOPT_CUSTOMREQUEST, method.c_str());
     }
-    const CURLcode code = ::curl_easy_perform(handle);
-    ::curl_slist_free_all(lines);
+    const CURLcode code = curl().easy_perform(handle);
+    curl().slist_free_all(lines);
     if (code != CURLE_OK) {
         answer.error = error_of(code);
         words_ = std::string("libcurl says: ") +
-                 (curl_->words.front() != '\0' ? curl_->words.data() : ::curl_easy_strerror(code));
+                 (curl_->words.front() != '\0' ? curl_->words.data() : curl().easy_strerror(code));
         return answer;
     }
-    ::curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
+    curl().easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
     // Completing an upload may fail after the status was sent.
     const bool late = answer.status == 200 && answer.text.find("<Error>") != std::string::npos;
     if (answer.status / 100 == 2 && !late) return answer;

@@ -61,6 +61,7 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
         drift: float = 0.0,
         load: float = 0.0,
         client_s: float | None = None,
+        kind: str = "run",
     ) -> Run:
         options = {
             "studies": ["plan"],
@@ -71,7 +72,7 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
         }
         visits = visits_of(cells, lambda phase, ranks: rate, blocks, noise)
         with store.create(
-            "run", "plan", tmp_path / "target", options, {"host": "n1", "cpus": 2, "load_average": [load, load, load]}
+            kind, "plan", tmp_path / "target", options, {"host": "n1", "cpus": 2, "load_average": [load, load, load]}
         ) as writer:
             writer.write_cells(cells)
             writer.append_event(FactsFound({}))
@@ -141,6 +142,21 @@ def test_what_is_alike_is_compared_and_the_rest_named(make_run: MakeRun) -> None
     found = compare_runs(make_run(cells), make_run(changed, at=1e4), margin=0.05, confidence=0.9)
     assert {cell.id for cell in found.cells} == {"plan/small:create", "plan/small:stat"}
     assert [one.id for one in found.unlike] == ["plan/large"]
+
+
+def test_surveys_whose_pilots_chose_other_amounts_are_compared_where_the_amounts_are_alike(make_run: MakeRun) -> None:
+    a, b = (
+        make_run([cell_of(plan_of(items), key) for items, key in cells], rate, at=at, kind="survey")
+        for cells, rate, at in (
+            (((100, "near"), (100, "far")), 1000.0, 0.0),
+            (((150, "near"), (900, "far")), 500.0, 1e4),
+        )
+    )
+    comparison = compare_runs(a, b, margin=0.05, confidence=0.9)
+    verdicts = {cell.id.split(":")[0]: cell.verdict for cell in comparison.cells}
+    assert verdicts == {"near": Verdict.SLOWER, "far": Verdict.INCONCLUSIVE}
+    assert comparison.overall.verdict is Verdict.SLOWER and not comparison.unlike
+    assert any(f"--like {a.id}" in text for text in comparison.caution)
 
 
 def test_the_factor_compared_may_differ(make_run: MakeRun) -> None:

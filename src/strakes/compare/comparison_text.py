@@ -76,7 +76,9 @@ def order_cells(comparison: Comparison) -> list[CellVerdict]:
 
 def _line(cell: CellVerdict, width: int) -> str:
     known = cell.low is not None and cell.high is not None
-    interval = f"{cell.low:.3f} - {cell.high:.3f}" if known else translate("too few runs")
+    interval = (
+        f"{cell.low:.3f} - {cell.high:.3f}" if known else translate("no interval" if cell.needs else "too few runs")
+    )
     values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
     runs = translate(f"({cell.runs_a} and {counted(cell.runs_b, 'run')})")
     name = f"{padded(translate(cell.verdict), 12)} {for_terminal(cell.id):<{width}}"

@@ -13,7 +13,7 @@ from strakes.analysis.held_back import held_back
 from strakes.compare.client import by_the_client, client_ratio, in_words
 from strakes.compare.comparison import CellVerdict, Comparison, Overall, Unlike
 from strakes.compare.imported import beside_imported
-from strakes.compare.work import alike
+from strakes.compare.work import alike, amount_ratio
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.results import Measured, Results
@@ -27,6 +27,8 @@ from strakes.units import counted
 
 # A load average of this many times the processors: others were at work, not only an earlier run of ours.
 _OVERLOAD = 2.0
+# Rates depend on the length of a phase by far less than a comparison's margin within this factor.
+_LIKE_AMOUNTS = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 
 
@@ -44,13 +46,21 @@ def compare_runs(
         )
     beside = [cell.imported for run in (a, b) for cell in run.cells[:1]]
     pairs, unlike = (
-        beside_imported(a.cells, b.cells) if any(beside) and not all(beside) else alike(a.cells, b.cells, factors)
+        beside_imported(a.cells, b.cells)
+        if any(beside) and not all(beside)
+        else alike(a.cells, b.cells, factors, any_amount=_chose_amounts(a) and _chose_amounts(b))
     )
     # Several pairs may be of one cell.
     results_a, results_b = (
         results_of(run, list({pair[side].key: cells[pair[side].key] for pair in pairs}.values()))
         for side, (run, cells) in enumerate((run, {cell.key: cell for cell in run.cells}) for run in (a, b))
     )
+    more_work = {
+        results_a.get(first.measure_id(measure.phase)).id
+        for first, other in pairs
+        if not first.imported and not other.imported and amount_ratio(first, other) > _LIKE_AMOUNTS
+        for measure in first.measures
+    }
     common = [
         (results_a.get(first.measure_id(measure.phase)), results_b.get(other.measure_id(measure.phase)))
         for first, other in pairs
@@ -104,7 +114,19 @@ def compare_runs(
             f"{sum(held)} of {len(held)} figures were limited by --impact or --neighbour, so there is no verdict on "
             "them."
         )
-    overall = _overall(measured, confidence, margin, client, disturbed=disturbed)
+    unequal = [first.id in more_work for first, _ in measured]
+    if any(unequal):
+        needs = f"equal amounts of work in both runs (--like {a.id})"
+        judged = [
+            _withheld(judgement, needs) if differs else judgement
+            for judgement, differs in zip(judged, unequal, strict=True)
+        ]
+        cautions.append(
+            f"{sum(unequal)} of {len(unequal)} figures were measured with amounts of work that differ more than "
+            f"{_LIKE_AMOUNTS:g} times, so there is no verdict on them. To measure with equal amounts: --like {a.id}"
+        )
+    same_work = [pair for pair, differs in zip(measured, unequal, strict=True) if not differs]
+    overall = _overall(same_work, confidence, margin, client, disturbed=disturbed)
     if any(held) or imported:
         overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs="" if imported else _FREELY)
     return Comparison(
@@ -118,6 +140,11 @@ def compare_runs(
         differs=tuple(differences(a, b)),
         caution=tuple(cautions),
     )
+
+
+def _chose_amounts(run: Run) -> bool:
+    """Whether a pilot decided how much the run measured, so that the next run of the same command differs."""
+    return run.manifest["kind"] in ("survey", "study", "accept", "reproduce")
 
 
 def results_of(run: Run, cells: Sequence[Cell]) -> Results:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,11 +13,14 @@ from strakes.findings.place import PLAIN
 from strakes.findings.record import to_record
 
 
-def alike(a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
+def alike(
+    a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str], *, any_amount: bool = False
+) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
     """Pairs of stored cells that did the same work, and those that did not, with what differs.
 
     Cells are matched by what they measure and by their levels less ``factors``; keys of the plan named in ``factors``
-    may differ too. Raises BadInputError for a factor that is nowhere, or one that leaves several cells alike.
+    may differ too; with ``any_amount`` also the amounts of work. Raises BadInputError for a factor that is nowhere, or
+    one that leaves several cells alike.
     """
     _check_factors(factors, [*a, *b])
     first, second = _by_name(a, factors), _by_name(b, factors)
@@ -27,10 +29,13 @@ def alike(a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str]) -> tuple
         other = second.get(name)
         if other is None:
             unlike.append(Unlike(own.key, "only in A"))
-        elif _fingerprint(own, factors) == _fingerprint(other, factors):
+            continue
+        ignored = (*factors, *_AMOUNTS) if any_amount else factors
+        plans = _plan(own, ignored), _plan(other, ignored)
+        if plans[0] == plans[1]:
             pairs.append((own, other))
         else:
-            unlike.append(Unlike(own.key, "; ".join(_differences(_plan(own, factors), _plan(other, factors)))))
+            unlike.append(Unlike(own.key, "; ".join(_differences(*plans))))
     unlike += [Unlike(other.key, "only in B") for name, other in second.items() if name not in first]
     return pairs, unlike
 
@@ -67,8 +72,18 @@ def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
     return {**document, **flat}
 
 
-def _fingerprint(cell: Cell, factors: Sequence[str]) -> str:
-    return hashlib.sha256(json.dumps(_plan(cell, factors), sort_keys=True).encode()).hexdigest()
+def amount_ratio(own: Cell, other: Cell) -> float:
+    """Return how many times more work the larger of two plans does in the phase where they differ most."""
+    ratio = 1.0
+    phases = [dict[str, Any](cell.plan.to_json())["phases"] for cell in (own, other)]
+    for first, second in zip(*phases, strict=True):
+        times = [float((phase.get("stop") or {}).get("seconds", 0)) for phase in (first, second)]
+        # A phase that ends by time does as much as it can until then.
+        amounts = (
+            [times] if all(times) else [[float(phase.get(key) or 0) for phase in (first, second)] for key in _SIZES]
+        )
+        ratio = max([ratio, *(max(pair) / min(pair) for pair in amounts if min(pair) > 0)])
+    return ratio
 
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
@@ -82,6 +97,8 @@ def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 
 
 _MOST_DIFFERENCES = 3
+_SIZES = ("block_bytes", "items", "count")
+_AMOUNTS = (*_SIZES, "stop")
 
 
 def _shown(value: object) -> str:

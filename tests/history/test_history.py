@@ -26,7 +26,7 @@ def series(values: list[float], unit: str = "B/s", cell: str = "a:write") -> His
         HistoryPoint(f"run-{day}", (BEGIN + timedelta(days=day)).isoformat(), value, None, None)
         for day, value in enumerate(values)
     ]
-    return HistorySeries(cell, {}, unit, tuple(points), 1)
+    return HistorySeries(cell, {}, unit, tuple(points))
 
 
 def judge_one(one: HistorySeries, since: datetime | None = None) -> HistorySeries:
@@ -170,3 +170,18 @@ def test_ten_runs_show_a_large_change_of_one_of_many_figures_and_no_small_one() 
     assert min(one.seen_from or 0 for one in steady) > 0.1
     fallen = judged([History("f", "study", "s", "/t", (), many([1000.0, 10.0], 5))])[0].series
     assert {one.verdict for one in fallen} == {"SLOWER"}
+
+
+def test_runs_of_other_amounts_are_left_out_and_counted(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    for day in range(3):
+        make_run(day=day)
+    path = make_run(day=3).path / "cells.jsonl"
+    path.write_text(path.read_text().replace('"fingerprint":"', '"fingerprint":"f'))
+    newest = make_run(day=4)
+    assert strakes(["runs", "history", "survey", "--json", "-"]) == 0
+    (history,) = json.loads(capsys.readouterr().out)["histories"]
+    assert {(len(series["points"]), series["left_out"]) for series in history["series"]} == {(4, 1)}
+    assert strakes(["runs", "history", "survey"]) == 0
+    said = capsys.readouterr().out
+    assert "1 run of other amounts of work left out. Repeat the newest run: strakes survey" in said
+    assert f"--like {newest.id}" in said

@@ -45,7 +45,7 @@ def gather(
     histories = [
         _history(key.split(" ")[1], members, only, left_out) for key, members in groups.items() if len(members) > 1
     ]
-    return [history for history in histories if history.series]
+    return [history for history in histories if any(series.left_out or series.points[1:] for series in history.series)]
 
 
 def _history(
@@ -54,9 +54,8 @@ def _history(
     only: Sequence[str],
     left_out: Callable[[StrakesError], None],
 ) -> History:
-    points: dict[str, list[HistoryPoint]] = {}
+    points: dict[str, list[tuple[str, HistoryPoint]]] = {}  # with the fingerprint of the plan
     about: dict[str, Mapping[str, Any]] = {}
-    plans: dict[str, set[str]] = {}
     whole: list[Run] = []
     for summary, run in members:
         try:
@@ -71,17 +70,17 @@ def _history(
             cell = str(estimate["id"])
             if estimate["unit"] not in _FIGURES or (only and not any(fnmatchcase(cell, pattern) for pattern in only)):
                 continue
-            points.setdefault(cell, []).append(
-                HistoryPoint(run.id, when, estimate["median"], estimate["low"], estimate["high"])
-            )
+            point = HistoryPoint(run.id, when, estimate["median"], estimate["low"], estimate["high"])
+            points.setdefault(cell, []).append((fingerprints.get(cell.rsplit(":", 1)[0], ""), point))
             about[cell] = estimate
-            plans.setdefault(cell, set()).add(fingerprints.get(cell.rsplit(":", 1)[0], ""))
     newest = members[-1][0]
-    series = [
-        HistorySeries(cell, about[cell]["settings"], about[cell]["unit"], tuple(cell_points), len(plans[cell]))
-        for cell, cell_points in points.items()
-        if len(cell_points) > 1
-    ]
+    series = []
+    for cell, every in points.items():
+        # Other amounts of work are another measurement: only runs with those of the newest run belong to its history.
+        same = [point for plan, point in every if plan == every[-1][0]]
+        series.append(
+            HistorySeries(cell, about[cell]["settings"], about[cell]["unit"], tuple(same), len(every) - len(same))
+        )
     return History(fingerprint, newest.kind, newest.name, newest.target, tuple(run.id for run in whole), tuple(series))
 
 

@@ -53,8 +53,11 @@ def _block(history: History) -> str:
     needs = sorted({series.needs for series in history.series if series.needs})
     if needs:
         lines.append(translate(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}"))
-    if any(series.plans > 1 for series in history.series):
-        lines.append(translate("  Each run chose its own amount of work; --like RUN repeats that of a run."))
+    if left_out := max(series.left_out for series in history.series):
+        lines.append(
+            f"  {counted(left_out, 'run')} of other amounts of work left out. "
+            f"Repeat the newest run: strakes {history.command} --like {history.runs[-1]}"
+        )
     return "\n".join(lines)
 
 

@@ -43,7 +43,7 @@ class RunChange:
 class HistorySeries:
     """One cell over time.
 
-    ``plans``: how many different amounts of work there were, where the amount is chosen anew for each run.
+    ``left_out``: how many runs measured other amounts of work than the newest one.
     ``seen_from``: a lasting rise by this share of the level, or a fall back from there, half of the runs ago, would
     have been seen in four of five such series at least, were its scatter that of logarithms of normal ones.
     """
@@ -52,7 +52,7 @@ class HistorySeries:
     settings: Mapping[str, Setting]
     unit: str
     points: tuple[HistoryPoint, ...]
-    plans: int
+    left_out: int = 0
     changes: tuple[RunChange, ...] = ()
     verdict: Verdict = "INCONCLUSIVE"
     needs: str = ""
@@ -74,3 +74,8 @@ class History:
     target: str
     runs: tuple[str, ...]
     series: tuple[HistorySeries, ...]
+
+    @property
+    def command(self) -> str:
+        """Return the command of such a measurement."""
+        return f"{self.kind if self.kind == self.name else f'{self.kind} {self.name}'} {self.target}"

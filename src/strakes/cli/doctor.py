@@ -12,14 +12,17 @@ import click
 
 from strakes.cli.machine import MachineCheck, kernel, limits, tools
 from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options, write_json
+from strakes.cli.say import say_sentence
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.foreign_text import for_terminal
 from strakes.language import translate
 from strakes.launch.choice import Launcher, with_launcher
+from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.launch.messages import Hello
 
+_PACKAGE = "python package "
 # In the order of mpi_engines().
 _MPI_ENGINES = ("engine for MPI", "engine for the site's MPI")
 
@@ -140,7 +143,7 @@ def _packages() -> list[MachineCheck]:
     except metadata.PackageNotFoundError:
         return [
             MachineCheck(
-                "python package strakes",
+                f"{_PACKAGE}strakes",
                 "limited",
                 "runs from its sources, not installed",
                 "Use ./strakes or pip install .",
@@ -152,39 +155,28 @@ def _packages() -> list[MachineCheck]:
             continue
         name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
         try:
-            checks.append(MachineCheck(f"python package {name}", "ok", metadata.version(name), required=True))
+            checks.append(MachineCheck(f"{_PACKAGE}{name}", "ok", metadata.version(name), required=True))
         except metadata.PackageNotFoundError:
             checks.append(
-                MachineCheck(
-                    f"python package {name}", "missing", "not installed", f"pip install '{line}'", required=True
-                )
+                MachineCheck(f"{_PACKAGE}{name}", "missing", "not installed", f"pip install '{line}'", required=True)
             )
     return checks
 
 
-def _print(checks: Iterable[MachineCheck]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    styles = {"ok": "green", "limited": "yellow", "missing": "red"}
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for check in checks:
+def _print(checks: Sequence[MachineCheck]) -> None:
+    """Print the result, then what is missing or limited, once for each reason, then the names of all else."""
+    names = ", ".join(check.name for check in _lacking(checks))
+    say_sentence(f"strakes cannot work here: {names} missing." if names else "strakes can work here.")
+    reasons: dict[tuple[str, str, str], list[str]] = {}
+    for check in sorted(checks, key=lambda check: (not check.required, check.state != "limited")):
         state = check.state if check.required or check.state != "missing" else "absent"
-        detail = Text(translate(for_terminal(check.detail)))
-        if check.remedy and check.state != "ok":
-            detail.append(f"\n{translate(check.remedy)}", style="dim")
-        table.add_row(
-            Text(translate(state), style=styles[check.state] if check.required or check.state != "missing" else "dim"),
-            translate(check.name),
-            detail,
-        )
-    console = Console()
-    console.print(table)
-    lacking = _lacking(checks)
-    names = ", ".join(check.name for check in lacking)
-    console.print(
-        "\n" + translate(f"strakes cannot work here: {names} missing." if lacking else "strakes can work here."),
-        highlight=False,
-        markup=False,
-    )
+        key = (state, check.detail, check.remedy) if check.state != "ok" else ("ok", "", "")
+        reasons.setdefault(key, []).append(check.name)
+    present = reasons.pop(("ok", "", ""), [])
+    fine = [name for name in present if not name.startswith(_PACKAGE)]
+    fine += [counted(len(present) - len(fine), "Python package")] if len(fine) < len(present) else []
+    for (label, detail, remedy), alike in [*reasons.items(), *([(("ok", "", ""), fine)] if fine else [])]:
+        text = ". ".join(translate(for_terminal(part)).rstrip(".") for part in (detail, remedy) if part)
+        begin = f"{translate(label):<8} "
+        say_sentence(f"{begin}{', '.join(map(translate, alike))}{': ' if text else ''}{text}", indent=len(begin))
+    say_sentence("Details: strakes doctor --json -")

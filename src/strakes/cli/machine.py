@@ -12,7 +12,6 @@ import shutil
 from dataclasses import dataclass
 from typing import Literal
 
-from strakes.launch.mpi_family import GET_MPI
 from strakes.units import GIB, format_bytes
 
 State = Literal["ok", "limited", "missing"]
@@ -38,13 +37,9 @@ _ENOUGH_PROCESSES = 1024
 _ENOUGH_MEMORY_BYTES = 2 * GIB
 
 _TOOLS = {
-    "fio": "for comparisons: apt install fio, dnf install fio, zypper install fio",
-    "ior": "for comparisons: spack install ior, or a build from its sources (github.com/hpc/ior)",
-    "mdtest": "for comparisons: comes with ior",
-    "lfs": "for Lustre: the package lustre-client of your file system's vendor",
-    "ceph": "for CephFS: apt install ceph-common, dnf install ceph-common",
-    "mpiexec": f"for several nodes: {GET_MPI}",
-    "srun": "for batch jobs: the Slurm client of your site",
+    "lfs": "Lustre needs the package lustre-client of your file system's vendor",
+    "ceph": "For CephFS: apt install ceph-common, or dnf install ceph-common",
+    "srun": "Batch jobs need the Slurm client of your site",
 }
 
 

@@ -1,8 +1,9 @@
-"""The JSON schemas of strakes, found in an installed wheel and in a checkout alike."""
+"""The JSON schemas and examples of strakes, in an installed wheel and in a checkout."""
 
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from strakes.errors import EnvironmentLacksError
@@ -12,23 +13,23 @@ from strakes.errors import EnvironmentLacksError
 def load_schema(name: str) -> dict[str, Any]:
     """Return the schema ``name`` ("plan", "findings") as parsed JSON; not to be changed by the caller.
 
-    Raises EnvironmentLacksError when the installation does not hold it.
+    Raises EnvironmentLacksError if the installation lacks it.
 
     >>> load_schema("plan")["title"]
     'strakes plan, version 1'
     """
     import json
-    from importlib import resources
-    from pathlib import Path
 
+    schema: dict[str, Any] = json.loads((shipped("schemas") / f"{name}.json").read_text(encoding="utf-8"))
+    return schema
+
+
+def shipped(name: str) -> Path:
+    """Return the directory "schemas" or "examples". Raises EnvironmentLacksError if the installation lacks it."""
     # A wheel carries them inside the package; a checkout (and an editable installation) keeps them at its top.
-    packaged = resources.files("strakes") / "schemas" / f"{name}.json"
-    checkout = Path(__file__).resolve().parents[2] / "schemas" / f"{name}.json"
-    for place in (packaged, checkout):
-        if place.is_file():
-            schema: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
-            return schema
+    package = Path(__file__).resolve().parent
+    for place in (package / name, package.parents[1] / name):
+        if place.is_dir():
+            return place
     remedy = "Install strakes again: pip install --force-reinstall strakes."
-    raise EnvironmentLacksError(
-        f"the schema {name!r} is missing from this installation", where=str(packaged), remedy=remedy
-    )
+    raise EnvironmentLacksError(f"this installation lacks its {name}", where=str(package / name), remedy=remedy)

@@ -50,12 +50,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class Unknown:
-    """What cannot be advised, and what it would take."""
+    """What cannot be advised, and what it would take.
+
+    ``times``: how many times the budget of the run that the command in ``needs`` takes; 0 if it takes its default.
+    """
 
     phase: str
     what: str
     why: str
     needs: str
+    times: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,8 @@ class Chosen:
         )
 
 
-def choose(app: App, results: Results) -> Chosen:
-    """Everything the measurements say about this application. Pure."""
+def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
+    """Return what the measurements say about this application; ``budget_s``: what they were allowed to take. Pure."""
     choices: list[Choice] = []
     unknowns: list[Unknown] = []
     for phase in app.phases:
@@ -107,6 +111,12 @@ def choose(app: App, results: Results) -> Chosen:
                     "the study startup-load on several nodes; in S1, 1 reader per node was best",
                 )
             )
+    unknowns = [
+        replace(unknown, needs=f"{unknown.needs} --budget {math.ceil(unknown.times * budget_s / 60)}m")
+        if unknown.times
+        else unknown
+        for unknown in unknowns
+    ]
     # A layout is for both operations: that of the larger share decides.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
@@ -147,6 +157,10 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
     cells = results.of_study("striping").where(operation=phase.operation)
     size = app.file_bytes(phase)
     if not cells:
+        layouts = results.facts.get("striping") or {}
+        # The study needs a file system whose files can be striped.
+        if results.facts.get("no_striping") or int(layouts.get("data_targets", 2)) < 2:
+            return []
         return [
             Unknown(phase.name, "striping", "the layout of files was not measured here", "strakes study striping DIR")
         ]
@@ -154,7 +168,7 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
     nearest = min(measured, key=lambda file_bytes: abs(math.log(file_bytes / size)))
     if not 1 / _LIKE <= nearest / size <= _LIKE:
         why = f"its files have {format_bytes(size)}, but the nearest size measured is {format_bytes(nearest)}"
-        return [Unknown(phase.name, "striping", why, "strakes study striping DIR with a larger --budget")]
+        return [Unknown(phase.name, "striping", why, "strakes study striping DIR", 2)]
     like = [cell for cell in cells if float(cell.settings["file_bytes"]) == nearest]
     counts = [cell for cell in like if cell.settings["stripe_bytes"] == _USUAL_STRIPE]
     most = max(float(cell.settings["stripe_count"]) for cell in like)
@@ -180,14 +194,15 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
     (answer,) = grade([GradedChoice(tuple(log_values(cell) for cell in cells.values()))])
     evidence = tuple(cell.id for cell in cells.values())
     if answer is None:
-        return [Unknown(phase.name, "files", "too few runs compare shared and own files", command)]
+        return [Unknown(phase.name, "files", "too few runs compare shared and own files", command, 2)]
     best = names[answer.chosen]
     ratio = f"{answer.versus.ratio:.2f} times the rate of {names[answer.versus.level]} files"
     if answer.grade in ("sure", "likely") and best != phase.files:
         gain = _interval(answer.versus, f"ratio of {best} to {phase.files} files")
         return [Choice(phase.name, "files", best, _files_text(best), f"{ratio} ({answer.grade})", evidence, gain)]
     if answer.grade == "undecided":
-        return [Unknown(phase.name, "files", f"not decided; leaning to {best} files, {ratio}", _more(answer, command))]
+        why = f"not decided; leaning to {best} files, {ratio}"
+        return [Unknown(phase.name, "files", why, *_more(answer, command))]
     reason = f"keep {phase.files} files: no other is faster ({answer.grade})"
     return [Choice(phase.name, "files", phase.files, _files_text(phase.files), reason, evidence)]
 
@@ -233,13 +248,11 @@ def _level(
     (answer,) = grade([GradedChoice(tuple(log_values(cell) for cell in cells), ordered=True)])
     evidence = tuple(cell.id for cell in cells)
     if answer is None:
-        return Unknown(
-            phase.name, what, f"too few runs compare its settings{about}", f"{command} with a larger --budget"
-        )
+        return Unknown(phase.name, what, f"too few runs compare its settings{about}", command, 2)
     best = cells[answer.chosen]
     if answer.grade == "undecided":
         leaning = _text(factor, best)
-        return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", _more(answer, command))
+        return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", *_more(answer, command))
     # What the application does now, or what was measured nearest to it.
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     better = next((one for one in answer.others if cells[one.level] is as_now and one.grade != "undecided"), None)
@@ -268,13 +281,13 @@ def _interval(versus: Versus, of: str) -> IntervalOf:
 _MOST_TIMES = 20
 
 
-def _more(answer: Answer, command: str) -> str:
-    """Return what it takes to decide: intervals shrink with the root of the time spent."""
+def _more(answer: Answer, command: str) -> tuple[str, int]:
+    """Return what it takes to decide, and how many times the budget: intervals shrink with the root of the time."""
     half = math.log(answer.versus.high / answer.versus.low) / 2
     times = math.ceil((half / math.log(GOOD_ENOUGH)) ** 2)
     if times > _MOST_TIMES:
-        return f"{command} at a quieter time: the runs scatter too much"
-    return f"{command} with about {max(2, times)} times the --budget of this run"
+        return f"{command} at a quieter time: the runs scatter too much", 0
+    return command, max(2, times)
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:

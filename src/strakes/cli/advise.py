@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.cli.examples import example as text_of_example
 from strakes.cli.options import PATH, Output, json_option, write_json
 from strakes.cli.say import say, say_lines, say_sentence
 from strakes.foreign_text import for_terminal
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     "app_path",
     type=PATH,
     metavar="APP.toml",
-    help="Description of the application; examples/apps/ has examples.",
+    help="Description of the application.",
 )
 @click.option(
     "--darshan",
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     help="Print a description of the application made from a Darshan log; for a directory, rank its logs by their "
     "time in I/O.",
 )
+@click.option("--example", is_flag=True, help="Print a description of an application, to be edited.")
 @click.option(
     "--from",
     "run",
@@ -44,13 +46,16 @@ if TYPE_CHECKING:
     "finished survey or study that answers anything about the application, else the one that the site has published]",
 )
 @json_option
-def command(app_path: Path | None, darshan: Path | None, run: str | None, json: Output | None) -> int:
+def command(app_path: Path | None, darshan: Path | None, example: bool, run: str | None, json: Output | None) -> int:
     """Recommend settings for one application, ready to paste, each with its reason, its evidence and its gain.
 
     Nothing is measured or changed. Where the measurements give no answer, the output says what to measure.
     """
+    if example:
+        click.echo(text_of_example("apps/restart-dump.toml"), nl=False)
+        return 0
     if (app_path is None) == (darshan is None):
-        raise click.UsageError("give --app APP.toml or --darshan LOG")
+        raise click.UsageError("give --app APP.toml or --darshan LOG; --example prints an APP.toml to edit")
     if darshan is not None:
         if run is not None:
             raise click.UsageError("--darshan only prints the description; pass that to --app, together with --from")
@@ -67,7 +72,7 @@ def command(app_path: Path | None, darshan: Path | None, run: str | None, json: 
     stored = run_to_advise_from(run, lambda candidate: bool(choose(app, results_of(candidate)).choices))
     with told_as_damage(stored):
         results = results_of(stored)
-        chosen = choose(app, results)
+        chosen = choose(app, results, float(stored.manifest["options"].get("budget_s", 120.0)))
         file_system = str(results.facts.get("file_system", ""))
         snippets = pastes(app, chosen, file_system)
     if write_json(json, _document(app, stored, file_system, chosen, snippets)):

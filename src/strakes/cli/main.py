@@ -65,6 +65,7 @@ COMMANDS = {
     "knobs": "Read, change and put back settings of a file system.",
     "doctor": "Check what this machine has and lacks.",
     "lab": "Start and remove disposable file systems on this machine.",
+    "examples": "List and print examples of plans, applications and needs.",
     "clean": "Remove what an interrupted run left in DIR.",
     "completion": "Print the script for command-line completion in your shell.",
 }
@@ -125,6 +126,8 @@ def cli(ctx: click.Context, language: str | None) -> None:
     """Measure how a file system really behaves, find out how to use it well, and prove the advice.
 
     Start with: strakes survey DIR
+
+    Example plans, applications and needs: strakes examples
 
     Remove what an interrupted run left: strakes clean DIR
     """

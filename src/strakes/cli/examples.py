@@ -1,0 +1,45 @@
+"""``strakes examples``: the examples that come with strakes."""
+
+from __future__ import annotations
+
+import click
+
+from strakes.cli.options import OUTPUT, Output
+from strakes.cli.say import say_sentence
+from strakes.errors import BadInputError, nearest_word
+from strakes.schemas import shipped
+
+
+@click.command("examples")
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option("-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output]")
+def command(name: str | None, output: Output) -> int:
+    """Print the example NAME. Without NAME, list the examples: plans, applications, needs and pairs of servers.
+
+    For instance: strakes examples metadata.toml -o plan.toml, then strakes run plan.toml DIR.
+    """
+    if name is not None:
+        output.write(example(name))
+        return 0
+    for known in _names():
+        title = example(known).split("\n", 1)[0].removeprefix("#").strip()
+        label = f"{known:<36} "
+        say_sentence(label + title, indent=len(label))
+    return 0
+
+
+def example(name: str) -> str:
+    """Return the text of an example. Raises BadInputError if there is none of that name."""
+    known = _names()
+    if name not in known:
+        near = nearest_word(name, known)
+        raise BadInputError(
+            f"there is no example {name!r}{f'; did you mean {near}?' if near else ''}",
+            remedy="strakes examples lists the examples.",
+        )
+    return (shipped("examples") / name).read_text(encoding="utf-8")
+
+
+def _names() -> list[str]:
+    place = shipped("examples")
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file() and path.suffix != ".md")

@@ -135,6 +135,8 @@ def format_bytes(count: float) -> str:
     ('64 KiB', '1.50 KiB', '3.81 KiB')
     """
     value = float(count)
+    if not math.isfinite(value):
+        return "unknown"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(value) < 1024 or unit == "TiB":
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -85,7 +86,7 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
             continue
         of_servers = measure.metric == "servers_memory"
         value = _memory_of(visit.servers) if of_servers else metric_value(measure.metric, sample, device)
-        if value is not None:
+        if value is not None and math.isfinite(value):
             at_s = visit.started_unix_s or 0.0
             observations.append(Observation(visit.block, visit.purpose, value, asked, sample, visit.servers, at_s))
     identifier = cell.measure_id(measure.suffix)

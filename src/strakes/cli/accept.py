@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.options import DIRECTORY, PATH, Sampling, measuring_options, write_json
-from strakes.errors import BadInputError
+from strakes.cli.say import say
+from strakes.errors import BadInputError, StrakesError
 
 if TYPE_CHECKING:
+    from strakes.store import Run
     from strakes.watch.ring import RingRow
 
 FAILED_STATUS = 1
@@ -31,7 +33,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, options: 
     from strakes.accept.judge import FAIL, judge
     from strakes.accept.needs import needs_from_toml
     from strakes.analysis.build import results_of
-    from strakes.cli.measure import perform, request_from
+    from strakes.cli.measure import analyse, perform, request_from, write_report
     from strakes.findings.results import Results
     from strakes.predict.gather import figures_of
     from strakes.store import Store
@@ -41,7 +43,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, options: 
 
     title, wanted = needs_from_toml(needs)
     watched = any(need.level for need in wanted)
-    run_id = ""
+    run: Run | None = None
     if from_run is None and directory is None:
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
@@ -55,7 +57,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, options: 
             # Capacity needs no measurement; what does is measured together, interleaved.
             names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
             studies = tuple(study_named(name) for name in names)
-            _, run = perform(request_from(options, "accept", title, directory, studies, full=False), options)
+            run = perform(request_from(options, "accept", title, directory, studies, full=False), options)
         else:
             run = Store().open(from_run)
         if "total_bytes" not in run.facts:  # imported runs have no more than a path
@@ -65,10 +67,18 @@ def command(needs: Path, directory: Path | None, from_run: str | None, options: 
         with told_as_damage(run):
             figures = figures_of([run]) if any(need.study for need in wanted) else ()
             answers = judge(wanted, run.facts, results_of(run), figures, minutes)
-        run_id = run.id
-    if write_json(options.json, to_document(title, run_id, answers)):
-        click.echo(render(title, run_id, answers))
-    return FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0
+    document = to_document(title, run.id if run else "", answers)
+    if run is not None and from_run is None:
+        run.write_answers(document)
+    if write_json(options.json, document):
+        click.echo(render(title, run.id if run else "", answers))
+    status = FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0
+    if run is not None and from_run is None:
+        try:
+            write_report(analyse(run), run, options.html)
+        except StrakesError as error:  # the verdicts hold without a report
+            say(f"strakes: the report could not be written: {error} Later: strakes report {run.id}", err=True)
+    return status
 
 
 def _watched_minutes(directory: str) -> list[RingRow]:

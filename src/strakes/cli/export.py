@@ -72,7 +72,7 @@ def _write(stored: Run, form: str, output: Output, *, over_time: bool) -> None:
 
 
 def _text(stored: Run, form: str) -> str:
-    import json
+    from strakes.finite import to_json
 
     if form == "openmetrics":
         from strakes.interop.exports.openmetrics import to_openmetrics
@@ -88,4 +88,4 @@ def _text(stored: Run, form: str) -> str:
         from strakes.interop.exports.io500_summary import to_io500_json as to_document
     else:
         from strakes.interop.exports.document import to_export as to_document
-    return json.dumps(to_document(stored), indent=1 if form == "json" else 2, allow_nan=False) + "\n"
+    return to_json(to_document(stored), indent=1 if form == "json" else 2) + "\n"

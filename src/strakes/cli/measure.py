@@ -73,13 +73,26 @@ def measure(request: Request, options: Measuring, *, batch: str | None = None, c
         submit(batch, request)
         return 0
     try:
-        portrait, run = perform(request, options)
+        run = perform(request, options)
     except BadInputError as error:
         _hint_at_study(error, str(request.directory))
         raise
-    show(portrait, run, options.html, options.json)
-    show_beside(portrait, others, options.html, options.json)
+    conclude(run, options.html, options.json, others)
     return 0
+
+
+def conclude(
+    run: Run, html: Output | None, json: Output | None, others: tuple[tuple[System, ...], str] | None = None
+) -> None:
+    """Store and print what a run found, and then write its report, so that a failing report takes nothing away."""
+    try:
+        portrait = analyse(run)
+        show(portrait, run, html, json)
+        show_beside(portrait, others, html, json)
+        write_report(portrait, run, html)
+    except KeyboardInterrupt:
+        remedy = f"The run is complete; write its report with: strakes report {run.id}"
+        raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None
 
 
 def _hint_at_study(error: BadInputError, directory: str) -> None:
@@ -107,30 +120,21 @@ def show_beside(
         say_sentences(translate_lines(f"\n{render_beside(portrait, *others)}"))
 
 
-def perform(request: Request, options: Measuring) -> tuple[Portrait, Run]:
-    """Run studies and write the report to ``options.html`` or to the directory of the run."""
+def perform(request: Request, options: Measuring) -> Run:
+    """Run studies."""
     from strakes.survey.runner import perform as run_studies
 
     return carry_out(run_studies, request, options)
 
 
-def carry_out(
-    work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring
-) -> tuple[Portrait, Run]:
-    """Do the ``work`` that was asked for and show its progress; then write the report."""
+def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
+    """Do the ``work`` that was requested and show its progress."""
     from strakes.store import Store
 
     store = Store()
     with LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
-        writer = work(request, store, progress)
-        progress.update("writing the report", 1.0, "")
-        run = store.open(writer.id)
-        try:
-            return publish(run, options.html), run
-        except KeyboardInterrupt:
-            remedy = f"The run is complete; write its report with: strakes report {writer.id}"
-            raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None
+        return store.open(work(request, store, progress).id)
 
 
 def typed_command() -> str:
@@ -156,20 +160,25 @@ def submit(words: str, request: Request) -> None:
     click.echo(job)
 
 
-def publish(run: Run, html: Output | None) -> Portrait:
-    """Build the portrait, store it with the run, and write the report there or to ``html``."""
+def analyse(run: Run) -> Portrait:
+    """Build the portrait and store it with the run."""
     from strakes.portraits.build import build_portrait
     from strakes.report.findings import to_document
-    from strakes.report.html import render_html
-    from strakes.store.files import replace_text
 
     portrait = build_portrait(run)
     run.write_findings(to_document(portrait))
+    return portrait
+
+
+def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
+    """Write the report to ``html``, or to the directory of the run."""
+    from strakes.report.html import render_html
+    from strakes.store.files import replace_text
+
     if html is None:
         replace_text(run.path / "report.html", render_html(portrait))  # as private as the run
     else:
         html.write(render_html(portrait))
-    return portrait
 
 
 def show(portrait: Portrait, run: Run, html: Output | None, json: Output | None) -> None:

@@ -100,9 +100,9 @@ def write_document(output: Output | None, text: str, *others: Output | None) -> 
 
 def write_json(output: Output | None, document: object, *others: Output | None) -> bool:
     """Write the document as JSON; otherwise as ``write_document``."""
-    import json
+    from strakes.finite import to_json
 
-    text = "" if output is None else json.dumps(document, indent=1, allow_nan=False)
+    text = "" if output is None else to_json(document, indent=1)
     return write_document(output, text, *others)
 
 

@@ -18,12 +18,8 @@ def command(run: str, html: Output | None, json: Output | None, compare_with: st
     RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
     before it.
     """
-    from strakes.cli.measure import list_of, publish, show, show_beside
+    from strakes.cli.measure import conclude, list_of
     from strakes.store import Store
 
-    stored = Store().open(run)
-    others = list_of(compare_with)
-    portrait = publish(stored, html)
-    show(portrait, stored, html, json)
-    show_beside(portrait, others, html, json)
+    conclude(Store().open(run), html, json, list_of(compare_with))
     return 0

@@ -58,7 +58,7 @@ def command(
     S4 metadata targets, S5 access patterns. Published values are never mixed with measured ones. What DIR cannot do is
     left out, with the reason. For S3, --files is the number of files at the end of its population.
     """
-    from strakes.cli.measure import perform, report_path, request_from
+    from strakes.cli.measure import analyse, perform, report_path, request_from, write_report
     from strakes.literature.sources import SOURCES
     from strakes.report.reproduced import render, to_document
     from strakes.studies.against import Against
@@ -85,7 +85,9 @@ def command(
         part = replace(options, budget_s=share_s, html=_second(options.html) if is_population else options.html)
         own = replace(amounts, files=None) if chosen.grown and not is_population else amounts
         request = request_from(part, "reproduce", title, directory, studies, full=True, amounts=own)
-        portrait, run = perform(replace(request, against=against, libcephfs=libcephfs), part)
+        run = perform(replace(request, against=against, libcephfs=libcephfs), part)
+        portrait = analyse(run)
+        write_report(portrait, run, part.html)
         done.insert(0, (portrait, report_path(run, part.html)))
     portraits = [portrait for portrait, _ in done]
     if write_json(options.json, to_document(chosen, portraits)):

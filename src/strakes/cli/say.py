@@ -64,6 +64,6 @@ def say_lines(text: str, *, err: bool = False) -> None:
 
 def print_json(document: object) -> None:
     """Print the document as JSON."""
-    import json
+    from strakes.finite import to_json
 
-    click.echo(json.dumps(document, indent=1))
+    click.echo(to_json(document, indent=1))

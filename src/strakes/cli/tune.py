@@ -45,7 +45,7 @@ def command(
     again in turn. The result is the gain with its interval, or an upper limit of what any setting can gain.
     """
     from strakes.advise.app import read_app
-    from strakes.cli.measure import carry_out, report_path, typed_command
+    from strakes.cli.measure import analyse, carry_out, report_path, typed_command, write_report
     from strakes.report.findings import to_document
     from strakes.tuning.outcome import outcome_of
     from strakes.tuning.outcome_text import render
@@ -66,9 +66,11 @@ def command(
         only=_levels("--only", only),
         knobs=_levels("--knobs", knobs, may_be_bare=True),
     )
-    portrait, run = carry_out(perform, request, options)
+    run = carry_out(perform, request, options)
+    portrait = analyse(run)
     if write_json(options.json, to_document(portrait), options.html):
         click.echo(render(outcome_of(run), report_path(run, options.html)))
+    write_report(portrait, run, options.html)
     return 0
 
 

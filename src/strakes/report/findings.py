@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Portrait
+from strakes.finite import finite
 
 _REMEDY = "Use the unchanged file, and the version of strakes that wrote it."
 
@@ -73,5 +73,4 @@ def _plain(value: object) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    # JSON has no NaN and no infinity: both become null.
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return finite(value)

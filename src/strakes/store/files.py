@@ -12,6 +12,7 @@ from typing import Any
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.files import PlantedFileError, open_kept, read_kept, replace_kept
+from strakes.finite import to_json
 
 # Above the size of any run: refuses sparse files that would exhaust the memory.
 MOST_BYTES = 4 << 30
@@ -32,7 +33,7 @@ def store_error(error: OSError, path: Path) -> StrakesError:
 
 def write_json(path: Path, document: Mapping[str, object]) -> None:
     """Replace ``path`` atomically: after a crash it has the old document or the new one."""
-    replace_text(path, json.dumps(document, indent=1) + "\n")
+    replace_text(path, to_json(document, indent=1) + "\n")
 
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
@@ -42,7 +43,7 @@ def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
 
 def json_line(row: Mapping[str, object]) -> str:
     """Return a row as one line of JSON."""
-    return json.dumps(row, separators=(",", ":")) + "\n"
+    return to_json(row, separators=(",", ":")) + "\n"
 
 
 def replace_text(path: Path, text: str) -> None:

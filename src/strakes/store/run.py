@@ -178,6 +178,10 @@ class Run:
         """Keep what the run found, also long after it ended; replaces an earlier document."""
         write_json(self.path / "findings.json", findings)
 
+    def write_answers(self, answers: Mapping[str, object]) -> None:
+        """Store the verdicts on stated needs; replaces an earlier document."""
+        write_json(self.path / "answers.json", answers)
+
     def is_being_written(self) -> bool:
         """Whether a living process writes it: writers lock the run's visits."""
         try:

@@ -84,7 +84,7 @@ def _transfer(cell: Cell, name: str) -> _Transfer:
     operation = name
     if not cell.imported:
         keys = asdict(next(phase for phase, _ in cell.plan.each() if phase.name == name))
-        operation = str(keys["operation"])
+        operation = str(keys.get("operation", ""))  # phases of small files have several
     layout = str(keys.get("layout", ""))
     return _Transfer(
         operation,

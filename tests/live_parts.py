@@ -89,7 +89,7 @@ def probed(
         probes.append(probe(clock))
         return probes[-1]
 
-    monkeypatch.setattr("strakes.watch.live.Probe", begin)
+    monkeypatch.setattr("strakes.watch.probing.Probe", begin)
     (tmp_path / "v").mkdir()
     live = LiveWatch([tmp_path / "v"], [], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
     while clock.now_s < until_s:

@@ -43,9 +43,9 @@ class Truth:
 
 _HEAVY = Truth("heavy", after=None, began=(25, 40), ended=40)
 _SLOW = Truth("slow-target", after=100, began=(30, 60), ended=40)
-_AWAY = Truth("fail-over", after=None, exact=True)
+_AWAY = Truth("outage", after=None, exact=True)
 # Told within, after the end of a noisy job; after a target is back.
-_AFTER_END_S = {"heavy": 20.0, "fail-over": 60.0}
+_AFTER_END_S = {"heavy": 20.0, "outage": 60.0}
 # The documents promise a slow target after three windows of 15 s, and a busy disk after three minutes.
 _SHORTEST_SLOW_S, _SHORTEST_BUSY_S = 60.0, 170.0
 
@@ -121,7 +121,7 @@ def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict
                 verdict.lacking.append(f"{truth.kind} {act.who} told {told[0].told_s - limit_s:.0f} s late")
             elif truth.must:
                 verdict.found.append(truth.kind)
-            wrong = _wrong(day, truth, told, begun_s, ended_s, composed.end_s)
+            wrong = _wrong(truth, told, begun_s, ended_s, composed.end_s)
             verdict.wrong += [f"{truth.kind} {act.who} {what}" for what in wrong]
     origin_s = day.begin_s
     verdict.false = [f"{kind} {subject} at {began - origin_s:.0f}: {left[kind, subject, began][0].text}"
@@ -138,23 +138,19 @@ def _is_about(truth: Truth, system: str, act: Act, composed: Composed, key: tupl
         return subject == f"data target {name}" or (
             name in targets.split(" or ") and disk == f"{composed.disks[act.who]})"
         )
-    if kind == truth.kind == "fail-over":
+    if kind == truth.kind == "outage":
         return name in subject.split(", ")
     return kind == truth.kind and (kind in ("saturation", "gap") or subject == act.who)
 
 
-def _wrong(
-    day: Day, truth: Truth, told: Sequence[WatchEvent], begun_s: float, ended_s: float, end_s: float
-) -> list[str]:
+def _wrong(truth: Truth, told: Sequence[WatchEvent], begun_s: float, ended_s: float, end_s: float) -> list[str]:
     first, last = told[0], told[-1]
     wrong = []
     if truth.exact:
         away_s = ended_s - begun_s
-        # A target is seen to be away between two samples, of each machine.
-        allowed = 2.0 if day.cadence == "each" else 4.0
         low, high = last.low or 0.0, last.high or 0.0
-        if last.size is None or abs(last.size - away_s) > allowed or not low <= away_s <= high:
-            wrong.append(f"told as {last.size or 0:.1f} s ({low:.1f} to {high:.1f}), was {away_s:.1f} s")
+        if not low - 0.5 <= away_s <= high:
+            wrong.append(f"reported as {low:.1f} to {high:.1f} s, was {away_s:.1f} s")
     if truth.began and not -truth.began[0] <= first.began_s - begun_s <= truth.began[1]:
         wrong.append(f"began {first.began_s - begun_s:+.0f} s")
     if truth.ended and end_s >= ended_s + _END_TOLD_S:
@@ -307,7 +303,7 @@ def row(seed: int, verdicts: Sequence[Verdict]) -> str:
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
-_KINDS = ("heavy", "slow-target", "fail-over")
+_KINDS = ("heavy", "slow-target", "outage")
 _HEAD = f"""| seed | days | of them nothing to tell | hours | {" | ".join(_KINDS)} | wrong times | false alarms | without error |
 |{" --- |" * 10}
 """

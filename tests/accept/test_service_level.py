@@ -1,4 +1,4 @@
-"""Service levels: what a bad minute uses up, and when somebody is told."""
+"""Service levels: what a bad minute uses up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from strakes.accept.service_level import judge, parse_service_level, used_up_too_fast
+from strakes.accept.service_level import judge, parse_service_level
 
 LEVEL = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
 
@@ -31,28 +31,6 @@ def minutes(bad: range, until: int) -> list[Row]:
     return [Row(60.0 * at, {"/fs probe create": Latency(0.05 if at in bad else 0.001)}) for at in range(until)]
 
 
-@pytest.mark.parametrize(
-    ("bad", "until", "told"),
-    [
-        (range(1), 2, ""),
-        (range(8), 8, ""),
-        (range(9), 9, "exceeded in 9 minutes of the last 1 h, 15 times"),
-        # An hour later nobody needs to be woken up.
-        (range(12), 72, ""),
-        (range(100, 122), 122, "exceeded in 22 minutes of the last 1 h"),
-        (range(0), 5000, ""),
-    ],
-)
-def test_somebody_is_told_when_the_budget_is_used_up_too_fast(bad: range, until: int, told: str) -> None:
-    said = used_up_too_fast(LEVEL, minutes(bad, until), 60.0 * until)
-    assert told in said and bool(said) == bool(told)
-
-
-def test_one_bad_minute_in_six_hours_each_quarter_of_an_hour_is_told_by_the_slower_windows() -> None:
-    rows = [Row(60.0 * at, {"/fs probe create": Latency(0.05 if at % 15 == 0 else 0.001)}) for at in range(360)]
-    assert "of the last 6 h" in used_up_too_fast(LEVEL, rows, 360 * 60.0)
-
-
 def test_the_first_bad_minute_fails_nothing_and_what_is_used_up_is_said_in_times() -> None:
     assert "PASS, exceeded in 1 of 2 minutes, 0% of the error budget is left" in str(judge(LEVEL, minutes(range(1), 2)))
     assert "FAIL, exceeded in 66 of 200 minutes, the error budget is used up 33 times" in str(
@@ -74,5 +52,4 @@ def test_a_minute_of_two_directories_is_one_minute() -> None:
 
 def test_a_level_that_may_never_be_exceeded_is_told_at_once() -> None:
     never = parse_service_level("p99 of create <= 20 ms in 100 % of minutes")
-    assert "where it never may be" in used_up_too_fast(never, minutes(range(1), 3), 180.0)
     assert "FAIL" in str(judge(never, minutes(range(1), 3)))

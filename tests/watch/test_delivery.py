@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import socket
-import struct
 import subprocess
 import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,7 @@ def test_a_planted_finding_arrives_at_alertmanager_by_the_rules(tmp_path: Path) 
     (tmp_path / "am.yml").write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
     told = list[WatchEvent]()
     live = LiveWatch([], [FullDisk()], Ring(tmp_path / "store"), AlertSender(), say=told.append)
-    port, _ = serve(live.metrics, "127.0.0.1", 0)
+    port = serve(live.metrics, "127.0.0.1", 0)
     (tmp_path / "p.yml").write_text(
         "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
         f"scrape_configs: [{{job_name: strakes-watch, static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}]\n"
@@ -126,38 +125,22 @@ def test_a_planted_finding_arrives_at_alertmanager_by_the_rules(tmp_path: Path) 
             assert asked(f"http://127.0.0.1:{own}/api/v1/query?query={query}")["status"] == "success", question
 
 
-def test_silent_connections_do_not_keep_a_scrape_out(capfd: pytest.CaptureFixture[str]) -> None:
-    port, _ = serve(Metrics(), "127.0.0.1", 0)
-    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
-        assert answer.status == 200
-    dropped = 0
-    for connection in silent:
-        connection.setblocking(False)
-        with suppress(BlockingIOError):
-            dropped += connection.recv(1) == b""
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.close()
-    assert dropped >= 40
-    assert capfd.readouterr().err == ""
-
-
 def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
     metrics = Metrics()
-    port, _ = serve(metrics, "127.0.0.1", 0)
+    port = serve(metrics, "127.0.0.1", 0)
     many = {f"t{number}": 0.5 for number in range(10_000)}
     metrics.now = Now(
         latencies={("/fs", f"o{number}", "50"): 0.1 for number in range(10_000)},
         full=many,
         service_s=many,
-        top={"operations": [(f'job"{number}\n', 0.1, 0.0) for number in range(10_000)]},
+        top={"operations": [(f'job"{number}\n', 0.1) for number in range(10_000)]},
         alarms={("heavy", f"job{number}"): 1 for number in range(10_000)},
         missed={f"s{number}": 1 for number in range(10_000)},
         events={"heavy": 3},
     )
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
         text = answer.read().decode()
-    series = [line for line in text.splitlines() if line and not line.startswith("#")]
+    series = [line for line in text.splitlines() if line.startswith("strakes_")]
     assert 500 < len(series) <= MOST_SERIES
     assert 'strakes_watch_events_total{kind="heavy"} 3.0' in series
     left_out = next(line for line in series if line.startswith("strakes_watch_series_left_out"))
@@ -167,19 +150,18 @@ def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="prometheus is not installed")
 def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
     metrics = Metrics()
-    port, _ = serve(metrics, "127.0.0.1", 0)
+    port = serve(metrics, "127.0.0.1", 0)
     pair = {("one", "two"): 1}
     metrics.now = Now(
         latencies={("/fs", "create", "99"): 0.1},
         full={"/fs": 0.5},
         service_s={"OST0000": 0.1},
-        top={"operations": [("job", 0.1, 0.0)]},
+        top={"operations": [("job", 0.1)]},
         alarms=pair,
         events={"gap": 1},
-        budgets={"level": 1.0},
+        levels={"level": 1.0},
         missed={"source": 1},
         counters=pair,
-        own={"processor share": 0.01, "memory bytes": 1.0},
         deliveries=pair,
     )
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
@@ -187,14 +169,16 @@ def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
     done = subprocess.run(["promtool", "check", "metrics"], input=told, capture_output=True, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, b""), done
     # None is left out above.
-    names = {line.split()[2] for line in told.decode().splitlines() if line.startswith("# TYPE")}
-    samples = {line.partition("{")[0] for line in told.decode().splitlines() if "{" in line}
+    names = {line.split()[2] for line in told.decode().splitlines() if line.startswith("# TYPE strakes_")}
+    samples = {
+        line.partition("{")[0] for line in told.decode().splitlines() if line.startswith("strakes_") and "{" in line
+    }
     assert samples == names - {"strakes_watch_series_left_out"}
 
 
 def test_a_name_that_is_not_utf_8_is_scraped_escaped() -> None:
     metrics = Metrics()
-    port, _ = serve(metrics, "127.0.0.1", 0)
+    port = serve(metrics, "127.0.0.1", 0)
     metrics.now = Now(latencies={("/x/l\udcff", "create", "50"): 0.1})
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
         assert "/x/l" in (text := answer.read().decode()) and "udcff" in text
@@ -205,7 +189,7 @@ def test_a_command_gets_each_alarm_once_on_its_standard_input(tmp_path: Path) ->
     alarm = WatchEvent("saturation", "disk", 1.0, 2.0, "full")
     alerts.tell([alarm, WatchEvent("gap", "disk", 1.0, 2.0, "not read")])
     alerts.tell([])
-    assert alerts.settle() == 0 and not alerts.failed
+    assert alerts.settle() == 0 and not alerts.why
     assert [json.loads(row)["subject"] for row in (tmp_path / "events").read_text().splitlines()] == ["disk"]
 
 
@@ -226,5 +210,5 @@ def test_a_command_that_fails_is_reported_once_and_when_it_works_again() -> None
     alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
     alerts.settle()
     (over,) = alerts.troubles(20.0)
-    assert over.key == gap.key and over.ended_s == 20.0 and "2 alarms lost" in over.text
+    assert over.told_s == 20.0 and over.text == "alarms are delivered by page again; 2 were not"
     assert alerts.counts == {("page", "delivered"): 1, ("page", "waiting"): 0, ("page", "failed"): 2}

@@ -58,20 +58,20 @@ def events_of(silent_s: range, connected: int = 1) -> list[WatchEvent]:
         kernel.counted["received"] = kernel.counted["received"] if away else kernel.counted["sent"]
         kernel.counted["connected"] = connected if second >= silent_s.start else 1
         events += watch.add(source.read(float(second)))
-    return [event for event in events if event.kind == "fail-over"]
+    return [event for event in events if event.kind == "outage"]
 
 
 def test_a_server_that_does_not_answer_is_told_while_that_lasts_and_when_it_is_over() -> None:
     begins, ends = events_of(range(1200, 1350, 10), connected=4)
-    assert "filer does not answer a client, for at least" in begins.text and begins.ended_s is None
-    assert 1250 <= begins.told_s <= 1270 and begins.alarm
-    assert begins.key == ends.key and ends.size == pytest.approx(160, abs=10)
-    assert "(± 10 s)" in ends.text and ends.low == pytest.approx((ends.size or 0) - 10)
+    assert begins.text.startswith("filer is unavailable, for at least ") and begins.ended_s is None
+    assert 1220 <= begins.told_s <= 1250 and begins.alarm
+    assert begins.key == ends.key and ends.low is not None and ends.high is not None
+    assert 120 <= ends.low <= 150 <= ends.high <= 180
 
 
 def test_a_short_silence_is_told_once_and_a_single_slow_answer_not_at_all() -> None:
     (event,) = events_of(range(1200, 1230, 10))
-    assert event.ended_s is not None and event.size == pytest.approx(40, abs=10)
+    assert event.ended_s is not None and event.low is not None and event.low <= 30 <= (event.high or 0) <= 60
     assert not events_of(range(1200, 1210, 10))
 
 

@@ -34,7 +34,7 @@ def test_every_metric_that_is_asked_for_is_served(path: str) -> None:
 
 def test_no_label_is_one_that_prometheus_has_itself() -> None:
     metrics = Metrics()
-    metrics.now = Now(top={"operations": [("job 7", 0.5, 0.0)]}, missed={"oss1": 1}, counters={("oss1", "reads"): 1})
+    metrics.now = Now(top={"operations": [("job 7", 0.5)]}, missed={"oss1": 1}, counters={("oss1", "reads"): 1})
     labels = {label for family in metrics.collect() for sample in family.samples for label in sample.labels}
     assert {"name", "source"} <= labels and not {"job", "instance"} & labels
 
@@ -73,8 +73,8 @@ def test_a_real_prometheus_scrapes_it(tmp_path: Path) -> None:
     from strakes.watch.metrics import Now, serve
 
     metrics = Metrics()
-    metrics.now = Now(top={"operations": [(f"job{number}", 0.0001, 0.0) for number in range(10_000)]})
-    port, _ = serve(metrics, "127.0.0.1", 0)
+    metrics.now = Now(top={"operations": [(f"job{number}", 0.0001) for number in range(10_000)]})
+    port = serve(metrics, "127.0.0.1", 0)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         own = free.getsockname()[1]

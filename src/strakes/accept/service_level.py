@@ -1,25 +1,18 @@
-"""Service levels: ``p99 of create <= 20 ms in 99 % of minutes``, and what is left of the error budget.
-
-An alarm is due when the budget of 30 days is used up too fast, over a long time and lately (Beyer et al., The Site
-Reliability Workbook (2018), chapter 5, "multiwindow, multi-burn-rate alerts").
-"""
+"""Service levels: ``p99 of create <= 20 ms in 99 % of minutes``, and the error budget that is left."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from strakes.errors import BadInputError
-from strakes.units import counted, format_duration, format_seconds, parse_seconds
+from strakes.units import counted, format_seconds, parse_seconds
 
 _LEVEL = re.compile(
     r"^\s*p(\d+(?:\.\d+)?)\s+of\s+(\S+)\s*(?:<=|≤)\s*(\d+(?:\.\d+)?\s*\S+)\s+in\s+(\d+(?:\.\d+)?)\s*%\s+of\s+minutes\s*$"
 )
-# Seconds of both windows, and how many times too fast the budget is used up in them. What was not seen counts as good.
-_BURN_RATES = ((3600.0, 300.0, 14.4), (6 * 3600.0, 1800.0, 6.0), (3 * 86400.0, 6 * 3600.0, 1.0))
 _REMEDY = "Write, for example, 'p99 of create <= 20 ms in 99 % of minutes'"
 
 
@@ -71,10 +64,6 @@ class Kept:
     level: ServiceLevel
     minutes: float
     bad: float
-
-    def __add__(self, later: Kept) -> Kept:
-        """Return the minutes of both."""
-        return replace(self, minutes=self.minutes + later.minutes, bad=self.bad + later.bad)
 
     @property
     def _allowed(self) -> float:
@@ -133,42 +122,24 @@ def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
     """Count the minutes beyond. A row of ten minutes that is beyond counts as ten, one of two directories as one."""
     minutes = bad = 0.0
     for row in rows:
-        beyond = _beyond(level, row)
+        beyond = is_exceeded(level, row)
         if beyond is not None:
             minutes += _minutes(row)
             bad += _minutes(row) * beyond
     return Kept(level, minutes, bad)
 
 
-def used_up_too_fast(level: ServiceLevel, rows: Sequence[Minute], now_s: float) -> str:
-    """Return in words why somebody is to be told; empty where nobody is."""
-    bad = [row for row in rows if now_s - row.time_s <= _BURN_RATES[-1][0] and _beyond(level, row)]
-
-    def rate(window_s: float) -> tuple[float, float]:
-        bad_s = 60 * sum(_minutes(row) for row in bad if now_s - row.time_s <= window_s)
-        share = (1 - level.of_minutes) * window_s
-        return bad_s, bad_s / share if share else math.inf if bad_s else 0.0
-
-    for long_s, short_s, times in _BURN_RATES:
-        bad_s, found = rate(long_s)
-        if found >= times and rate(short_s + 60)[1] >= times:
-            seen = f"exceeded in {counted(bad_s / 60, 'minute')} of the last {format_duration(long_s)}"
-            often = f"{found:.3g} times as often as it may be" if found < math.inf else "where it never may be"
-            return f"{level.text}: the error budget is used up too fast, {seen}, {often}"
-    return ""
-
-
-def _minutes(row: Minute) -> float:
-    """Return how many it holds: what a watch took longer for a minute makes it no more than one."""
-    minutes = row.seconds / 60
-    return min(minutes, max(1.0, round(minutes)))
-
-
-def _beyond(level: ServiceLevel, row: Minute) -> bool | None:
-    """Tell whether one of the directories was beyond; None where none was probed."""
+def is_exceeded(level: ServiceLevel, row: Minute) -> bool | None:
+    """Return whether a directory exceeded the level in this minute; None if none was probed."""
     histograms = [
         histogram
         for name, histogram in row.figures.items()
         if name.endswith(f"probe {level.operation}") and histogram.count
     ]
     return any(each.percentile(level.percentile) > level.most_s for each in histograms) if histograms else None
+
+
+def _minutes(row: Minute) -> float:
+    """Return how many it holds: what a watch took longer for a minute makes it no more than one."""
+    minutes = row.seconds / 60
+    return min(minutes, max(1.0, round(minutes)))

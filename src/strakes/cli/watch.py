@@ -202,7 +202,7 @@ def run_command(
     )
     if port is not None:
         try:
-            number, _ = serve(live.metrics, address, port)
+            number = serve(live.metrics, address, port)
         except (OSError, OverflowError) as error:
             remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
             why = (isinstance(error, OSError) and error.strerror) or str(error)
@@ -216,9 +216,8 @@ def run_command(
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
     say(f"watching {', '.join(map(str, directories))}; kept in {_store(store_directory)}")
     run_live(live, stopping.is_set)
-    if waiting := alerts.settle(1.0 if alerts.failed else 10.0):
-        say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.failed}", err=True)
-    say(live.own_load_text)
+    if waiting := alerts.settle(1.0 if alerts.why else 10.0):
+        say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.why}", err=True)
     return 0
 
 
@@ -322,7 +321,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
 def _levels(texts: tuple[str, ...]) -> list[ServiceLevel]:
     """Return service levels of what the probe does."""
     from strakes.accept.service_level import parse_service_level
-    from strakes.watch.probed import OPERATIONS
+    from strakes.watch.probing import OPERATIONS
 
     levels = [parse_service_level(text) for text in texts]
     for level in levels:
@@ -438,7 +437,6 @@ def replay_command(
             "months": result.months,
             "learning": result.learning,
             "passed_over": result.passed_over,
-            "repeated": result.repeated,
         }
         notes, summary = result.notes, result.summary
     if write_document(json, dumps(document, indent=1)):

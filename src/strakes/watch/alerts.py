@@ -1,19 +1,17 @@
 """Alarms by a command: each alarm and each end of one starts it once, with the event as JSON on its standard input.
 
-Routing, grouping, repeats and mail are Alertmanager's, by the rules in packaging/prometheus.
+Routing, grouping, repeats, retries and mail are Alertmanager's, by the rules in packaging/prometheus.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import asdict
 
 from strakes.foreign_text import escaped
-from strakes.units import counted, format_duration
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
@@ -38,72 +36,52 @@ class AlertSender:
 
     def __init__(self, words: Sequence[str] = (), send: Send = run_command) -> None:
         self._words, self._send = tuple(words), send
-        self._changed = threading.Condition()
-        self._waiting: deque[WatchEvent] = deque()
-        self._busy = False
+        self._pool = ThreadPoolExecutor(1, "strakes-alerts")
+        self._waiting: list[Future[None]] = []
         self._delivered = self._failed = 0
-        self._why = ""
-        self._gap: WatchEvent | None = None
-        if words:
-            threading.Thread(target=self._work, daemon=True).start()
-
-    @property
-    def failed(self) -> str:
+        self._reported = False
+        self.why = ""
         """Why the last alarm could not be delivered; empty if it was."""
-        with self._changed:
-            return self._why
 
     @property
     def counts(self) -> dict[tuple[str, str], int]:
         """Number of alarms by (command, state)."""
-        with self._changed:
-            states = (("delivered", self._delivered), ("waiting", len(self._waiting)), ("failed", self._failed))
-            return {(escaped(self._words[0]), state): count for state, count in states} if self._words else {}
+        states = (("delivered", self._delivered), ("waiting", len(self._waiting)), ("failed", self._failed))
+        return {(escaped(self._words[0]), state): count for state, count in states} if self._words else {}
 
     def tell(self, events: Sequence[WatchEvent]) -> None:
         """Queue the alarms among these events."""
-        if not self._words:
-            return
-        with self._changed:
-            self._waiting += [event for event in events if event.alarm]
-            while len(self._waiting) > _MOST_WAITING:
-                self._waiting.popleft()
+        alarms = [event for event in events if event.alarm] if self._words else []
+        for event in alarms:
+            if len(self._waiting) < _MOST_WAITING:
+                self._waiting.append(self._pool.submit(self._send, self._words, event))
+            else:
                 self._failed += 1
-            self._changed.notify_all()
 
     def troubles(self, now_s: float) -> list[WatchEvent]:
-        """Return, once each, that the command fails and that it works again."""
-        with self._changed:
-            if self._why and self._gap is None:
-                text = f"an alarm could not be delivered by {self._words[0]}: {self._why}; it is not tried again"
-                self._gap = WatchEvent("gap", f"alarms by {self._words[0]}", now_s, now_s, text)
-                return [self._gap]
-            if self._gap is not None and not self._why:
-                gap, self._gap = self._gap, None
-                long = format_duration(max(0.0, now_s - gap.began_s))
-                lost = counted(self._failed, "alarm")
-                text = f"alarms are delivered by {self._words[0]} again after {long}; {lost} lost"
-                return [replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text)]
-        return []
+        """Return, once, that the command fails, and once that it works again."""
+        self._collect()
+        if bool(self.why) == self._reported:
+            return []
+        self._reported = bool(self.why)
+        command = self._words[0]
+        text = f"an alarm could not be delivered by {command}: {self.why}; it is not tried again"
+        if not self.why:
+            text = f"alarms are delivered by {command} again; {self._failed} were not"
+        return [WatchEvent("gap", f"alarms by {command}", now_s, now_s, text, now_s)]
 
     def settle(self, limit_s: float = _LIMIT_S) -> int:
         """Wait for the queue to drain, up to a limit; return how many alarms still wait."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._waiting and not self._busy, limit_s)
-            return len(self._waiting)
+        waiting = wait(self._waiting, limit_s).not_done
+        self._collect()
+        if waiting:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        return len(waiting)
 
-    def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: bool(self._waiting))
-                event, self._busy = self._waiting.popleft(), True
-            why = ""
-            try:
-                self._send(self._words, event)
-            except OSError as error:
-                why = error.strerror or str(error)
-            with self._changed:
-                self._busy, self._why = False, why
-                self._delivered += not why
-                self._failed += bool(why)
-                self._changed.notify_all()
+    def _collect(self) -> None:
+        for done in [future for future in self._waiting if future.done()]:
+            self._waiting.remove(done)
+            error = done.exception()
+            self.why = "" if error is None else getattr(error, "strerror", None) or str(error)
+            self._delivered += error is None
+            self._failed += error is not None

@@ -1,8 +1,4 @@
-"""Finds the jobs or clients that cause the load (heavy hitters), and those whose load is unusual.
-
-Space-Saving (Metwally, Agrawal, El Abbadi, ICDT 2005, 398): a new key replaces the smallest counter and inherits its
-count as the error. Each key with more than 1/counters of the load is guaranteed to have a counter.
-"""
+"""Finds the jobs or clients that cause the load (heavy hitters), and those whose load is unusual."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from heapq import heapify, heappush, heapreplace
+from heapq import nlargest
 from itertools import pairwise
 from statistics import median
 
@@ -18,8 +14,8 @@ from strakes.units import format_bytes
 from strakes.watch.values import WatchEvent
 from strakes.watch.windows import WINDOW_S, grown
 
-COUNTERS = 256
-TOP = 20
+_MOST_JOBS = 256
+_TOP = 20
 # Least increase of the total load over its median, and of the load of the job over its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
@@ -33,55 +29,6 @@ _NEW_USUAL = 120
 _LONGEST_S = 20 * WINDOW_S
 # Exponential decay of the counts, with a time constant of one hour.
 _FORGET = math.exp(-WINDOW_S / 3600)
-
-
-class SpaceSaving:
-    """Weights of the heaviest keys; ``capacity`` bounds the memory."""
-
-    def __init__(self, capacity: int = COUNTERS) -> None:
-        self._capacity = capacity
-        self._weights: dict[str, float] = {}
-        self._errors: dict[str, float] = {}
-        # A heap whose entries may be out of date: weights grow.
-        self._smallest: list[tuple[float, str]] = []
-
-    def add(self, key: str, weight: float) -> None:
-        """Count ``weight`` for ``key``."""
-        if key in self._weights:
-            self._weights[key] += weight
-        elif len(self._weights) < self._capacity:
-            self._weights[key], self._errors[key] = weight, 0.0
-            heappush(self._smallest, (weight, key))
-        else:
-            while self._smallest[0][0] != self._weights[self._smallest[0][1]]:
-                grown_key = self._smallest[0][1]
-                heapreplace(self._smallest, (self._weights[grown_key], grown_key))
-            floor, least = self._smallest[0]
-            del self._weights[least]
-            del self._errors[least]
-            self._weights[key], self._errors[key] = floor + weight, floor
-            heapreplace(self._smallest, (floor + weight, key))
-
-    def top(self, count: int = TOP) -> list[tuple[str, float, float]]:
-        """Return key, weight and its error, ordered by the guaranteed weight."""
-        ordered = sorted(self._weights, key=self.surely, reverse=True)[:count]
-        return [(key, self._weights[key], self._errors[key]) for key in ordered]
-
-    def surely(self, key: str) -> float:
-        """Return the lower bound of the weight of ``key``."""
-        return self._weights.get(key, 0.0) - self._errors.get(key, 0.0)
-
-    def forget(self, share: float) -> None:
-        """Multiply every weight by ``share``."""
-        for key in self._weights:
-            self._weights[key] *= share
-            self._errors[key] *= share
-        self._smallest = [(weight, key) for key, weight in self._weights.items()]
-        heapify(self._smallest)
-
-    def __len__(self) -> int:
-        """Return the number of counters in use."""
-        return len(self._weights)
 
 
 @dataclass
@@ -114,17 +61,19 @@ class HeavyJobs:
         self._from_s: float | None = None
         self._unusual = 0
         self._usual: deque[float] = deque(maxlen=_KEPT)
-        self._seconds = 0.0
-        self._counted = SpaceSaving()
+        self._seconds = self._total = 0.0
+        # Decaying load of the heaviest jobs.
+        self._counted: dict[str, float] = {}
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, _Heavy] = {}
         self._apart: dict[str, _Apart] = {}
 
     @property
-    def top(self) -> list[tuple[str, float, float]]:
-        """Return the heaviest jobs of the last hour: name, share of the load, error of the share."""
-        total = sum(weight for _, weight, _ in self._counted.top(COUNTERS)) or 1.0
-        return [(job, weight / total, error / total) for job, weight, error in self._counted.top()]
+    def top(self) -> list[tuple[str, float]]:
+        """Return the heaviest jobs of the last hour, and their shares of the load."""
+        total = self._total or 1.0
+        heaviest = sorted(self._counted.items(), key=lambda item: item[1], reverse=True)[:_TOP]
+        return [(job, weight / total) for job, weight in heaviest]
 
     def add(self, source: str, time_s: float, counts: Mapping[str, Mapping[str, float]]) -> list[WatchEvent]:
         """Add counters of a source (target -> job -> count); return the events that begin and end."""
@@ -151,10 +100,12 @@ class HeavyJobs:
         return events
 
     def _count(self, rates: Mapping[str, float], seconds: float) -> None:
-        self._counted.forget(_FORGET)
         self._seconds = self._seconds * _FORGET + seconds
+        self._total = self._total * _FORGET + sum(rates.values()) * seconds
+        weights = {job: weight * _FORGET for job, weight in self._counted.items()}
         for job, rate in rates.items():
-            self._counted.add(job, rate * seconds)
+            weights[job] = weights.get(job, 0.0) + rate * seconds
+        self._counted = dict(nlargest(_MOST_JOBS, weights.items(), key=lambda item: item[1]))
         for job, apart in list(self._apart.items()):
             apart.weight, apart.seconds = apart.weight * _FORGET, apart.seconds * _FORGET
             if apart.seconds < 1:
@@ -170,7 +121,7 @@ class HeavyJobs:
             return 0.0
         apart = self._apart.get(job, _Apart())
         unusual = apart.weight if apart.seconds < self._seconds / 2 else 0.0
-        return max(0.0, self._counted.surely(job) - unusual) / self._seconds
+        return max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
 
     def _expected(self, job: str, others: float, usual: float) -> float:
         """Return the rate of a job if its load had risen in proportion to the others."""
@@ -211,7 +162,7 @@ class HeavyJobs:
         rate, total = median([row[1] for row in full]), median([row[2] for row in full])
         # The load may have begun within the first window.
         first_s = run[0][0] + (1 - min(1.0, run[0][1] / run[-1][1])) * (run[1][0] - run[0][0])
-        rest = {f"next {number}": name for number, (name, _, _) in enumerate(self.top[:3], 1) if name != job}
+        rest = {f"next {number}": name for number, (name, _) in enumerate(self.top[:3], 1) if name != job}
         event = WatchEvent(
             "heavy",
             job,

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from socketserver import ThreadingMixIn
-from typing import TYPE_CHECKING, Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -17,7 +12,6 @@ if TYPE_CHECKING:
 # Limits of all series and of one family; a further series reports the number beyond them.
 MOST_SERIES = 2000
 _MOST_OF_A_FAMILY = 400
-_MOST_CONNECTIONS = 16
 
 
 @dataclass
@@ -29,16 +23,14 @@ class Now:
     full: Mapping[str, float] = field(default_factory=dict)
     service_s: Mapping[str, float] = field(default_factory=dict)
     """Target -> service time of a request."""
-    top: Mapping[str, Sequence[tuple[str, float, float]]] = field(default_factory=dict)
+    top: Mapping[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
     alarms: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(kind, subject) that last now."""
     events: Mapping[str, int] = field(default_factory=dict)
-    budgets: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, float] = field(default_factory=dict)
     missed: Mapping[str, int] = field(default_factory=dict)
     counters: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """(source, counter) -> value."""
-    own: Mapping[str, float] = field(default_factory=dict)
-    """load of the watch itself"""
     deliveries: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(command, "delivered", "waiting" or "failed") -> alarms."""
 
@@ -81,17 +73,10 @@ class Metrics:
             ),
             (
                 GaugeMetricFamily,
-                "strakes_watch_error_budget_left",
-                "Share of the error budget of a service level that is left; below 0 when more than it is used up.",
+                "strakes_watch_service_level_met",
+                "1 if the last minute met the service level, else 0.",
                 ("level",),
-                {(k,): v for k, v in now.budgets.items()},
-            ),
-            (
-                GaugeMetricFamily,
-                "strakes_watch_own",
-                "Load of the watch itself: share of a processor in the last minute, and bytes of memory.",
-                ("figure",),
-                {(k,): v for k, v in now.own.items()},
+                {(k,): v for k, v in now.levels.items()},
             ),
             (
                 CounterMetricFamily,
@@ -110,7 +95,7 @@ class Metrics:
             (
                 GaugeMetricFamily,
                 "strakes_watch_load_share",
-                "Share of the load of the last hour that surely is of one job or client; recent load counts more.",
+                "Share of the load of the last hour that one job or client causes; recent load counts more.",
                 # Prometheus reserves the label "job".
                 ("unit", "rank", "name"),
                 _ranked(now.top),
@@ -152,58 +137,18 @@ class Metrics:
         )
 
 
-def _ranked(top: Mapping[str, Sequence[tuple[str, float, float]]]) -> dict[tuple[str, str, str], float]:
-    """Return the guaranteed shares by unit, rank and name."""
-    return {
-        (unit, str(rank), job): share - error
-        for unit, rows in top.items()
-        for rank, (job, share, error) in enumerate(rows, 1)
-    }
+def _ranked(top: Mapping[str, Sequence[tuple[str, float]]]) -> dict[tuple[str, str, str], float]:
+    """Return the shares by unit, rank and name."""
+    return {(unit, str(rank), job): share for unit, rows in top.items() for rank, (job, share) in enumerate(rows, 1)}
 
 
-def serve(metrics: Metrics, address: str, port: int) -> tuple[int, threading.Thread]:
-    """Answer scrapes in a thread; returns the port. Raises OSError where it cannot listen."""
-    from prometheus_client import CollectorRegistry, make_wsgi_app
+def serve(metrics: Metrics, address: str, port: int) -> int:
+    """Answer scrapes in a thread; return the port. Raises OSError if the address cannot be used."""
+    from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 
     registry = CollectorRegistry()
     registry.register(metrics)
-    family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-    server_class = type("_Server", (_Server,), {"address_family": family})
-    server: WSGIServer = make_server(address, port, make_wsgi_app(registry), server_class, _Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    return int(server.server_port), thread
-
-
-class _Handler(WSGIRequestHandler):
-    timeout = 5.0  # without a word
-
-    def log_message(self, *_: Any) -> None:
-        """Keep quiet: a scrape is no news."""
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    """A server with a limit on connections that drops the oldest one."""
-
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
-        self._open: dict[Any, None] = {}
-        self._taking = threading.Lock()
-        super().__init__(address, handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._taking:
-            self._open[request] = None
-            for oldest in list(self._open)[:-_MOST_CONNECTIONS]:
-                with suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._taking:
-            self._open.pop(request, None)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep quiet: a client that goes away is no news."""
+    # Processor time and memory of the watch itself.
+    ProcessCollector(registry=registry)
+    server, _ = start_http_server(port, address, registry)
+    return int(server.server_port)

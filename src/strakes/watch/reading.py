@@ -54,10 +54,10 @@ class CounterReading:
 
     ``work``: peer group -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> requests or bytes.
     ``clients``: client -> requests. ``full`` and ``locks``: used shares of the capacity. ``serving``: target -> time of
-    its last reset, or None if the source knows no targets. ``recovering``: targets in recovery. ``spared``: targets
-    whose clients use another server meanwhile. ``recovered``: target -> end of its last recovery. ``waits``: times in
-    the view of a client without a target. ``connected``: target -> time of the connection of a client, 0 if it is
-    disconnected. ``figures``: values whose level is watched. ``counters``: values for display only. ``devices``:
+    its last reset, or None if the source knows no targets. ``recovering``: targets in recovery. ``recovered``: target
+    -> end of its last recovery. ``waits``: times in the view of a client without a target. ``connected``: target ->
+    time of the connection of a client, 0 if it is disconnected. ``figures``: values whose level is watched.
+    ``counters``: values for display only. ``devices``:
     disk -> target. ``missing``: errors of this reading.
     """
 
@@ -71,7 +71,6 @@ class CounterReading:
     locks: Mapping[str, float] = field(default_factory=dict)
     serving: Mapping[str, float] | None = None
     recovering: frozenset[str] = frozenset()
-    spared: frozenset[str] = frozenset()
     recovered: Mapping[str, float] = field(default_factory=dict)
     waits: tuple[Interruption, ...] = ()
     connected: Mapping[str, float] = field(default_factory=dict)

@@ -14,10 +14,10 @@ from strakes.errors import BadInputError
 from strakes.statistics.change import LEARN
 from strakes.units import counted, format_duration
 from strakes.watch.causes import cause_of, is_over
-from strakes.watch.grouping import names
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
+from strakes.watch.outages import names
 from strakes.watch.peer_group import FEWEST_EQUALS, ended_early, shares_of_equals
-from strakes.watch.table import Table, open_table, says_nothing
+from strakes.watch.table import is_missing, open_table, parse_time, plain_number
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, GAIN, level_event
 
@@ -29,11 +29,6 @@ _MONTH_S = 30.4375 * 86400.0
 ONE_ALARM_S = 3 * 86400.0
 # Accepted number and share of rows without a number, such as a word on a day without a measurement.
 _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
-# A value of a series is impossible beyond this multiple of the median, or below zero beyond the median where all other
-# values are positive: 2^64 wrapped or a sign error. Real hangs reach 10^6 times a usual latency.
-_IMPOSSIBLE = 1e9
-
-
 # Time, value and causes.
 _Row = tuple[float, float, list[float]]
 
@@ -50,21 +45,13 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replay:
-    """``learning``: series that are too short to say anything. ``passed_over``: rows without a time or a value.
-
-    ``repeated``: rows that say what another row says, and do not count. ``impossible``: the values of rows that were
-    left out because nothing could have measured them, with their series.
-    """
+    """``learning``: series that are too short for a test. ``passed_over``: rows without a time or a value."""
 
     events: tuple[WatchEvent, ...]
     series: int
     learning: tuple[str, ...]
     passed_over: int
     months: float
-    repeated: int = 0
-    without_offset: bool = False
-    """Times are of no known zone."""
-    impossible: tuple[str, ...] = ()
 
     @property
     def alarms(self) -> int:
@@ -80,13 +67,6 @@ class Replay:
             notes.append(f"too short, with fewer than {LEARN} values: {names(self.learning)}")
         if self.passed_over:
             notes.append(f"{counted(self.passed_over, 'row')} skipped: no time or no value")
-        if self.repeated:
-            notes.append(f"{counted(self.repeated, 'row')} skipped: the same as another row")
-        if self.impossible:
-            shown = ", ".join(self.impossible[:3])
-            notes.append(f"{counted(len(self.impossible), 'row')} skipped: impossible values such as {shown}")
-        if self.without_offset:
-            notes.append("times without an offset were taken as UTC: local ones jump by an hour with daylight saving")
         return tuple(notes)
 
     @property
@@ -104,76 +84,39 @@ class Replay:
 
 
 def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
-    """Return the series of a CSV file and how many rows were passed over. Raises BadInputError."""
-    return _series_of(_table(path, columns), columns)[:2]
-
-
-def _table(path: Path, columns: Columns) -> Table:
-    return open_table(path, columns.time, columns.value, columns.by, columns.causes)
-
-
-def _series_of(table: Table, columns: Columns) -> tuple[list[WatchedSeries], int, int, list[str]]:
-    """Return the series, the numbers of skipped and of repeated rows, and impossible values.
-
-    Rows are read one by one to limit the memory.
-    """
-    header, path = table.header, table.path
+    """Return the series of a CSV file and the number of skipped rows. Raises BadInputError."""
+    table = open_table(path, columns.time, columns.value, columns.by, columns.causes)
+    header = table.header
     places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *table.causes)}
     groups: dict[str, list[_Row]] = {}
-    passed_over, number = 0, 0
-    unread: Counter[str] = Counter()
-    examples: dict[str, str] = {}
+    passed_over, number, unread, example = 0, 0, 0, ""
     for number, row in table.rows():
         if row is None:
             passed_over += 1
             continue
-        time_s = table.times.seconds(row[places[columns.time]])
-        value = table.value.number(row[places[columns.value]])
+        time_text, value_text = row[places[columns.time]], row[places[columns.value]]
+        time_s, value = parse_time(time_text), plain_number(value_text)
         if not math.isfinite(time_s) or not math.isfinite(value):
             passed_over += 1
-            for column, figure in ((columns.time, time_s), (columns.value, value)):
-                if math.isnan(figure) and not says_nothing(row[places[column]]):
-                    unread[column] += 1
-                    examples.setdefault(column, f"{row[places[column]]!r} in row {number}")
+            if not (is_missing(value_text) if math.isfinite(time_s) else is_missing(time_text)):
+                unread += 1
+                example = (
+                    example or f"row {number} has {columns.time} = {time_text!r}, {columns.value} = {value_text!r}"
+                )
             continue
-        explained = [numbers.number(row[places[column]]) for column, numbers in table.causes.items()]
+        explained = [plain_number(row[places[column]]) for column in table.causes]
         if abs(time_s) > _LAST_S or any(abs(amount) > _MOST_VALUE for amount in (value, *explained)):
             why = "a time is beyond the year 9999, or a value beyond 2^64"
             raise BadInputError("the file has a number that is too large", where=f"{path}:{number + 1}", why=why)
         name = " ".join(row[places[column]].rpartition("/")[2] or "-" for column in columns.by) or columns.value
         groups.setdefault(name, []).append((time_s, value, explained))
+    remedy = "Write numbers as 1234.5, times as Unix time or 2026-12-31T23:59:00Z, and leave unknown values empty."
     if not groups:
-        remedy = "Check the names of the columns; times are Unix time, ISO 8601, or dates such as 31.12.2026."
-        why = table.example or "there is no row below the header that has as many columns"
-        raise BadInputError("no row has a time and a value", where=str(path), why=why, remedy=remedy)
-    for column, count in unread.items():
-        if count > max(_MOST_UNREAD, _MOST_UNREAD_SHARE * number):
-            why = f"{count} of {number} rows, such as {examples[column]}"
-            remedy = "Write numbers as 1234.5, times as 2026-12-31T23:59:00Z, and leave cells without a value empty."
-            raise BadInputError(f"rows of {column!r} cannot be read", where=str(path), why=why, remedy=remedy)
-    moments = {time_s for rows in groups.values() for time_s, *_ in rows}
-    if len(moments) == 1:
-        raise BadInputError("all rows have the same time", where=str(path), why=table.example)
-    impossible: list[str] = []
-    for name, rows in sorted(groups.items()):
-        groups[name], found = _possible(rows)
-        impossible += [f"{value:g} ({name})" for value in found]
-    series = [_series(name, kept, tuple(table.causes)) for name, kept in sorted(groups.items())]
-    repeated = sum(map(len, groups.values())) - sum(len(each.values) for each in series)
-    return series, passed_over, repeated, impossible
-
-
-def _possible(rows: list[_Row]) -> tuple[list[_Row], list[float]]:
-    """Return the rows with possible values, and the values of the others; all rows if too many seem impossible."""
-    values = np.array([value for _, value, _ in rows])
-    median = float(np.median(np.abs(values)))
-    wrong = np.abs(values) > _IMPOSSIBLE * median if median > 0 else np.zeros(len(values), dtype=bool)
-    below = values < -median
-    if np.all(values[~below] > 0):
-        wrong |= below
-    if not wrong.any() or wrong.sum() > max(1.0, _MOST_UNREAD_SHARE * len(rows)):
-        return rows, []
-    return [row for row, bad in zip(rows, wrong.tolist(), strict=True) if not bad], values[wrong].tolist()
+        raise BadInputError("no row has a time and a value", where=str(path), why=example, remedy=remedy)
+    if unread > max(_MOST_UNREAD, _MOST_UNREAD_SHARE * number):
+        why = f"{unread} of {number} rows; {example}"
+        raise BadInputError("rows cannot be read", where=str(path), why=why, remedy=remedy)
+    return [_series(name, rows, table.causes) for name, rows in sorted(groups.items())], passed_over
 
 
 def replay(
@@ -188,8 +131,7 @@ def replay(
 
     ``equals``: the series form a peer group, and each is divided by the simultaneous mean of its peers.
     """
-    table = _table(path, columns)
-    series, passed_over, repeated, impossible = _series_of(table, columns)
+    series, passed_over = read_series(path, columns)
     events: list[WatchEvent] = []
     if equals:
         events += ended_early(series)
@@ -219,17 +161,7 @@ def replay(
             learning.append(each.name)
     span = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
     events.sort(key=lambda event: event.told_s)
-    local = table.times.without_offset
-    return Replay(
-        tuple(events),
-        len(series),
-        tuple(learning),
-        passed_over,
-        span / _MONTH_S,
-        repeated,
-        local,
-        tuple(impossible),
-    )
+    return Replay(tuple(events), len(series), tuple(learning), passed_over, span / _MONTH_S)
 
 
 def changes_of(

@@ -1,9 +1,6 @@
-"""The store of a watch: one line per minute, merged to ten minutes after two days and to hours after two weeks.
+"""The store of a watch: one line a minute in a file a day, kept for 400 days, and events, kept for ever.
 
-Events are kept for ever.
-
-A line is written completely or not at all; a torn line is cut off when the file is opened again. Merging writes the new
-file, then removes the old one, and is idempotent.
+A line is written completely or not at all; a torn line is cut off when the file is opened again.
 """
 
 from __future__ import annotations
@@ -17,24 +14,21 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from cattrs import Converter
+from cattrs.errors import BaseValidationError
+
 from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.files import make_directory, open_directory, open_kept, read_kept, remove_kept, replace_kept
+from strakes.files import make_directory, open_directory, open_kept, remove_kept
 from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 
 DAY_S = 86400.0
-# Seconds of a row, and retention of a day of such rows.
-TIERS = ((60, 2 * DAY_S), (600, 14 * DAY_S), (3600, float("inf")))
+_KEPT_DAYS = 400
 _EVENTS = "events.jsonl"
-_ROWS = "rows-[0-9][0-9][0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
-# A line of a wider file: length and digest of the narrower file that has been merged into it.
-_MERGED = "merged"
-# A file of a day has 1,440 lines of at most 100 kB.
-_MOST_BYTES = 1 << 28
+_ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 # Largest number of events that wait for a store that cannot be written.
 _MOST_LATE = 1000
 # The year 9892; datetime ends at 9999.
@@ -68,21 +62,16 @@ class Ring:
             return
         remedy = "Give a directory that can be written, with --store."
         if directory.exists() and not directory.is_dir():
-            raise BadInputError(
-                "the store of a watch is a directory, this is a file", where=str(directory), remedy=remedy
-            )
+            what = "the store of a watch is a directory, this is a file"
+            raise BadInputError(what, where=str(directory), remedy=remedy)
         try:
             make_directory(directory)
             for path in directory.glob("*.jsonl"):
                 _mend(path)
-            for path in directory.glob(".strakes-*"):
-                remove_kept(path)
         except OSError as error:
+            where, why = error.filename or str(directory), error.strerror or ""
             raise EnvironmentLacksError(
-                "the watch cannot write its store",
-                where=error.filename or str(directory),
-                why=error.strerror or "",
-                remedy=remedy,
+                "the watch cannot write its store", where=where, why=why, remedy=remedy
             ) from error
 
     @property
@@ -100,13 +89,14 @@ class Ring:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 remedy = "Give each watch a store of its own, with --store, or one watch all directories."
-                raise BadInputError(
-                    "another watch uses this store", where=str(self.directory), remedy=remedy
-                ) from error
+                what = "another watch uses this store"
+                raise BadInputError(what, where=str(self.directory), remedy=remedy) from error
 
     def add(self, row: RingRow) -> bool:
         """Write the row of a minute; return whether that succeeded."""
-        kept = self._append(_name(60, row.time_s), _row_line(row))
+        figures = {name: histogram.to_json() for name, histogram in row.figures.items()}
+        line = json.dumps({"t": row.time_s, "s": row.seconds, "f": figures}, separators=(",", ":"))
+        kept = self._append(f"rows-{int(row.time_s // DAY_S):06d}.jsonl", line)
         self.lost += not kept
         return kept and self._write_late()
 
@@ -118,24 +108,18 @@ class Ring:
             self.lost += 1
         return self._write_late()
 
-    def _write_late(self) -> bool:
-        while self._late:
-            if not self._append(_EVENTS, self._late[0]):
-                return False
-            self._late.popleft()
-        return True
-
     def rows(self, since_s: float = 0.0, until_s: float = float("inf")) -> Iterator[RingRow]:
         """Yield the rows, oldest first, without damaged lines."""
-        paths = sorted(self.directory.glob(_ROWS), key=lambda path: (path.name.split("-", 2)[2], path.name))
-        for path in paths:
+        for path in sorted(self.directory.glob(_ROWS)):
+            day_s = _day(path) * DAY_S
+            if day_s + DAY_S <= since_s or day_s >= until_s:
+                continue
             damaged = 0
             for line in _lines(path):
-                document = _document(line)
                 try:
-                    row = _row(document)
-                except (KeyError, TypeError, ValueError, AttributeError):
-                    damaged += not (isinstance(document, dict) and _MERGED in document)
+                    row = _row(line)
+                except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+                    damaged += 1
                     continue
                 if since_s <= row.time_s < until_s:
                     yield row
@@ -143,64 +127,37 @@ class Ring:
 
     def kept_until_s(self) -> float | None:
         """Return the end of the last row, or None."""
-        newest = max(self.directory.glob(_ROWS), key=lambda path: path.stem.rpartition("-")[2], default=None)
-        ends = []
-        for line in _lines(newest) if newest else ():
-            with suppress(KeyError, TypeError, ValueError):
-                document = _document(line)
-                ends.append(_time(document["t"]) + _time(document["s"]))
-        return max(ends, default=None)
+        newest = max(self.directory.glob(_ROWS), default=None)
+        rows = self.rows(_day(newest) * DAY_S) if newest else ()
+        return max((row.time_s + row.seconds for row in rows), default=None)
 
     def events(self, since_s: float = 0.0) -> list[WatchEvent]:
         """Return the last version of each event, without damaged lines."""
-        found: dict[tuple[str, str, float, str], WatchEvent] = {}
+        found: dict[tuple[str, str, float], WatchEvent] = {}
         damaged = 0
         for line in _lines(self.directory / _EVENTS):
             try:
-                event = _event(_document(line))
-            except (TypeError, ValueError):
+                event = _event(line)
+            except (BaseValidationError, TypeError, ValueError, RecursionError):
                 damaged += 1
             else:
-                # The unit separates heavy jobs in operations and in bytes; other events get a unit only at their end.
-                found[*event.key, event.unit if event.kind == "heavy" else ""] = event
+                found[event.key] = event
         self.damaged[_EVENTS] = damaged
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
     def thin(self, now_s: float) -> None:
-        """Merge rows that are old enough. If the store is full, the old rows remain."""
-        for (width, keep_s), (wider, _) in pairwise(TIERS):
-            for path in sorted(self.directory.glob(f"rows-{width:04d}-*.jsonl")):
-                day_s = float(path.stem.rpartition("-")[2]) * DAY_S
-                if now_s - day_s - DAY_S >= keep_s:
-                    self._merge(path, wider, day_s)
+        """Remove the rows of days that are older than 400 days."""
+        for path in self.directory.glob(_ROWS):
+            if _day(path) < now_s // DAY_S - _KEPT_DAYS:
+                with suppress(OSError):
+                    remove_kept(path)
 
-    def _merge(self, path: Path, width: int, day_s: float) -> None:
-        merged: dict[float, tuple[float, dict[str, Histogram]]] = {}
-        wider = self.directory / _name(width, day_s)
-        try:
-            before = b""
-            with suppress(FileNotFoundError):
-                before = read_kept(wider, _MOST_BYTES)
-            content = read_kept(path, _MOST_BYTES)
-        except (OSError, BadInputError) as error:
-            self.why = str(error)
-            return
-        # After a crash both files may have these lines; after a clock step back the old file may have further ones.
-        for document in map(_document, content[_merged_already(before, content) :].splitlines()):
-            with suppress(KeyError, TypeError, ValueError, AttributeError):
-                row = _row(document)
-                start = row.time_s - row.time_s % width
-                seconds, figures = merged.get(start, (0.0, {}))
-                for name, histogram in row.figures.items():
-                    figures.setdefault(name, Histogram()).merge(histogram)
-                merged[start] = (seconds + row.seconds, figures)
-        lines = [_row_line(RingRow(start, seconds, figures)) for start, (seconds, figures) in sorted(merged.items())]
-        mark = json.dumps({_MERGED: [len(content), hashlib.sha256(content).hexdigest()]})
-        try:
-            replace_kept(wider, before + "".join(f"{line}\n" for line in [*lines, mark]).encode())
-            remove_kept(path)
-        except OSError as error:
-            self.why = error.strerror or str(error)
+    def _write_late(self) -> bool:
+        while self._late:
+            if not self._append(_EVENTS, self._late[0]):
+                return False
+            self._late.popleft()
+        return True
 
     def _append(self, name: str, line: str) -> bool:
         try:
@@ -223,16 +180,12 @@ class Ring:
         return True
 
 
-def _name(width: int, time_s: float) -> str:
-    return f"rows-{width:04d}-{int(time_s // DAY_S):06d}.jsonl"
+def _day(path: Path) -> int:
+    return int(path.stem.removeprefix("rows-"))
 
 
-def _row_line(row: RingRow) -> str:
-    figures = {name: histogram.to_json() for name, histogram in row.figures.items()}
-    return json.dumps({"t": row.time_s, "s": row.seconds, "f": figures}, separators=(",", ":"))
-
-
-def _row(document: Any) -> RingRow:
+def _row(line: bytes) -> RingRow:
+    document: Any = json.loads(line)
     figures = {str(name): Histogram.from_json(counts) for name, counts in document["f"].items()}
     return RingRow(_time(document["t"]), _time(document["s"]), figures)
 
@@ -244,21 +197,25 @@ def _time(value: Any) -> float:
     return number
 
 
-def _event(document: Any) -> WatchEvent:
-    event = WatchEvent(**document)
-    values: Mapping[str, Any] = vars(event)
-    texts = ("kind", "subject", "text", "unit", "cause")
-    numbers = ("size", "low", "high", "sure")
-    if not all(isinstance(values[name], str) for name in texts) or not isinstance(values["evidence"], dict):
-        raise TypeError("not as it was written")
-    if not all(values[name] is None or isinstance(values[name], int | float) for name in numbers):
-        raise TypeError("not as it was written")
-    if not 0 <= float(values["sure"] or 0.0) <= 1:
-        raise TypeError("not as it was written")
-    for name in ("began_s", "told_s", "ended_s"):
-        if values[name] is not None and not (isinstance(values[name], int | float) and _time(values[name]) >= 0):
-            raise TypeError("not as it was written")
+def _event(line: bytes) -> WatchEvent:
+    event = _CONVERTER.structure(json.loads(line), WatchEvent)
+    for time_s in (event.began_s, event.told_s, event.ended_s or 0.0):
+        _time(time_s)
+    if not 0 <= (event.sure or 0.0) <= 1:
+        raise ValueError("no such probability")
     return event
+
+
+_CONVERTER = Converter(forbid_extra_keys=True)
+_CONVERTER.register_structure_hook(str, lambda value, _: _of_type(value, str))
+_CONVERTER.register_structure_hook(float, lambda value, _: _of_type(value, int | float))
+_CONVERTER.register_structure_hook(float | str, lambda value, _: _of_type(value, int | float | str))
+
+
+def _of_type(value: Any, kind: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} has another type")
+    return value
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -269,22 +226,6 @@ def _lines(path: Path) -> Iterator[bytes]:
         return
     except OSError as error:
         raise EnvironmentLacksError("the store cannot be read", where=str(path), why=error.strerror or "") from error
-
-
-def _document(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _merged_already(wider: bytes, content: bytes) -> int:
-    """Return the length of the prefix of ``content`` that the wider file contains, by its last mark."""
-    for document in map(_document, reversed(wider.splitlines())):
-        match document:
-            case {"merged": [int(size), str(digest)]} if hashlib.sha256(content[:size]).hexdigest() == digest:
-                return size
-    return 0
 
 
 def _mend(path: Path) -> None:

@@ -35,10 +35,10 @@ _APART_S = 4 * WINDOW_S
 
 @dataclass(frozen=True)
 class Named:
-    """Name of a member in events, and its target or candidate targets."""
+    """Name of a member in events, and its target."""
 
     subject: str
-    targets: tuple[str, ...]
+    target: str
 
 
 class SlowTargets:
@@ -68,7 +68,7 @@ class SlowTargets:
         events = []
         for name, done in enough.items():
             if compared := _compared(done, all_of):
-                named = (names or {}).get(name, Named(f"{self._group} {name}", (name,)))
+                named = (names or {}).get(name, Named(f"{self._group} {name}", name))
                 if event := self._judge(name, compared, window, named):
                     events.append(event)
         return events
@@ -92,8 +92,6 @@ class SlowTargets:
             run = self._slow_for[name] = []
         run.append(_SlowWindow(window, took, others, window.work[name].busy_s / window.seconds))
         wanted = _WINDOWS if len(past) >= _USUAL_FROM else _WITHOUT_PAST
-        # Wait one more window, so that the counters of the target itself can report it first.
-        wanted += len(named.targets) > 1
         return self._tell(name, run, window, named) if len(run) >= wanted else None
 
     def _tell(self, name: str, run: list[_SlowWindow], window: Window, named: Named) -> WatchEvent:
@@ -115,7 +113,7 @@ class SlowTargets:
             unit="times its peers",
             sure=quiet / (quiet + 1),
             evidence={
-                "target": " or ".join(named.targets),
+                "target": named.target,
                 "s_per_request": took,
                 "equals_s_per_request": others,
                 "windows": len(run),

@@ -21,8 +21,8 @@ from strakes.targets.lustre.tool import Answers, get_param
 from strakes.targets.nfs import NfsTarget
 from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
-from strakes.watch.mounted import Mounted
 from strakes.watch.nfs import NfsSource
+from strakes.watch.probing import MountCheck
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work, client_and_host
 
 _PROC = Path("/proc")
@@ -117,7 +117,7 @@ class TargetSource:
     waits_elsewhere: bool = False
     probed: bool = True
     spent_s: Callable[[], float] = _spent_s
-    _mounted: Mounted = field(init=False)
+    _mounted: MountCheck = field(init=False)
     _cost_s: float = 0.0
     _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
     _servers: dict[str, float | None] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class TargetSource:
 
     def __post_init__(self) -> None:
         """Remember where its file system is mounted."""
-        self._mounted = Mounted(self.target.path)
+        self._mounted = MountCheck(self.target.path)
 
     def read(self, time_s: float) -> CounterReading:
         """Ask for counters, interruptions and sizes."""
@@ -170,7 +170,6 @@ class TargetSource:
             clients=clients,
             full=full,
             serving=serving if states else reading.serving,
-            spared=frozenset(states),
             waits=waits,
             missing=missing,
         )

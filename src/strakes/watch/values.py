@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
-Kind = Literal[
-    "level", "early-warning", "slow-target", "saturation", "fail-over", "no-answer", "heavy", "service-level", "gap"
-]
+Kind = Literal["level", "early-warning", "slow-target", "saturation", "outage", "heavy", "service-level", "gap"]
 # Subject of events about the clock of this machine.
 CLOCK = "clock"
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from statistics import median
 
 from strakes.statistics.change import Grade
 from strakes.units import format_duration
-from strakes.watch.disk_mapping import Placed
 from strakes.watch.heavy import HeavyJobs, OneOfUnits
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
+from strakes.watch.outages import Outages
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 from strakes.watch.saturation import SaturationDetector
 from strakes.watch.slow import Named, SlowTargets
-from strakes.watch.unavailable import AwayTargets
 from strakes.watch.values import WatchEvent
 
 ALARMS_A_MONTH = 1.0
@@ -37,7 +36,7 @@ class Watch:
 
     def __init__(self, alarms_a_month: float = ALARMS_A_MONTH) -> None:
         self._alarms = FOR_CHANCE * alarms_a_month
-        self._away = AwayTargets()
+        self.outages = Outages()
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
@@ -45,7 +44,6 @@ class Watch:
         # Group -> source -> time and counters, since a peer group may span several servers.
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._saturation: dict[str, SaturationDetector] = {}
-        self._placed: dict[str, Placed] = {}
         self._names: dict[str, Named] = {}
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
@@ -58,7 +56,7 @@ class Watch:
     def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Add a reading; return its events in order of their onset."""
         events = self._gap(reading)
-        events += self._away.add(reading)
+        events += self.outages.add(reading)
         events += self._work(reading)
         counts = {
             "operations": reading.jobs,
@@ -73,9 +71,6 @@ class Watch:
         events += self._one_of_units.add(heavy)
         saturation = self._saturation.setdefault(reading.source, SaturationDetector())
         events += saturation.add(reading.time_s, reading.full, reading.locks)
-        if DISKS in reading.work:
-            slow = {disk for disk in reading.work[DISKS] if f"{reading.source} {disk}" in self._slow[DISKS].told}
-            events += saturation.disks(reading.time_s, dict(reading.work[DISKS]), frozenset(slow))
         for name, value in reading.figures.items():
             events += self._figure(reading.time_s, name, value)
         return sorted(events, key=lambda event: event.began_s)
@@ -86,17 +81,9 @@ class Watch:
         return {name: took for slow in self._slow.values() for name, took in slow.took.items()}
 
     @property
-    def top(self) -> dict[str, list[tuple[str, float, float]]]:
-        """Who causes the load, by unit: name, share, and by how much the share may be too large."""
+    def top(self) -> dict[str, list[tuple[str, float]]]:
+        """Who causes the load, by unit: name and share."""
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
-
-    def add_stalls(self, stalls: Sequence[tuple[float, float]]) -> None:
-        """Take in when operations of the probe began and ended that took unusually long."""
-        self._away.add_stalls(stalls)
-
-    def look_back(self, since_s: float, told: Sequence[WatchEvent]) -> None:
-        """Also report waits of clients since this time. ``told``: ended events of the previous watch."""
-        self._away.look_back(since_s, told)
 
     def passed(self, seconds: float) -> None:
         """Skip this time, in which the watch was stopped or the clock set. The caller reports it."""
@@ -120,34 +107,21 @@ class Watch:
 
     def _work(self, reading: CounterReading) -> list[WatchEvent]:
         events = []
-        targets = reading.work.get(DATA_TARGETS, {})
         for group in (DATA_TARGETS, METADATA_TARGETS):
             if group in reading.work:
                 work = self._together(group, reading, reading.work[group])
                 events += self._new(self._slow[group].add(reading.time_s, work))
-        if disks := reading.work.get(DISKS):
-            self._placed_of(reading).add(disks, targets)
-            data = {
-                disk: of for disk, of in self._disks(reading).items() if disk in disks and set(of) <= targets.keys()
-            }
-            if data:
-                # Two servers may have disks of one name.
-                keys = {disk: f"{reading.source} {disk}" for disk in data}
-                self._names |= {
-                    keys[disk]: Named(f"{' or '.join(of)} ({DISKS} {disk})", of) for disk, of in data.items()
-                }
-                work = self._together(DISKS, reading, {keys[disk]: disks[disk] for disk in data})
-                events += self._new(self._slow[DISKS].add(reading.time_s, work, self._names))
+        targets = reading.work.get(DATA_TARGETS, {})
+        disks = reading.work.get(DISKS, {})
+        # Two servers may have disks of one name.
+        keys = {f"{reading.source} {disk}": disk for disk in disks if reading.devices.get(disk) in targets}
+        if keys:
+            for key, disk in keys.items():
+                target = reading.devices[disk]
+                self._names[key] = Named(f"{target} ({DISKS} {disk})", target)
+            work = self._together(DISKS, reading, {key: disks[disk] for key, disk in keys.items()})
+            events += self._new(self._slow[DISKS].add(reading.time_s, work, self._names))
         return events
-
-    def _disks(self, reading: CounterReading) -> dict[str, tuple[str, ...]]:
-        """Return the target of each disk of the server that was read; several: one of them."""
-        placed = self._placed_of(reading)
-        known = reading.devices or placed.disks
-        return {**({} if reading.devices else placed.perhaps), **{disk: (target,) for disk, target in known.items()}}
-
-    def _placed_of(self, reading: CounterReading) -> Placed:
-        return self._placed.setdefault(reading.source, Placed())
 
     def _together(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:
         """Return the newest counters of each member of a group, over all servers."""
@@ -163,11 +137,11 @@ class Watch:
         new = []
         for event in events:
             target = str(event.evidence["target"])
-            if event.ended_s is None and not self._slow_told.keys() & {target, *target.split(" or ")}:
-                self._slow_told[target] = event.subject
-                new.append(event)
-            elif event.ended_s is not None and self._slow_told.get(target) == event.subject:
+            if event.ended_s is None:
+                first = self._slow_told.setdefault(target, event.subject) == event.subject
+            elif first := self._slow_told.get(target) == event.subject:
                 del self._slow_told[target]
+            if first:
                 new.append(event)
         return new
 

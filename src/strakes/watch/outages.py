@@ -1,0 +1,291 @@
+"""Outages of targets: one state machine for each target, fed by server lists, client connections and probes.
+
+Each source says that a target served or did not serve at some time. These times bound the outage: it began between the
+last time at which the target served and the first time at which it did not, and it ended likewise. Simultaneous
+outages, as of all targets of one server, are one event, reported when it begins and when it ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from strakes.targets.description import Interruption
+from strakes.units import format_duration
+from strakes.watch.reading import CounterReading, directory_of
+from strakes.watch.values import WatchEvent
+
+# Outages found within this time are one event. Sources are read each 10 s.
+_GROUP_S = 20.0
+# Sources report the end of an outage within this time: a client pings its targets each 25 s.
+_SETTLE_S = 30.0
+_PING_S = 25.0
+# Outages that began further apart than this are different events.
+_SAME_ONSET_S = 60.0
+# Operations in a directory that wait this long are an outage by themselves.
+_HANG_S = 30.0
+# Largest accepted difference between the clocks of two machines.
+_CLOCKS_DIFFER_S = 60.0
+_MOST_NAMES = 12
+
+
+@dataclass
+class _Outage:
+    """``up_s`` and ``back_s``: the target served; ``down_s`` and ``still_s``: first and last time it did not."""
+
+    target: str
+    server: str
+    detected_s: float
+    up_s: float
+    down_s: float
+    still_s: float
+    back_s: float | None = None
+    # When a server listed the target again: unmounted before, in recovery after that.
+    mounted_s: float | None = None
+    # Number of readings of the server without the target, and whether the last one was such, or it recovers.
+    misses: int = 0
+    missing: bool = False
+    waiting: set[str] = field(default_factory=set)
+    sure: bool = False
+    evicted: bool = False
+    new_server: str = ""
+    event: WatchEvent | None = None
+
+    @property
+    def lasts(self) -> bool:
+        """Return whether any source still says that the target does not serve."""
+        return self.missing or bool(self.waiting) or self.back_s is None
+
+    @property
+    def is_directory(self) -> bool:
+        """Return whether this is the directory of a probe."""
+        return self.target.startswith("/")
+
+    def is_settled(self, now_s: float) -> bool:
+        """Return whether the outage is over, and all sources have had the time to say so."""
+        return not self.lasts and now_s >= (self.back_s or now_s) + _SETTLE_S
+
+    def unserved(self, now_s: float) -> None:
+        """Add evidence that the target does not serve now."""
+        self.still_s, self.back_s = max(self.still_s, now_s), None
+
+
+@dataclass(frozen=True)
+class _Served:
+    """A server listed the target: when last, and when its counters and its last recovery began and ended."""
+
+    server: str
+    seen_s: float
+    start_s: float
+    recovered_s: float | None
+
+
+class Outages:
+    """The outages of all targets; a target may move from one server to another."""
+
+    def __init__(self) -> None:
+        self._served: dict[str, _Served] = {}
+        self._open: dict[str, _Outage] = {}
+        self._closed_s: dict[str, float] = {}
+        self._since_s: float | None = None
+
+    @property
+    def lasting(self) -> bool:
+        """Return whether a reported outage lasts."""
+        return any(outage.event and outage.lasts for outage in self._open.values())
+
+    def resume(self, until_s: float, events: Iterable[WatchEvent]) -> None:
+        """Continue after a watch that ended at ``until_s`` and reported ``events``."""
+        self._since_s = until_s - _SETTLE_S - _GROUP_S
+        for event in events:
+            if event.ended_s is None:
+                self._since_s = min(self._since_s, event.began_s - _PING_S)
+            else:
+                self._closed_s |= dict.fromkeys(event.subject.split(", "), event.ended_s)
+
+    def add(self, reading: CounterReading) -> list[WatchEvent]:
+        """Add a reading; return the outages that begin and end."""
+        if self._since_s is None:
+            self._since_s = reading.time_s
+        if reading.serving is not None:
+            self._add_served(reading, reading.serving.items())
+            self._add_missing(reading)
+        # A client may have several connections to a target: it waits while one of them does.
+        for wait in sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None):
+            self._add_wait(reading, wait)
+        return [*self._begun(reading.time_s), *self._ended(reading.time_s)]
+
+    def _add_served(self, reading: CounterReading, serving: Iterable[tuple[str, float]]) -> None:
+        for target, counted_s in serving:
+            known = self._served.get(target)
+            # Counters that cannot be read do not say when they began.
+            start_s = counted_s or (known.start_s if known else 0.0)
+            recovered_s = reading.recovered.get(target)
+            recovers = target in reading.recovering
+            # A target that is mounted anew recovers; its counters may also have been cleared by hand.
+            restarted = known is not None and start_s > known.start_s + 1 and start_s > self._closed(target)
+            if known and recovered_s is not None and recovered_s == known.recovered_s:
+                restarted = recovers
+            if known and restarted and target not in self._open:
+                down_s = start_s if known.seen_s <= start_s <= reading.time_s else reading.time_s
+                self._begin(target, reading.time_s, known.seen_s, down_s, sure=True)
+            outage = self._open.get(target)
+            if known and outage and outage.event is None and not (outage.sure or restarted):
+                if start_s:
+                    # The server went on counting: it was read incompletely.
+                    del self._open[target]
+                    outage = None
+                else:
+                    outage.sure = True
+            elif outage and restarted:
+                outage.sure = True
+            if outage:
+                self._listed(outage, reading, start_s)
+            seen_s = outage.up_s if outage and recovers else reading.time_s
+            self._served[target] = _Served(reading.source, seen_s, start_s, recovered_s)
+
+    @staticmethod
+    def _listed(outage: _Outage, reading: CounterReading, start_s: float) -> None:
+        """Add that a server lists the target again; its clients wait while it recovers."""
+        if outage.mounted_s is None:
+            known = outage.down_s <= start_s <= reading.time_s
+            outage.mounted_s = start_s if known else outage.still_s if outage.misses else reading.time_s
+            outage.still_s = max(outage.still_s, outage.mounted_s)
+        outage.missing = outage.target in reading.recovering
+        outage.back_s = None if outage.missing else outage.back_s or reading.time_s
+        outage.new_server = reading.source if reading.source != outage.server else ""
+
+    def _add_missing(self, reading: CounterReading) -> None:
+        assert reading.serving is not None
+        for target, known in self._served.items():
+            if known.server == reading.source and target not in reading.serving:
+                outage = self._open.get(target) or self._begin(target, reading.time_s, known.seen_s, reading.time_s)
+                outage.misses += 1
+                # One reading may be incomplete.
+                outage.sure |= outage.misses > 1
+                outage.missing, outage.mounted_s = True, None
+                outage.unserved(reading.time_s)
+
+    def _add_wait(self, reading: CounterReading, wait: Interruption) -> None:
+        began_s, ended_s = wait.began_unix_s, wait.ended_unix_s
+        target, since_s = wait.target, self._since_s or 0.0
+        if ended_s is not None and (ended_s < since_s or began_s <= self._closed_s.get(target, -math.inf)):
+            return
+        outage = self._open.get(target)
+        if outage is None:
+            known = self._served.get(target)
+            # The client notices an outage with its next request or ping.
+            up_s = began_s - (_PING_S if target in reading.connected else wait.within_s)
+            if known:
+                up_s = max(up_s, min(known.seen_s, began_s - wait.within_s))
+            up_s = max(up_s, self._closed_s.get(target, up_s))
+            outage = self._begin(target, reading.time_s, min(up_s, began_s), began_s)
+        outage.sure |= not outage.is_directory or reading.time_s - began_s >= _HANG_S
+        outage.evicted |= wait.evicted
+        if began_s < outage.down_s:
+            outage.down_s, outage.up_s = began_s, min(outage.up_s, began_s)
+        if ended_s is None:
+            outage.waiting.add(reading.source)
+            outage.unserved(reading.time_s)
+        else:
+            outage.waiting.discard(reading.source)
+            outage.missing &= ended_s < outage.still_s
+            outage.still_s = max(outage.down_s, min(outage.still_s, ended_s), ended_s - wait.within_s)
+            outage.back_s = max(outage.back_s or 0.0, ended_s + wait.within_s)
+
+    def _begin(self, target: str, now_s: float, up_s: float, down_s: float, *, sure: bool = False) -> _Outage:
+        known = self._served.get(target)
+        outage = _Outage(target, known.server if known else "", now_s, up_s, down_s, down_s, sure=sure)
+        self._open[target] = outage
+        return outage
+
+    def _closed(self, target: str) -> float:
+        return self._closed_s.get(target, -2 * _CLOCKS_DIFFER_S) + _CLOCKS_DIFFER_S
+
+    def _begun(self, now_s: float) -> list[WatchEvent]:
+        new = [outage for outage in self._open.values() if outage.event is None and outage.sure]
+        lasting = [outage for outage in self._open.values() if outage.event is not None]
+        for outage in new:
+            if outage.is_directory and lasting:
+                # The directory waits for a target.
+                outage.event = lasting[0].event
+        new = [outage for outage in new if outage.event is None]
+        if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
+            return []
+        first = min(new, key=lambda outage: outage.down_s)
+        group = [outage for outage in new if outage.down_s - first.down_s <= _SAME_ONSET_S]
+        if not any(outage.lasts for outage in group) and not all(outage.is_settled(now_s) for outage in group):
+            return []
+        shown = _shown(group)
+        began_s = min((outage.up_s + outage.down_s) / 2 for outage in group)
+        least_s = max(now_s - outage.down_s for outage in shown)
+        what = _described(shown, "is", "are")
+        text = f"{what[0]} unavailable, for at least {format_duration(least_s)}{what[1]}"
+        event = WatchEvent("outage", names([outage.target for outage in shown]), began_s, now_s, text)
+        for outage in group:
+            outage.event = event
+        return [event] if any(outage.lasts for outage in group) else []
+
+    def _ended(self, now_s: float) -> list[WatchEvent]:
+        groups: dict[tuple[str, str, float], list[_Outage]] = {}
+        for outage in self._open.values():
+            if outage.event is not None:
+                groups.setdefault(outage.event.key, []).append(outage)
+            elif outage.is_settled(now_s) and not outage.sure:
+                groups[outage.target, "", outage.down_s] = [outage]
+        events = []
+        for group in groups.values():
+            if all(outage.is_settled(now_s) for outage in group):
+                if group[0].event is not None:
+                    events.append(_over(group[0].event, group, now_s))
+                for outage in group:
+                    del self._open[outage.target]
+                    self._closed_s[outage.target] = outage.back_s or now_s
+        return events
+
+
+def _shown(group: Sequence[_Outage]) -> Sequence[_Outage]:
+    return [outage for outage in group if not outage.is_directory] or group
+
+
+def _described(outages: Sequence[_Outage], one: str, several: str) -> tuple[str, str]:
+    """Return the subject of a sentence, and its names if there are many."""
+    listed = names([outage.target for outage in outages])
+    if len(outages) == 1:
+        return f"{listed} {one}", ""
+    servers = {outage.server for outage in outages}
+    of = f" of {directory_of(servers.pop())}" if len(servers) == 1 and servers != {""} else ""
+    return f"{len(outages)} targets{of} {several}", f": {listed}"
+
+
+def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float) -> WatchEvent:
+    """Return the end of an event, with bounds that hold for each target."""
+    shown = _shown(group)
+    backs = {outage.target: outage.back_s or now_s for outage in group}
+    low_s = min(min(outage.still_s, outage.mounted_s or math.inf) - outage.down_s for outage in shown)
+    high_s = max(backs[outage.target] - outage.up_s for outage in shown)
+    most, least = format_duration(high_s), format_duration(max(low_s, 0.0))
+    long = f"at most {most}" if low_s <= 0 or least == most else f"{least} to {most}"
+    what = _described(shown, "was", "were")
+    moved = sorted({f"{outage.server} to {outage.new_server}" for outage in shown if outage.new_server})
+    text = f"{what[0]} unavailable for {long}{what[1]}"
+    if moved:
+        text += f"; failed over from {' and from '.join(moved)}"
+    if any(outage.evicted for outage in shown):
+        text += "; a client was evicted"
+    ended_s = max((outage.still_s + backs[outage.target]) / 2 for outage in shown)
+    return replace(
+        event, told_s=now_s, text=text, ended_s=max(ended_s, event.began_s), low=max(low_s, 0.0), high=high_s, unit="s"
+    )
+
+
+def names(targets: Sequence[str]) -> str:
+    """Return the names of at most 12 targets.
+
+    >>> names(["b", "a"]), names([f"t{number:02}" for number in range(15)])[-19:]
+    ('a, b', 't10, t11 and 3 more')
+    """
+    most = sorted(targets)[:_MOST_NAMES]
+    more = len(targets) - len(most)
+    return ", ".join(most) + (f" and {more} more" if more else "")

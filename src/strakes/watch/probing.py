@@ -1,0 +1,312 @@
+"""The probe of one directory: a few operations a second, and what hangs or fails among them."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import secrets
+import subprocess
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.interrupts import interrupts_deferred
+from strakes.launch.messages import LoggedOperation
+from strakes.neighbour.control import Control, Felt
+from strakes.neighbour.probe import Probe
+from strakes.targets import calls
+from strakes.targets.description import Interruption
+from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
+from strakes.targets.mountinfo import find_mount, read_mounts
+from strakes.targets.workspace import Workspace
+from strakes.units import counted, format_duration
+from strakes.watch.values import WatchEvent
+
+# Operations per second of each kind.
+RATE_PER_S = 1.0
+# Kind of the probe -> name in figures and service levels.
+OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
+# Time until a failed probe is restarted, and time without failures until a failure has ended.
+_AGAIN_S = 60.0
+# Interval between checks of the mount point.
+_MOUNTED_EACH_S = 10.0
+# An operation that waits this long hangs.
+_HANGS_S = 15.0
+# Slower than that, and the probe pauses as a measurement with --neighbour would.
+_SLOW_S = 5.0
+# Catch-up time of a probe after the watch was stopped.
+_DRAINED_S = 2.0
+# Errors of a directory that was removed or replaced.
+_GONE = ("ENOENT", "ENOTDIR", "ESTALE")
+# Errors of creating a file that other users get as well.
+_REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
+# The first operation, of any kind.
+_ANY = ""
+
+
+class MountCheck:
+    """Detects that the file system of a directory was unmounted, which exposes the one below it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = os.path.abspath(directory)
+        self._mount_point = find_mount(read_mounts(), self._directory).mount_point
+
+    def why_not(self) -> str:
+        """Return why the file system is another one; empty if it is the same or will be mounted on access."""
+        mount = find_mount(read_mounts(), self._directory)
+        if len(mount.mount_point) >= len(self._mount_point):
+            self._mount_point = mount.mount_point
+        elif mount.file_system != "autofs":
+            return f"nothing is mounted on {self._mount_point} any more"
+        return ""
+
+
+class CreateTest:
+    """Creates a file in a child process, because a file system that hangs would block the watch."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def hangs(self) -> bool:
+        """Return whether the child still waits for the file system."""
+        return self._child is not None and self._child.poll() is None
+
+    def forget(self) -> None:
+        """Kill the child, because the file system has changed. Its file stays where it is."""
+        if self._child is not None:
+            self._child.kill()
+        self._child = None
+
+    def run(self) -> int:
+        """Return the error number of creating a file, 0 for success.
+
+        Raises MeasurementError after the time limit. The child then goes on waiting, and the next call returns its
+        result.
+        """
+        self._child = self._child or calls.begin_writing(
+            str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"), MARKER_NAME
+        )
+        try:
+            _, said = self._child.communicate(timeout=calls.LIMIT_S)
+        except subprocess.TimeoutExpired:
+            what = f"the file system does not answer within {calls.LIMIT_S:g} s"
+            raise MeasurementError(what, where=str(self._directory)) from None
+        self._child = None
+        return int(said) if said.strip().isdigit() else 0
+
+
+class DirectoryProbe:
+    """The probe of ``directory``; ``run`` names its workspace. ``missed``: failed starts."""
+
+    def __init__(self, directory: Path, run: str) -> None:
+        self.directory = directory
+        self.missed = 0
+        self._run = run
+        self._mount, self._test = MountCheck(directory), CreateTest(directory)
+        self._stack: ExitStack | None = None
+        self._probe: Probe | None = None
+        # The current workspace, or the last one if its files may remain.
+        self._workspace: Workspace | None = None
+        self._again_s = self._mounted_s = 0.0
+        self._stopped_s = -math.inf
+        self._refused = False
+        self._gap: WatchEvent | None = None
+        # While operations fail: the event, their number, and the time of the last one.
+        self._failing: tuple[WatchEvent, int, float] | None = None
+        self._control = Control()
+        # Kinds whose last operation was slow.
+        self._slow: set[str] = set()
+        # Kind -> due time of the next operation; the same for those that hang.
+        self._next_s: dict[str, float] = {}
+        self._hanging_s: dict[str, float] = {}
+        self._hang_s = math.inf
+        self._answered_s = 0.0
+
+    def step(self, now_s: float) -> tuple[Sequence[LoggedOperation], list[WatchEvent]]:
+        """Return the new operations and events; start the probe if it does not run."""
+        if self._probe is None:
+            return [], self._start(now_s)
+        try:
+            if not 0 <= now_s - self._mounted_s < _MOUNTED_EACH_S:
+                self._mounted_s = now_s
+                if why_not := self._mount.why_not():
+                    raise EnvironmentLacksError(why_not)
+            taken = self._probe.take()
+        except StrakesError as error:
+            self.stop()
+            # The error of an operation is more specific than the error of the plan.
+            fails = str(self._failing[0].evidence["why"]) if self._failing else ""
+            return [], self._failed(self._mount.why_not() or fails or error.why or error.what, now_s)
+        operations = [operation for operation in taken if operation.due_s > self._stopped_s + _DRAINED_S]
+        if any(operation.errno in _GONE for operation in operations):
+            # The directory is gone, so these latencies are meaningless. The next start of the probe reports it.
+            self.stop()
+            self._again_s = now_s + _MOUNTED_EACH_S
+            return [], []
+        self._add(operations)
+        events = self._failures(operations, now_s)
+        for operation in operations:
+            # Operations that queued behind a slow one are not slow.
+            slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
+            self._control = self._control.after(Felt(operation.phase, slow))
+            (self._slow.add if slow else self._slow.discard)(operation.phase)
+        if self._control.stopped and operations and not self._slow:
+            # The file system has recovered.
+            self._control = Control()
+        if self._control.stopped:
+            # Pause the probe in favour of other users.
+            self.stop()
+            self._control, self._again_s = Control(), now_s + _AGAIN_S
+            why = f"its operations take more than {format_duration(_SLOW_S)}"
+            text = f"the probe of {self.directory} pauses for {format_duration(_AGAIN_S)}: {why}"
+            events.append(self._event(now_s, text, self._again_s))
+        return operations, events
+
+    def hang(self, now_s: float) -> Interruption | None:
+        """Return the wait of the operations that hang, or, once, the one that ended."""
+        self._hanging_s |= {
+            kind: self._hanging_s.get(kind, next_s)
+            for kind, next_s in self._next_s.items()
+            if now_s - next_s >= _HANGS_S
+        }
+        if self._hanging_s:
+            self._hang_s = min(self._hang_s, *self._hanging_s.values())
+            return Interruption(str(self.directory), self._hang_s, None, within_s=1 / RATE_PER_S)
+        if self._hang_s == math.inf:
+            return None
+        began_s, ended_s = self._hang_s, max(self._hang_s, self._answered_s)
+        self._hang_s, self._answered_s = math.inf, 0.0
+        return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
+
+    def waits_s(self, now_s: float) -> dict[str, float]:
+        """Return kind -> waiting time of the operations that hang; infinite where a file cannot be created."""
+        waits = {kind: now_s - since_s for kind, since_s in self._hanging_s.items()}
+        if (all_s := waits.pop(_ANY, None)) is not None:
+            waits = dict.fromkeys(OPERATIONS, all_s)
+        return waits | ({"file-cycle": math.inf} if self._refused else {})
+
+    def skip(self, now_s: float, *, clock_set_back: bool) -> None:
+        """Ignore operations that were due before, while this process was stopped or the clock was another."""
+        self._stopped_s = -math.inf if clock_set_back else now_s
+        self._next_s.clear()
+
+    def stop(self) -> None:
+        """End the probe. The next start or ``close`` removes what it leaves."""
+        stack, self._stack, self._probe = self._stack, None, None
+        self._next_s.clear()
+        if stack is not None:
+            with suppress(StrakesError):
+                stack.close()
+
+    def close(self, now_s: float) -> list[WatchEvent]:
+        """End the probe and remove its workspace; return an event if that fails."""
+        self.stop()
+        if self._workspace is None:
+            return []
+        try:
+            if calls.is_there(str(self._workspace.path)):
+                self._test.run()
+                self._make_workspace().remove()
+            return []
+        except (StrakesError, calls.RefusedError) as error:
+            why = error.strerror if isinstance(error, calls.RefusedError) else error.why or error.what
+            text = f"{self._workspace.path} could not be removed ({why}): run strakes clean {self.directory}"
+            return [self._event(now_s, text, now_s)]
+
+    def _add(self, operations: Sequence[LoggedOperation]) -> None:
+        for operation in operations:
+            self._next_s.pop(_ANY, None)
+            since_s = self._hanging_s.pop(operation.phase, self._hanging_s.pop(_ANY, None))
+            if since_s is not None:
+                # An operation that was lost with its engine waited until the next one was due.
+                lost = operation.due_s > since_s + 2 / RATE_PER_S
+                self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
+            self._next_s[operation.phase] = operation.due_s + 1 / RATE_PER_S
+
+    def _failures(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
+        """Return the event that begins or ends because operations fail."""
+        failed = [operation for operation in operations if not operation.acknowledged]
+        if failed and self._failing is not None:
+            self._failing = (self._failing[0], self._failing[1] + len(failed), now_s)
+        elif failed:
+            number = getattr(errno, failed[0].errno, 0)
+            why = f"{OPERATIONS.get(failed[0].phase)}: {os.strerror(number) if number else failed[0].errno}"
+            event = WatchEvent(
+                "gap",
+                f"operations of the probe of {self.directory}",
+                failed[0].due_s,
+                now_s,
+                f"operations of the probe of {self.directory} fail ({why})",
+                evidence={"why": f"its operations fail ({why})"},
+            )
+            self._failing = (event, len(failed), now_s)
+            return [event]
+        elif self._failing is not None and operations and not 0 <= now_s - self._failing[2] < _AGAIN_S:
+            (event, count, last_s), self._failing = self._failing, None
+            text = f"{event.text}; it was {counted(count, 'operation')}, and none since"
+            return [replace(event, told_s=now_s, ended_s=max(last_s, event.began_s), text=text)]
+        return []
+
+    def _start(self, now_s: float) -> list[WatchEvent]:
+        if self._test.hangs and not self._mount.why_not():
+            self._next_s.setdefault(_ANY, now_s)
+            return []
+        if 0 < self._again_s - now_s <= 2 * _AGAIN_S:
+            return []
+        stack = ExitStack()
+        self._refused = False
+        try:
+            if why_not := self._mount.why_not():
+                self._test.forget()
+                raise EnvironmentLacksError(why_not)
+            # Creating the workspace raises the error itself.
+            self._refused = self._test.run() in _REFUSALS
+            with interrupts_deferred():
+                workspace = stack.enter_context(self._make_workspace())
+            self._probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
+        except StrakesError as error:
+            stack.close()
+            if isinstance(error, MeasurementError):
+                self._next_s.setdefault(_ANY, now_s)
+            else:
+                self._next_s.clear()
+            gone = error.why == os.strerror(errno.ENOENT)
+            why = error.what if gone or not error.why else f"{error.what}: {error.why}"
+            return self._failed(why, now_s)
+        self._stack, self._refused = stack, False
+        self._next_s = {_ANY: now_s + 1 / RATE_PER_S}
+        gap, self._gap = self._gap, None
+        if gap is None:
+            return []
+        why = f"for {format_duration(now_s - gap.began_s)} it could not: {gap.evidence['why']}"
+        text = f"the probe of {self.directory} works again; {why}"
+        return [replace(gap, told_s=now_s, ended_s=now_s, text=text)]
+
+    def _failed(self, why: str, now_s: float) -> list[WatchEvent]:
+        # Checking the mount point is cheap; after a hang the probe starts with the first answer.
+        self._again_s = now_s + (_MOUNTED_EACH_S if self._mount.why_not() else _AGAIN_S)
+        if self._test.hangs:
+            self._again_s = now_s
+        self.missed += 1
+        if self._gap is not None:
+            # The event has the first reason; its end will have the last one.
+            self._gap = replace(self._gap, evidence={"why": why})
+            return []
+        gap = self._event(now_s, f"the probe of {self.directory} cannot work: {why}")
+        self._gap = replace(gap, evidence={"why": why})
+        return [self._gap]
+
+    def _event(self, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:
+        return WatchEvent("gap", f"probe of {self.directory}", now_s, now_s, text, ended_s)
+
+    def _make_workspace(self) -> Workspace:
+        """Create the workspace, after removing the remains of the last one or of a killed watch."""
+        if self._workspace is not None and (left := self._workspace.remove()):
+            raise MeasurementError(f"the workspace of the probe cannot be removed: {left[0].why}", where=left[0].path)
+        self._workspace = Workspace.create(self.directory, self._run)
+        return self._workspace

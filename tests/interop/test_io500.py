@@ -174,7 +174,7 @@ def test_data_are_read_on_the_next_node(tmp_path: Path) -> None:
         ("[ior-easy]\ntransferSize = 1q\n", 4, "transfersize", ""),
         ("[ior-easy]\nblockSize = 3m\n", 4, "not a multiple", "multiple of transferSize"),
         ("[ior-easy]\nfilePerProc = MAYBE\n", 4, "neither TRUE nor FALSE", ""),
-        ("[ior-hard]\nsegmentCount = -1\n", 4, "not a whole number", ""),
+        ("[ior-hard]\nsegmentCount = -1\n", 4, "not a number of at least 1", ""),
         ("[ior-hard]\nAPI = POSIX --posix.odirect\n", 4, "not possible with calls of 47008", "multiples of 512"),
         ("[ior-easy]\nAPI = POSIX --posix.lustre\n", 4, "not supported", "POSIX --posix.odirect"),
         ("[mdtest-easy]\nAPI = POSIX --posix.odirect\n", 4, "O_DIRECT is not supported for files", ""),
@@ -187,7 +187,7 @@ def test_data_are_read_on_the_next_node(tmp_path: Path) -> None:
         ),
         ("[mdtest-hard]\nfiles-per-dir = 10\n", 4, "not supported", "INVALID"),
         ("[find]\nexternal-script = ./find.sh\n", 4, "not supported", "of its own"),
-        ("[debug]\nstonewall-time = 0\n", 4, "not a whole number", ""),
+        ("[debug]\nstonewall-time = 0\n", 4, "not a number of at least 1", ""),
         ("[debug]\nnothing here\n", 4, "neither [SECTION] nor KEY = VALUE", ""),
     ],
 )

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.interop.commands.dlio_file import KEYS, NOT_SUPPORTED, QUIET, Configuration, read_configuration
+from strakes.interop.commands.configuration import Configuration, help_of_keys
+from strakes.interop.commands.dlio_file import KEYS, NOT_SUPPORTED, QUIET, read_configuration
 from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, plan_of, ranks_of, wrong
 from strakes.units import MIB, counted
 
@@ -29,22 +30,17 @@ _RECORD_BYTES, _MODEL_BYTES, _TRANSFER_BYTES, _PREFETCH = 65536, 10240, 262144, 
 
 def help_text() -> str:
     """Return what ``strakes run dlio --help`` prints: how to call it, and what a configuration may say."""
-    lines = [
+    head = [
         "strakes run [-n ACCELERATORS] [OPTION...] dlio CONFIG.yaml",
         "",
         "Runs the training and the checkpoints of a configuration of DLIO without an accelerator.",
         "",
-        "Sections, and the keys that have an effect:",
+        "Accepted, but without effect:",
     ]
-    for section, keys in KEYS.items():
-        used = [key for key, remark in keys.items() if not remark and (section, key) not in NOT_SUPPORTED]
-        lines += [f"  {section:<12}  {', '.join(used)}"] if used else []
-    lines += ["", "Accepted, but without effect:"]
-    for section, keys in KEYS.items():
-        lines += [f"  {section}.{key}: {remark}".replace(".:", ":") for key, remark in keys.items() if remark]
-    lines += ["", "Refused, unless the value is what strakes does anyway:"]
-    lines += [f"  {section}.{key}: {remedy}" for (section, key), (_, remedy) in NOT_SUPPORTED.items()]
-    return "\n".join(line for line in lines if not line.endswith(QUIET))
+    remarks = {f"{section}.{key}": remark for section, keys in KEYS.items() for key, remark in keys.items()}
+    head += [f"  {name.rstrip('.')}: {remark}" for name, remark in remarks.items() if remark not in ("", QUIET)]
+    refused = {f"{section}.{key}": remedy for (section, key), (_, remedy) in NOT_SUPPORTED.items()}
+    return help_of_keys(head, KEYS, refused, [key for _, key in NOT_SUPPORTED])
 
 
 def translate(
@@ -223,7 +219,7 @@ class _Work:
             problem = f"a step of {team} needs {needed}; there are {samples}"
             raise self.configuration.fault("reader", "batch_size", problem, "Give more files, or fewer accelerators.")
         asked = self.configuration.get("train", "total_training_steps", -1)
-        if self.configuration.as_number("train", "total_training_steps", asked, -1) <= 0:
+        if self.configuration.number("train", "total_training_steps", asked, -1) <= 0:
             return most
         steps = self.configuration.whole("train", "total_training_steps", most)
         if steps > most:
@@ -243,8 +239,8 @@ class _Work:
                 remedy = "Give a number, or {mean: ..., stdev: ...}."
                 raise configuration.fault("train", "computation_time", problem, remedy)
             value, stdev = value.get("mean", 0.0), value.get("stdev", stdev)
-        mean_s = configuration.as_number("train", "computation_time", value)
-        stdev_s = configuration.as_number("train", "computation_time", stdev)
+        mean_s = configuration.number("train", "computation_time", value)
+        stdev_s = configuration.number("train", "computation_time", stdev)
         if max(mean_s, stdev_s) > 86400:
             raise configuration.fault("train", "computation_time", "more than a day", "Give seconds of one step.")
         return mean_s, stdev_s

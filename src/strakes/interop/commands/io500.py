@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from strakes.errors import BadInputError, nearest_word
+from strakes.errors import BadInputError
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.files import read_regular
+from strakes.interop.commands.configuration import Configuration, at, help_of_keys, unknown_name
 from strakes.interop.commands.words import (
-    NEAR,
     ForeignOption,
     GivenCommand,
     Translation,
-    bytes_of_ior,
     place_of,
     plan_of,
     ranks_of,
@@ -36,7 +35,7 @@ _MOST_STONEWALL_S = 86400
 _MOST_BYTES = 1 << 20
 # The only option of the interface POSIX that IO500 accepts in API and that is supported here.
 _DIRECT_OPTION = "--posix.odirect"
-_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+_NONE = ("false", "0", "no", "off")
 
 _IGNORED = "changes nothing here"
 SECTIONS: Mapping[str, Mapping[str, str]] = table_of("io500")["sections"]
@@ -45,65 +44,25 @@ _NOT_SUPPORTED: Mapping[str, str] = table_of("io500")["not-supported"]
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-(write|read))?|concurrent|timestamp)$")
 
 
-@dataclass
-class Configuration:
-    """An ini file of IO500: sections and keys in small letters, with the line of each."""
+def _asks_direct(configuration: Configuration, sections: Sequence[str]) -> tuple[str, str] | None:
+    """Return the section and key that ask for O_DIRECT, by posix.odirect or by an option of the API, or None."""
+    section, value = _first(configuration, sections, "posix.odirect")
+    if value:
+        asked = configuration.flag(section, "posix.odirect", default=False)
+        return (section, "posix.odirect") if asked else None
+    section, api = _first(configuration, (*sections, "global"), "api")
+    return (section, "api") if _DIRECT_OPTION in api.split() else None
 
-    path: Path
-    values: dict[tuple[str, str], str] = field(default_factory=dict)
-    lines: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def text(self, section: str, key: str, default: str = "") -> str:
-        """Return the value, or the default where there is none or it is empty."""
-        return self.values.get((section, key), "") or default
+def _first(configuration: Configuration, sections: Sequence[str], key: str) -> tuple[str, str]:
+    """Return the first of the sections that has a value for the key, and the value; "" if none has."""
+    return next(((one, text) for one in sections if (text := configuration.text(one, key))), (sections[-1], ""))
 
-    def fault(self, section: str, key: str, problem: str, remedy: str) -> BadInputError:
-        """Return the error for a value, with its line."""
-        line = self.lines.get((section, key))
-        where = f"{self.path}:{line}" if line else str(self.path)
-        return BadInputError(f"[{section}] {key}: {problem}", where=where, remedy=remedy)
 
-    def whole(self, section: str, key: str, default: int, most: int) -> int:
-        """Return a whole number of at least 1. Raises BadInputError."""
-        text = self.text(section, key, str(default))
-        if not re.fullmatch(r"\d{1,18}", text) or not 1 <= int(text) <= most:
-            raise self.fault(section, key, f"{text!r} is not a whole number", f"Give a number from 1 to {most}.")
-        return int(text)
-
-    def size(self, section: str, key: str, default: str) -> int:
-        """Return bytes, written as IOR wants them (2m). Raises BadInputError."""
-        text = self.text(section, key, default)
-        try:
-            size = bytes_of_ior(text)
-        except BadInputError as error:
-            raise self.fault(section, key, error.what, error.remedy) from error
-        if size < 1:
-            raise self.fault(section, key, f"{text!r} is not an amount of data", "Give at least one byte.")
-        return size
-
-    def flag(self, section: str, key: str, *, default: bool) -> bool:
-        """Return TRUE or FALSE. Raises BadInputError for anything else."""
-        text = self.text(section, key).lower()
-        if text and text not in (*_TRUE, *_FALSE):
-            raise self.fault(section, key, f"{text!r} is neither TRUE nor FALSE", "Give TRUE or FALSE.")
-        return text in _TRUE if text else default
-
-    def asks_direct(self, sections: Sequence[str]) -> tuple[str, str] | None:
-        """Return the section and key that ask for O_DIRECT, by posix.odirect or by an option of the API, or None."""
-        section, value = self.first(sections, "posix.odirect")
-        if value:
-            return (section, "posix.odirect") if self.flag(section, "posix.odirect", default=False) else None
-        section, api = self.first((*sections, "global"), "api")
-        return (section, "api") if _DIRECT_OPTION in api.split() else None
-
-    def runs(self, phase: str) -> bool:
-        """Return whether a phase is to be run: by its own section, else by that of its test."""
-        test = phase.rpartition("-")[0]
-        return self.flag(test, "run", default=True) and self.flag(phase, "run", default=True)
-
-    def first(self, sections: Sequence[str], key: str) -> tuple[str, str]:
-        """Return the first of the sections that has a value for the key, and the value; "" where none has."""
-        return next(((one, text) for one in sections if (text := self.text(one, key))), (sections[-1], ""))
+def _runs(configuration: Configuration, phase: str) -> bool:
+    """Return whether a phase is to be run: by its own section, else by that of its test."""
+    test = phase.rpartition("-")[0]
+    return configuration.flag(test, "run", default=True) and configuration.flag(phase, "run", default=True)
 
 
 def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
@@ -117,7 +76,7 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
         content = read_regular(path, _MOST_BYTES, what, remedy).decode()
     except UnicodeDecodeError as error:
         raise BadInputError("the configuration is not text", where=str(path), why=str(error)) from error
-    configuration, notes, section = Configuration(path), [], ""
+    configuration, notes, section = Configuration(path, "[{}] {}"), [], ""
     for number, line in enumerate(content.splitlines(), start=1):
         plain = re.sub(r"(^|\s)[#;].*", "", line).strip()
         if not plain:
@@ -127,18 +86,18 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
             if _EXTENDED.match(section):
                 notes.append(f"[{heading[1]}] belongs to the extended mode, and is not run")
             elif section not in SECTIONS:
-                raise _unknown(f"section [{heading[1]}]", section, SECTIONS, path, number)
+                raise unknown_name(f"section [{heading[1]}]", section, SECTIONS, at(path, number))
             continue
         key, equals, value = (part.strip() for part in plain.partition("="))
         if not equals or not section or not key:
             problem = (
                 "this line is neither [SECTION] nor KEY = VALUE" if section else "there is no [SECTION] above this"
             )
-            raise BadInputError(problem, where=f"{path}:{number}", why=plain)
+            raise BadInputError(problem, where=at(path, number), why=plain)
         name = key.lower()
         known = SECTIONS.get(section)
         if known is not None and name not in known:
-            raise _unknown(f"key {key} in [{section}]", name, known, path, number)
+            raise unknown_name(f"key {key} in [{section}]", name, known, at(path, number))
         configuration.values[section, name] = value
         configuration.lines[section, name] = number
         if known and value and (says := known[name]) and says != _IGNORED:
@@ -147,34 +106,22 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
     return configuration, list(dict.fromkeys(notes))
 
 
-def _unknown(what: str, name: str, known: Mapping[str, object], path: Path, line: int) -> BadInputError:
-    near = nearest_word(name, list(known), cutoff=NEAR)
-    remedy = f"The nearest known one is {near}. " if near else ""
-    return BadInputError(f"unknown {what}", where=f"{path}:{line}", remedy=f"{remedy}Known: {', '.join(known)}.")
-
-
 def help_text() -> str:
     """Return what ``strakes run io500 --help`` prints: how to call it, and what a configuration may say."""
-    lines = [
+    head = (
         "strakes run [-n RANKS] [OPTION...] io500 CONFIG.ini",
         "",
         "Runs the phases of a configuration of IO500 by the rules of IO500: once, or repeatedly within --budget.",
-        "",
-        "Sections, and the keys that have an effect:",
-    ]
-    for section, keys in SECTIONS.items():
-        used = [key for key, remark in keys.items() if not remark and key not in _NOT_SUPPORTED]
-        lines.append(f"  {f'[{section}]':<22}  {', '.join(used)}")
-    lines += ["", "Refused, unless empty or false:"]
-    lines += [f"  {key:<22}  {remedy}" for key, remedy in _NOT_SUPPORTED.items()]
-    return "\n".join(lines)
+    )
+    sections = {f"[{section}]": keys for section, keys in SECTIONS.items()}
+    return help_of_keys(head, sections, _NOT_SUPPORTED, tuple(_NOT_SUPPORTED))
 
 
 def _refuse_unsupported(configuration: Configuration) -> None:
     for (section, key), value in configuration.values.items():
         if section not in SECTIONS:
             continue
-        if key in _NOT_SUPPORTED and value and value.lower() not in _FALSE:
+        if key in _NOT_SUPPORTED and value and value.lower() not in _NONE:
             raise configuration.fault(section, key, f"{value!r} is not supported", _NOT_SUPPORTED[key])
         interface, *options = value.split() if key == "api" and value else ["POSIX"]
         if interface.upper() != "POSIX" or set(options) - {_DIRECT_OPTION}:
@@ -192,12 +139,12 @@ def translate(
     configuration, notes = read_configuration(Path(words[0]))
     command = GivenCommand("io500", notes=notes)
     ranks = ranks_of("io500", asked_ranks, 0, command)
-    stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, _MOST_STONEWALL_S)
+    stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)
     if stonewall_s < VALID_STONEWALL_S:
         command.note(f"a stonewall of {stonewall_s} s instead of {VALID_STONEWALL_S} s: IO500 calls the run INVALID")
     work = _Work(configuration, ranks, stonewall_s, ranks_per_node or ranks)
     documents = work.phases()
-    measured = tuple(str(phase["name"]) for phase in documents if configuration.runs(str(phase["name"])))
+    measured = tuple(str(phase["name"]) for phase in documents if _runs(configuration, str(phase["name"])))
     # What is looked at or removed must have been made, and what nothing measured needs is left out.
     needed = [phase for phase in documents if phase["name"] in measured or _serves(phase, documents, measured)]
     if not measured:
@@ -292,29 +239,29 @@ class _Work:
             "access": "strided",
             "transfer_bytes": _HARD_BYTES,
             "block_bytes": _HARD_BYTES,
-            "segments": self.configuration.whole("ior-hard", "segmentcount", 10_000_000, 2**30),
+            "segments": self.configuration.whole("ior-hard", "segmentcount", 10_000_000),
         }
 
     def _files(self, test: str) -> dict[str, object]:
         hard = test == "mdtest-hard"
         for section in (test, *(f"{test}-{part}" for part in ("write", "stat", "read", "delete"))):
-            place = self.configuration.asks_direct((section, test))
-            if place and self.configuration.runs(section):
+            place = _asks_direct(self.configuration, (section, test))
+            if place and _runs(self.configuration, section):
                 remedy = "Leave it out: files this small are read and written through the page cache."
                 raise self.configuration.fault(*place, "O_DIRECT is not supported for files", remedy)
         return {
             "kind": "metadata",
             "files": test,
             "directory": "shared" if hard else "unique",
-            "items": self.configuration.whole(test, "n", 1_000_000, 2**30),
+            "items": self.configuration.whole(test, "n", 1_000_000),
             "file_bytes": _SMALL_FILE_BYTES if hard else 0,
             "paths": "mdtest",
         }
 
     def _direct(self, test: str, part: str) -> dict[str, object]:
-        place = self.configuration.asks_direct((f"{test}-{part}", test))
+        place = _asks_direct(self.configuration, (f"{test}-{part}", test))
         transfer = _HARD_BYTES if test == "ior-hard" else self.configuration.size(test, "transfersize", "2m")
-        if place and transfer % 512 and self.configuration.runs(f"{test}-{part}"):
+        if place and transfer % 512 and _runs(self.configuration, f"{test}-{part}"):
             remedy = "Leave it out: O_DIRECT needs multiples of 512 bytes."
             raise self.configuration.fault(*place, f"O_DIRECT is not possible with calls of {transfer} bytes", remedy)
         return {"direct": place is not None and not transfer % 512, **self._cache()}
@@ -332,7 +279,7 @@ class _Work:
         """Return the reads of 4 KiB in random order from the files of ior-easy, for the seconds of the stonewall."""
         name = "ior-rnd4k-easy-read"
         key = "direct" if self.configuration.text(name, "direct") else "posix.odirect"
-        place = self.configuration.asks_direct((name, "ior-easy"))
+        place = _asks_direct(self.configuration, (name, "ior-easy"))
         direct = self.configuration.flag(name, key, default=place is not None)
         easy = self._easy()
         size = int(str(easy["block_bytes"])) // _RANDOM_BYTES * _RANDOM_BYTES

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.interop.foreign import Foreign
 
+UPPER_BOUND = (
+    "computed from the ranks' own times without their start times, which the file lacks, so the rates are upper bounds"
+)
 # A line with a rate; outside of every known tool it belongs to a result that is not read.
 _RATE = re.compile(r"\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b")
 
@@ -160,3 +163,24 @@ def csv_rows(text: str) -> Iterator[dict[str, str]]:
             raise BadInputError("a row and the header have different numbers of columns", where=where)
         if any(key != value for key, value in row.items()):
             yield row
+
+
+def repetitions(rows: Iterable[Mapping[str, str]], phase: str = "") -> list[list[Mapping[str, str]]]:
+    """Return the rows of each repetition: a new one begins where a rank comes again, or with another ``phase``."""
+    found: list[list[Mapping[str, str]]] = []
+    ranks: set[str] = set()
+    for row in rows:
+        if not found or row["rank"] in ranks or row.get(phase) != found[-1][0].get(phase):
+            found.append([])
+            ranks = set()
+        found[-1].append(row)
+        ranks.add(row["rank"])
+    return found
+
+
+def joint_rate(rates: Sequence[float | None], times_s: Sequence[float | None]) -> float | None:
+    """Return the rate of all ranks over the time of the slowest one, or None if that of one is unknown."""
+    pairs = [(rate, time_s) for rate, time_s in zip(rates, times_s, strict=True) if rate and time_s]
+    if not pairs or len(pairs) < len(rates):
+        return None
+    return sum(rate * time_s for rate, time_s in pairs) / max(time_s for _, time_s in pairs)

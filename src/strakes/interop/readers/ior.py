@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Setting
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, time_of
-from strakes.interop.readers.blocks import Block, Printed, Result, Unread, csv_rows, json_documents
+from strakes.interop.readers.blocks import (
+    UPPER_BOUND,
+    Block,
+    Printed,
+    Result,
+    Unread,
+    csv_rows,
+    json_documents,
+    repetitions,
+)
 from strakes.units import MIB, counted, parse_bytes
 
 # IOR's words for the settings of strakes.
@@ -37,9 +45,6 @@ _HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
 _MAX = re.compile(r"^\s*Max (Write|Read):\s+(\S+) MiB/sec")
 _MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
 _TEST_ID, _OPTIONS = re.compile(r"\s*(?:TestID\s*:|Test \d+ started)"), re.compile(r"\s*(?:Options|Summary):\s*$")
-_UPPER_BOUND = (
-    "computed from the ranks' own times without their start times, which the file lacks, so the rate is an upper bound"
-)
 
 
 class _TestBeginning:
@@ -230,14 +235,6 @@ def read_csv(text: str) -> Iterator[Result]:
         yield from _test(rates, settings, {}, "")
 
 
-@dataclass
-class _Repetition:
-    access: str
-    ranks: set[str] = field(default_factory=set)
-    bytes: float = 0.0
-    seconds: float = 0.0
-
-
 def is_rank_csv(text: str) -> bool:
     """Return whether the text is the CSV with details per rank."""
     return text.lstrip().startswith("access,rank,runtime-with-openclose,")
@@ -245,22 +242,14 @@ def is_rank_csv(text: str) -> bool:
 
 def read_rank_csv(text: str) -> Iterator[Result]:
     """Read details per rank (saveRankPerformanceDetailsCSV): all bytes over the slowest rank's time."""
-    repetitions: list[_Repetition] = []
-    for row in csv_rows(text):
-        seconds, rate = number(row["runtime"]), number(row["throughput"])
-        if seconds is None or rate is None:
-            continue
-        if not repetitions or repetitions[-1].access != row["access"] or row["rank"] in repetitions[-1].ranks:
-            repetitions.append(_Repetition(row["access"]))
-        last = repetitions[-1]
-        last.ranks.add(row["rank"])
-        last.bytes += seconds * rate
-        last.seconds = max(last.seconds, float(row["runtime-with-openclose"]))
-    figures = [
-        ForeignFigure(test.access, "bytes_per_s", (test.bytes / test.seconds,), {"ranks": len(test.ranks)})
-        for test in repetitions
-    ]
-    yield Foreign("ior", gathered(figures), notes=(_UPPER_BOUND,))
+    figures = []
+    for ranks in repetitions(csv_rows(text), "access"):
+        moved = [(number(row["runtime"]) or 0.0) * (number(row["throughput"]) or 0.0) for row in ranks]
+        seconds = max(number(row["runtime-with-openclose"]) or 0.0 for row in ranks)
+        if any(moved) and seconds:
+            settings: dict[str, Setting] = {"ranks": sum(map(bool, moved))}
+            figures.append(ForeignFigure(ranks[0]["access"], "bytes_per_s", (sum(moved) / seconds,), settings))
+    yield Foreign("ior", gathered(figures), notes=(UPPER_BOUND,))
 
 
 def _sized(row: Mapping[str, str], column: str, key: str) -> dict[str, Setting]:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from strakes.findings.portrait import Setting
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, slug, time_of
-from strakes.interop.readers.blocks import Block, Printed, Result, csv_rows
+from strakes.interop.readers.blocks import UPPER_BOUND, Block, Printed, Result, csv_rows, joint_rate, repetitions
 
 _TABLE = re.compile(r"[ \t]*SUMMARY\b(?!.*\btime\b).*\(of (\d+) iterations\)")
 _TIMES = re.compile(r"[ \t]*SUMMARY time\b")
 _ROW = re.compile(r"[ \t]*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([-+.\dainf]+(?:\s+[-+.\dainf]+)*)\s*$")
 _OLD_TREE = re.compile(r"[ \t]*tree (creation|removal) rate\s*:\s*(\S+)")
 _ITEMS = re.compile(r"[ \t]*(\d+) tasks, (\d+) (?:files/directories|files|directories)")
-_UPPER_BOUND = (
-    "computed from the ranks' own times without their start times, which the file lacks, so the rates are upper bounds"
-)
 
 
 def read_text(block: Block) -> Iterator[Result]:
@@ -93,30 +90,20 @@ def is_rank_csv(text: str) -> bool:
 
 def read_rank_csv(text: str) -> Iterator[Result]:
     """Read details per rank (--saveRankPerformanceDetails): all items over the slowest rank's time."""
-    iterations: list[dict[str, Mapping[str, str]]] = []
     rows = csv.DictReader(text.strip().splitlines())
-    for row in rows:
-        if row["rank"] == "all":
-            continue
-        if not iterations or row["rank"] in iterations[-1]:
-            iterations.append({})
-        iterations[-1][row["rank"]] = row
+    iterations = repetitions(row for row in rows if row["rank"] != "all")
     names = [name.removeprefix("rate-") for name in rows.fieldnames or () if name.startswith("rate-")]
     figures = [
         ForeignFigure(slug(name), "operations_per_s", (rate,), {"ranks": len(ranks)})
         for ranks in iterations
         for name in names
-        if (rate := _joint_rate(ranks, name)) is not None
+        if (
+            rate := joint_rate(
+                *([number(row.get(f"{kind}-{name}") or "") for row in ranks] for kind in ("rate", "time"))
+            )
+        )
     ]
-    yield Foreign("mdtest", gathered(figures), notes=(_UPPER_BOUND,))
-
-
-def _joint_rate(ranks: Mapping[str, Mapping[str, str]], name: str) -> float | None:
-    pairs = [(number(row.get(f"rate-{name}") or ""), number(row.get(f"time-{name}") or "")) for row in ranks.values()]
-    whole = [(rate, seconds) for rate, seconds in pairs if rate is not None and seconds is not None]
-    if len(whole) < len(pairs):
-        return None
-    return sum(rate * seconds for rate, seconds in whole) / max(seconds for _, seconds in whole)
+    yield Foreign("mdtest", gathered(figures), notes=(UPPER_BOUND,))
 
 
 def is_operations_csv(text: str) -> bool:

@@ -1,0 +1,123 @@
+"""The command lines of IOR's own tests, from all of its history: strakes and IOR make the same transfers.
+
+Needs ior and strace on PATH, and a clone of hpc/ior in the directory that IOR_CLONE names. IOR_MPIRUN, as in those
+tests, starts ior on a number of ranks ("mpirun --oversubscribe -n"); it must be of the MPI that ior is built with.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import BadInputError
+from strakes.interop.commands import TOOLS
+from strakes.launch.local import LocalEngine
+from strakes.targets.workspace import Workspace
+
+pytestmark = pytest.mark.long
+
+TRACE = ("-ff", "-qq", "-y", "-s", "0", "-e", "trace=lseek,read,write,pread64,pwrite64,fsync")
+# Interfaces without calls, or of servers that are not here, and scripts, whose tests are lines of their own.
+NOT_COMPARABLE = re.compile(r"DUMMY|S3-|MMAP|-f |\$|MPIIO|HDF5|NCMPI|HDFS")
+CALL = re.compile(r"(\w+)\(\d+<([^>]*)>(?:, \"?\"?\.*)?(?:, (\d+))?(?:, (?:(\d+)|SEEK_SET))?\)\s+= (\d+)")
+
+Transfers = Counter[tuple[str, int, int]]
+
+
+def history() -> list[tuple[int, str]]:
+    """Return the number of ranks and the options of each line."""
+    clone = os.environ.get("IOR_CLONE", "")
+    if not clone or not all(map(shutil.which, ("ior", "strace"))):
+        pytest.skip("needs ior, strace and IOR_CLONE")
+    command = ["git", "--git-dir", clone, "log", "-p", "--format=", "--", "testing", "test"]
+    changes = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = re.findall(r"^\+ *IOR +(\d) +(.*?) *(?:#.*)?$", changes, re.MULTILINE)
+    return [(int(ranks), line) for ranks, line in dict.fromkeys(lines) if not NOT_COMPARABLE.search(line)]
+
+
+def transfers(place: Path) -> Transfers:
+    """Count the transfers in the traces of all processes by call, bytes and offset; and whether there was an fsync."""
+    done: Transfers = Counter()
+    for trace in place.glob("trace.*"):
+        at: dict[str, int] = {}
+        for name, path, size, offset, result in CALL.findall(trace.read_text(errors="replace")):
+            if "testFile" not in path and "strakes" not in path.rpartition("/")[0]:
+                continue
+            if name == "lseek":
+                at[path] = int(result)
+            elif name == "fsync":
+                # With -Y, IOR calls it twice after each write, and once more at the end.
+                done["fsync", 0, 0] = 1
+            elif int(result) == int(size or 0) > 0:
+                begin = int(offset) if name.startswith("p") else at.get(path, 0)
+                at[path] = begin + int(size)
+                done[name.strip("p64"), int(size), begin] += 1
+    return done
+
+
+def of_ior(ranks: int, words: Sequence[str], place: Path) -> Transfers:
+    # What is read must have been written, which strakes does unasked.
+    traced = ("strace", *TRACE, "-o", str(place / "trace"), "ior", *words, *([] if "-w" in words else ["-w"]))
+    command = [
+        *shlex.split(os.environ.get("IOR_MPIRUN", "mpirun -n")),
+        str(ranks),
+        *traced,
+        "-i",
+        "1",
+        "-o",
+        str(place / "testFile"),
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return transfers(place)
+
+
+class Traced(LocalEngine):
+    def __init__(self, place: Path) -> None:
+        super().__init__()
+        self._place = place
+
+    def command(self) -> Sequence[str]:
+        return ["strace", *TRACE, "-o", str(self._place / "trace"), *super().command()]
+
+
+def of_strakes(ranks: int, words: Sequence[str], place: Path) -> Transfers:
+    plan = TOOLS["ior"].translate([*words, "-o", str(place / "testFile")], ranks, 1).plan
+    with Traced(place) as engine, Workspace.create(place, "strakes") as workspace:
+        engine.start()
+        assert engine.run(plan, workspace.path, "ior", 120.0).samples
+    return transfers(place)
+
+
+def test_command_lines_of_the_tests_of_ior_make_the_same_transfers(tmp_path: Path) -> None:
+    different, compared = [], 0
+    for index, (ranks, line) in enumerate(history()):
+        places = [tmp_path / f"{index}-{tool}" for tool in ("ior", "strakes")]
+        for place in places:
+            place.mkdir()
+        words = shlex.split(line)
+        try:
+            own, theirs = of_strakes(ranks, words, places[1]), of_ior(ranks, words, places[0])
+        except (BadInputError, subprocess.CalledProcessError):
+            # Refused by one of the two; IOR also crashes when it writes with -z -z.
+            continue
+        compared += 1
+        # With -Z, ranks of IOR may choose the same data.
+        keys = 2 if "-Z" in words else 3
+        both = [Counter({key[:keys]: 0 for key in one}) for one in (theirs, own)]
+        for one, counts in zip((theirs, own), both, strict=True):
+            for key, count in one.items():
+                counts[key[:keys]] += count
+        if both[0] != both[1]:
+            different.append((ranks, line, both[0] - both[1], both[1] - both[0]))
+        for place in places:
+            shutil.rmtree(place)
+    assert not different
+    assert compared >= 20

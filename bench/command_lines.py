@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.places import Place, given_places
-from strakes.interop.commands import TOOLS
+from strakes.interop.commands import tool_of
 from strakes.interop.formats import read_file
 from strakes.launch.local import LocalEngine
 from strakes.report.numbers import show
@@ -51,7 +51,7 @@ def original(words: list[str], directory: Path) -> dict[str, float]:
 
 def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path, index: int) -> dict[str, float]:
     """One run of the same command line on our engine."""
-    plan = TOOLS[tool].translate(shlex.split(line), ranks, 1).plan
+    plan = tool_of(tool).translate(shlex.split(line), ranks, 1).plan
     result = engine.run(plan, workspace, f"{tool}{index}", 120.0)
     metric = "bytes_per_s" if tool == "ior" else "operations_per_s"
     return {sample.name: float(getattr(sample, metric)) for sample in result.samples}

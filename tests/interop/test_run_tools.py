@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError
-from strakes.interop.commands import TOOLS
+from strakes.interop.commands import tool_of
 from strakes.interop.commands.words import Translation
 from strakes.plan import MetadataPhase, TransferPhase
 from strakes.plan.validate import validate_plan_document
@@ -57,7 +57,7 @@ MDTEST_LINES = (
 
 
 def translate(tool: str, line: str, ranks: int | None = 4, seed: int = 1) -> Translation:
-    return TOOLS[tool].translate(line.split(), ranks, seed)
+    return tool_of(tool).translate(line.split(), ranks, seed)
 
 
 def transfers(line: str, ranks: int = 4) -> list[TransferPhase]:
@@ -115,7 +115,7 @@ def test_data_are_stamped_only_where_they_will_be_verified() -> None:
 
 
 def test_with_c_ranks_read_data_of_other_nodes_and_the_check_looks_one_node_further() -> None:
-    plan = TOOLS["ior"].translate(["-w", "-W", "-r", "-C", "-Q", "2"], 16, 1, 2).plan
+    plan = tool_of("ior").translate(["-w", "-W", "-r", "-C", "-Q", "2"], 16, 1, 2).plan
     write, check, read = (phase for phase in plan.phases if isinstance(phase, TransferPhase))
     assert (write.rank_shift, check.rank_shift, read.rank_shift) == (0, 6, 4)
     assert check.verify and not read.verify
@@ -334,7 +334,7 @@ def test_started_by_a_launcher_it_says_how_it_is_started_instead(monkeypatch: py
 )
 def test_any_words_become_a_valid_plan_or_a_refusal_that_says_where(words: list[str], tool: str) -> None:
     try:
-        command = TOOLS[tool].translate(words, 3, 1)
+        command = tool_of(tool).translate(words, 3, 1)
     except BadInputError as error:
         refusal = error.where
     else:
@@ -347,7 +347,7 @@ def test_any_words_become_a_valid_plan_or_a_refusal_that_says_where(words: list[
 def test_every_option_people_have_in_their_fingers_is_in_the_table(
     tool: str, wanted: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert set(wanted) <= set(TOOLS[tool].options)
+    assert set(wanted) <= set(tool_of(tool).options)
     assert strakes(["run", tool, "--help"]) == 0
     shown = capsys.readouterr().out
     assert all(f"  -{letter}" in shown for letter in wanted)
@@ -413,7 +413,7 @@ def test_a_directory_that_is_not_there_is_refused_not_looked_for_higher_up(
 
 
 def test_mdtest_may_name_a_directory_that_is_still_to_be_made(tmp_path: Path) -> None:
-    assert TOOLS["mdtest"].translate(["-n", "1", "-d", str(tmp_path / "new")], 1, 1).directory == tmp_path
+    assert tool_of("mdtest").translate(["-n", "1", "-d", str(tmp_path / "new")], 1, 1).directory == tmp_path
 
 
 def test_a_plan_still_needs_its_directory_and_takes_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,15 +170,15 @@ def _run_tool(
     tool: str, words: tuple[str, ...], options: Sampling, placement: Mapping[str, str], batch: str | None
 ) -> int:
     from strakes.cli.measure import measure, request_from
-    from strakes.interop.commands import TOOLS as UNDERSTOOD
+    from strakes.interop.commands import tool_of
     from strakes.plan.model import placed
     from strakes.studies.plan_run import PlanRun
 
     launch, seed = options.launch, options.seed
     if words[:1] in (("--help",), ("-h",)):
-        click.echo(UNDERSTOOD[tool].help())
+        click.echo(tool_of(tool).help())
         return 0
-    translated = UNDERSTOOD[tool].translate(words, launch.ranks, seed, _ranks_per_node(launch))
+    translated = tool_of(tool).translate(words, launch.ranks, seed, _ranks_per_node(launch))
     for index, note in enumerate(translated.notes):
         head = f"Unlike {tool}:"
         told = translate(head) if index == 0 else " " * columns(translate(head))

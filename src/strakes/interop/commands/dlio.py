@@ -16,10 +16,9 @@ from typing import Any
 
 from strakes.interop.commands.configuration import Configuration, help_of_keys
 from strakes.interop.commands.dlio_file import KEYS, NOT_SUPPORTED, QUIET, read_configuration
-from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, plan_of, ranks_of, wrong
+from strakes.interop.commands.words import GivenCommand, Tool, Translation, plan_of, ranks_of, wrong
 from strakes.units import MIB, counted
 
-OPTIONS: dict[str, ForeignOption] = {}
 _MOST_PHASES = 64
 _SHUFFLES = ("off", "seed", "random")
 _FORMATS = ("npz", "npy", "tfrecord", "hdf5", "csv", "jpeg", "png", "indexed_binary", "mmap_indexed_binary")
@@ -274,3 +273,6 @@ class _Work:
 def _nearest(wanted: Path) -> Path:
     """Return the path itself or the nearest directory above it that is there."""
     return next(path for path in (wanted, *wanted.parents) if path.is_dir())
+
+
+TOOL = Tool({}, translate, help_text)

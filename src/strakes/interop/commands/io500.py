@@ -16,8 +16,8 @@ from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.files import read_regular
 from strakes.interop.commands.configuration import Configuration, at, help_of_keys, unknown_name
 from strakes.interop.commands.words import (
-    ForeignOption,
     GivenCommand,
+    Tool,
     Translation,
     place_of,
     plan_of,
@@ -27,7 +27,6 @@ from strakes.interop.commands.words import (
 )
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
 
-OPTIONS: dict[str, ForeignOption] = {}
 # Seconds of the stonewall that a valid run has, and the bytes of IO500's small files and small writes.
 VALID_STONEWALL_S = 300
 _HARD_BYTES, _SMALL_FILE_BYTES, _RANDOM_BYTES = 47008, 3901, 4096
@@ -336,3 +335,6 @@ def _of_bytes(phase: TransferPhase, most: int) -> TransferPhase:
         return replace(phase, segments=max(1, min(phase.segments, most // phase.block_bytes)))
     transfers = max(1, min(phase.block_bytes, most) // phase.transfer_bytes)
     return replace(phase, block_bytes=transfers * phase.transfer_bytes)
+
+
+TOOL = Tool({}, translate, help_text)

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from strakes.errors import nearest_word
@@ -15,9 +16,11 @@ from strakes.interop.commands.words import (
     DIRECTIVE,
     NEAR,
     GivenCommand,
+    Tool,
     Translation,
     check_shifts,
     given,
+    help_text,
     options_of,
     place_of,
     plan_of,
@@ -256,3 +259,6 @@ def _script(path: Path) -> str:
         remedy = f"Run each of them: {shown}{'; ...' if len(tests) > _MOST_SHOWN else ''}"
         raise wrong("ior", f"-f {path}: the script has {len(tests)} tests", why="a run has one", remedy=remedy)
     return tests[0][1:]
+
+
+TOOL = Tool(OPTIONS, translate, partial(help_text, "ior", OPTIONS))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from strakes.interop.commands.io500 import fit_amounts
 from strakes.interop.commands.words import (
     GivenCommand,
+    Tool,
     Translation,
     check_shifts,
     given,
+    help_text,
     options_of,
     place_of,
     plan_of,
@@ -167,3 +170,6 @@ def _directories(command: GivenCommand) -> list[Path]:
         place_of("mdtest", path) if places.count(place) > 1 else place
         for path, place in zip(paths, places, strict=True)
     ]
+
+
+TOOL = Tool(OPTIONS, translate, partial(help_text, "mdtest", OPTIONS))

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -77,6 +77,15 @@ class Translation:
     budget_s: float | None = None
     waits_s: float = 0.0
     beside: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: its options, its help, and how words, ranks (None: not given), seed and ranks of a node become a plan."""
+
+    options: Mapping[str, ForeignOption]
+    translate: Callable[..., Translation]
+    help: Callable[[], str]
 
 
 @dataclass

@@ -1,12 +1,13 @@
 # Sourced by bootstrap/install: finds out what the machine itself lacks, and installs it or says how.
 
-# [dev] -> $missing: what is missing, in words; $packages: Debian's packages for it; $found_python: the interpreter.
+# [dev | wheel] -> $missing: what is missing, in words; $packages: Debian's packages for it; $found_python: the interpreter.
 find_missing() {
     missing=()
     packages=()
     fedora=()
     suse=()
     found_python=$(find_python) || lack "Python 3.11 or newer with venv" "$(debian_python)" python3.12 python312
+    [[ ${1:-} != wheel ]] || return 0
     has_compiler || lack "a C++20 compiler" g++ gcc-c++ gcc13-c++
     # Optional: installed only where that needs nobody's permission.
     has_header liburing.h || ! may_install || lack "the header liburing.h" liburing-dev liburing-devel liburing-devel

@@ -9,7 +9,7 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Headline, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.studies.compose import ask
+from strakes.studies.compose import ask, level_text
 from strakes.studies.study import Context, Study
 
 PREFIX = "against:"
@@ -73,9 +73,7 @@ class Against(Study):
         each = [
             question
             for a, b in pairs
-            for question in ask(
-                self.name, a.id.removeprefix("A/"), a.id.removeprefix("A/"), [("A", [a]), ("B", [b])], advises=False
-            )
+            for question in ask(self.name, a.id.removeprefix("A/"), _title(a), [("A", [a]), ("B", [b])], advises=False)
         ]
         means: list[Question] = []
         for title, cells in self.inner.means(self._side(results, "A")).items():
@@ -126,3 +124,10 @@ class Against(Study):
             replace(cell, study=self.inner.name) for cell in results.measured if cell.settings.get("target") == side
         )
         return Results(own, results.confidence, results.facts)
+
+
+def _title(cell: Measured) -> str:
+    """Return the operation and the levels of the other factors."""
+    levels = {name: value for name, value in cell.settings.items() if name not in ("target", "axis")}
+    ordered = sorted(levels, key=lambda name: name != "operation")
+    return ", ".join(level_text(name, levels[name]) for name in ordered)

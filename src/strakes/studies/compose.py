@@ -211,6 +211,7 @@ def level_text(factor: str, value: Setting) -> str:
 
 _COUNTED = {
     "ranks": "rank",
+    "files": "file",
     "nodes": "node",
     "requests": "request",
     "clients": "client",

@@ -9,8 +9,8 @@ import pytest
 from strakes.findings.cell import Cell
 from strakes.plan import Phase, TransferPhase
 from strakes.studies.overview import Overview
+from strakes.studies.replication_cost import ReplicationCost
 from strakes.studies.study import Study
-from strakes.studies.target_baseline import TargetBaseline
 from strakes.survey.amounts import FEWEST_BLOCKS
 from strakes.survey.schedule import MOST_RUNS, Schedule
 from studies.world import context, flat, stored, visits_of
@@ -67,7 +67,7 @@ def test_what_is_open_goes_on_until_the_most_runs() -> None:
 
 
 def test_a_cell_that_no_question_is_about_is_open_until_it_is_precise() -> None:
-    study = TargetBaseline()
+    study = ReplicationCost()
     some = cells_of(study)
     plans = [schedule(some, study, precision) for precision in (0.5, 0.001)]
     visits = stored(visits_of(some, flat, 6, 0.1))

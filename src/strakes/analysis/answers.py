@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from strakes.findings.answers import Answer, Claim, Comparison, Option, Question
+from strakes.findings.answers import Answer, Claim, Comparison, Mean, Option, Question
 from strakes.findings.portrait import Finding, IntervalOf
 from strakes.findings.results import Results
 from strakes.statistics import grades
 from strakes.statistics.claims import Bound, Judgement, judge
 from strakes.statistics.grades import INTERVAL_CONFIDENCE, Choice, Versus
-from strakes.studies.compose import from_memory, from_own_cache, log_values, mean_log_values
+from strakes.studies.compose import from_memory, from_own_cache, mean_log_values
 from strakes.studies.study import Study
 
 # Remark on an answer whose figures come from a cache of this node's client.
@@ -36,7 +36,11 @@ def _remarked(question: Question, results: Results) -> Question:
 
 
 def _values(option: Option, results: Results) -> dict[int, float]:
-    return mean_log_values([results.get(measure) for measure in option.measures], option.mean)
+    return _mean(option.measures, option.mean, results)
+
+
+def _mean(measures: Sequence[str], mean: Mean, results: Results) -> dict[int, float]:
+    return mean_log_values([results.get(measure) for measure in measures], mean)
 
 
 def claims_of(studies: Sequence[Study], results: Results) -> list[Claim]:
@@ -48,7 +52,7 @@ def bounds_of(claims: Sequence[Claim], results: Results) -> list[list[Bound]]:
     """Return the claims in numbers."""
     return [
         [
-            Bound(log_values(results.get(part.a)), log_values(results.get(part.b)), part.low, part.high)
+            Bound(_mean(part.a, "median", results), _mean(part.b, "median", results), part.low, part.high)
             for part in claim.parts
         ]
         for claim in claims
@@ -68,7 +72,7 @@ def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
 
 
 def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Finding:
-    cells = tuple(dict.fromkeys(measure for part in claim.parts for measure in (part.a, part.b)))
+    cells = claim.measures
     if judgement is None:
         text = f"{claim.statement}: not decided; too few blocks measured both."
         return Finding(claim.id, claim.study, text, "inconclusive", cells, needs=_MORE_BLOCKS, grade="undecided")

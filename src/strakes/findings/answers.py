@@ -8,7 +8,7 @@ from typing import Literal
 from strakes.statistics.grades import Grade
 
 # How several measures of an option become one value of a block.
-Mean = Literal["arithmetic", "geometric"]
+Mean = Literal["arithmetic", "geometric", "median"]
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a claim: how many times as good measure ``a`` is as ``b`` lies between ``low`` and ``high``.
+    """A part of a claim: how many times as good ``a`` is as ``b`` lies between ``low`` and ``high``.
 
-    ``ratio``: what is divided by what, in words.
+    ``a``, ``b``: ids of measures; the median of several counts. ``ratio``: the two sides in words.
     """
 
     ratio: str
-    a: str
-    b: str
+    a: tuple[str, ...]
+    b: tuple[str, ...]
     low: float
     high: float
 
@@ -66,6 +66,11 @@ class Claim:
     study: str
     statement: str
     parts: tuple[Part, ...]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures of all parts, each once."""
+        return tuple(dict.fromkeys(measure for part in self.parts for measure in (*part.a, *part.b)))
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ class AccessPatterns(Study):
                 f"{self.name}-s5-{number}",
                 self.name,
                 f"S5's statement {number}, {text}",
-                tuple(Part(what, a.id, b.id, *bounds) for what, a, b, bounds in parts if a and b),
+                tuple(Part(what, (a.id,), (b.id,), *bounds) for what, a, b, bounds in parts if a and b),
             )
             for number, (text, parts) in enumerate(stated.items(), 1)
             if all(a and b and a.id != b.id for _, a, b, _ in parts)

@@ -92,7 +92,8 @@ def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
     common = sorted(set.intersection(*map(set, values)))
     if mean == "arithmetic":
         return {block: math.log(fmean(math.exp(each[block]) for each in values)) for block in common}
-    return {block: fmean(each[block] for each in values) for block in common}
+    middle = median if mean == "median" else fmean
+    return {block: middle([each[block] for each in values]) for block in common}
 
 
 def ask(

@@ -184,7 +184,7 @@ class ProcessesPerNode(Study):
             f"(together they take less than {_NEARLY * number:.3g} times what one takes)"
         )
         ratio = f"{number} data targets to one"
-        part = Part(ratio, together[0].id, alone[0].id, 0.0, _NEARLY * number)
+        part = Part(ratio, (together[0].id,), (alone[0].id,), 0.0, _NEARLY * number)
         return [Claim(f"{self.name}-bottleneck", self.name, text, (part,))]
 
 

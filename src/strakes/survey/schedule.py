@@ -104,7 +104,7 @@ class Schedule:
         claims = claims_of(self._studies, results)
         judged = judge(bounds_of(claims, results), LOOK_ERROR)
         asked = {measure for question in questions for option in question.options for measure in option.measures}
-        asked |= {measure for claim in claims for part in claim.parts for measure in (part.a, part.b)}
+        asked |= {measure for claim in claims for measure in claim.measures}
         still_open = {
             measure
             for index, question in enumerate(questions)
@@ -115,8 +115,7 @@ class Schedule:
             measure
             for claim, judgement in zip(claims, judged, strict=True)
             if judgement is None or judgement.grade != "sure"
-            for part in claim.parts
-            for measure in (part.a, part.b)
+            for measure in claim.measures
         }
         self._closed = {
             cell.key

@@ -49,7 +49,7 @@ def verdicts_of(
     passes: tuple[list[list[Verdict]], ...] = ([], [], [])
     for study in studies:
         own = planned.of_study(study.name)
-        claims = [[part for one in claim.parts for part in (one.a, one.b)] for claim in study.claims(own)]
+        claims = [claim.measures for claim in study.claims(own)]
         asked = [
             [[key_of[measure] for measure in option.measures] for option in question.options]
             for question in study.questions(own)

@@ -95,7 +95,7 @@ def test_the_command_prints_events_and_writes_json(tmp_path: Path, strakes: Stra
         "rate",
         "--by",
         "app",
-        "--alarms-a-month",
+        "--false-alarms-a-month",
         "0.1",
     ]
     done = strakes(*words, "--json", str(tmp_path / "out.json"))

@@ -115,7 +115,7 @@ def test_a_client_whose_lctl_tells_nothing_says_what_it_cannot_tell() -> None:
     reading = source.read(5.0)
     assert reading.work and not reading.missing
     told = [line.partition(":")[0] for line in source.lacking(reading)]
-    assert told == ["slow targets", "who causes the load", "fail-overs"]
+    assert told == ["slow targets", "who causes the load", "outages"]
     answers["lctl"] = replace(answers["lctl"], status=1)
     assert source.read(15.0).missing == ("lctl get_param failed and said nothing",)
 

@@ -210,7 +210,7 @@ def test_stores_of_which_nothing_is_known_are_not_away(tmp_path: Path) -> None:
 def test_without_a_probe_nothing_is_said_of_its_waits(tmp_path: Path) -> None:
     source = TargetSource("/fs", Served(tmp_path), probed=False)
     lines = source.lacking(source.read(1000.0))
-    assert "fail-overs: no counters tell which server serves" in lines
+    assert "outages: no counters tell which server serves" in lines
 
 
 def test_what_cannot_be_watched_is_said_once(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_what_cannot_be_watched_is_said_once(tmp_path: Path) -> None:
     for _ in range(10):
         live.step()
         now[0] += 30
-    assert [event.text.split(":")[2].strip() for event in told] == ["slow targets", "fail-overs", "who causes the load"]
+    assert [event.text.split(":")[2].strip() for event in told] == ["slow targets", "outages", "who causes the load"]
     assert len(Ring(tmp_path / "store").events()) == 3
     assert "cannot do that on served" in told[0].text and not any(event.alarm for event in told)
     full = live.metrics.now.full[str(tmp_path)]

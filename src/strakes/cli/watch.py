@@ -39,11 +39,12 @@ _LEVEL_HELP = "Service level to judge, such as 'p99 of create <= 20 ms in 99 % o
 _OUTPUT = OutputType(remedy="Give the name of another file.")
 _json_option = click.option("--json", type=_OUTPUT, help="Write the results as JSON to FILE (- is standard output).")
 _alarms_option = click.option(
-    "--alarms-a-month",
+    "--false-alarms-a-month",
+    "alarms_a_month",
     type=NumberRange(0.001, 1000),
     default=1.0,
     show_default=True,
-    help="Accept this many false alarms a month, all series together.",
+    help="Accept this many false alarms from noise a month, all series together; real changes come in addition.",
 )
 
 

@@ -29,7 +29,6 @@ SERVER_PARAMETERS = (
 CLIENT_PARAMETERS = ("mdc.*.state", "osc.*.state")
 _PATTERNS = (*SERVER_PARAMETERS, *CLIENT_PARAMETERS, "*.*.*")
 _DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) (\d+(?: \d+){10,}) ?$")
-_SECTOR_BYTES = 512
 _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:.*?sum:\s+(\d+))?")
 _JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")
 # Stacked and virtual block devices.
@@ -147,7 +146,7 @@ def _disk_work(disks: Mapping[str, str]) -> dict[str, dict[str, Work]]:
     for name, words in disks.items():
         numbers = [float(word) for word in words.split()]
         flushes = numbers[15] if len(numbers) > 15 else 0.0
-        work[name] = Work(numbers[0] + numbers[4] + flushes, numbers[9] / 1000, numbers[6] * _SECTOR_BYTES)
+        work[name] = Work(numbers[0] + numbers[4] + flushes, numbers[9] / 1000)
     return {DISKS: work} if work else {}
 
 
@@ -165,7 +164,7 @@ def _work(stats: Stats) -> Work:
         for name, counter in stats.counters.items()
         if counter in timed
     }
-    return Work(float(requests), busy, float(stats.total("write_bytes")), kinds)
+    return Work(float(requests), busy, kinds)
 
 
 def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:

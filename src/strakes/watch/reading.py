@@ -37,14 +37,13 @@ class OfKind:
 
 @dataclass(frozen=True)
 class Work:
-    """Counters of a target or disk since their reset: requests, total seconds, bytes written.
+    """Counters of a target or disk since their reset: requests, total seconds.
 
     ``kinds``: the counters of each kind of request, if available.
     """
 
     requests: float
     busy_s: float
-    written: float = 0.0
     kinds: Mapping[str, OfKind] = field(default_factory=dict)
 
 

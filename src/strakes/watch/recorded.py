@@ -78,7 +78,7 @@ class Contents:
         if not self._jobs:
             lines.append("who causes the load: there are no job_stats in the recording")
         if not self._serving:
-            lines.append("fail-overs: the recording tells neither which targets serve nor what clients waited for")
+            lines.append("outages: the recording tells neither which targets serve nor what clients waited for")
         if self._not_understood:
             lines.append(f"lines that are not understood, such as: {self._not_understood[:200]}")
         return tuple(lines)

@@ -99,7 +99,7 @@ class LustreSource:
         if self.alone and not reading.jobs:
             lines.append("who causes the load: there are no job_stats here (jobid_var on the servers)")
         if self.alone and not reading.serving and not reading.connected:
-            lines.append("fail-overs: lctl tells neither which targets serve here nor of connections to them")
+            lines.append("outages: lctl tells neither which targets serve here nor of connections to them")
         return tuple(lines)
 
     def _diskstats(self) -> str:
@@ -185,9 +185,9 @@ class TargetSource:
             lines.append("slow targets: a local disk has no equals to compare it with")
         if reading.serving is None and not self.waits_elsewhere and not isinstance(self.target, LocalTarget):
             lines.append(
-                "fail-overs: no counters tell which server serves; only the waits of the probe are seen"
+                "outages: no counters tell which server serves; only the waits of the probe are seen"
                 if self.probed
-                else "fail-overs: no counters tell which server serves"
+                else "outages: no counters tell which server serves"
             )
         if not reading.clients:
             lines.append(
@@ -237,7 +237,7 @@ def reading_of_counters(
         requests = counters.get("data.waited_requests", requests)
         busy = counters.get("data.waited_s", counters.get("data.busy_s"))
         if busy is not None:
-            work.setdefault(group, {})[target] = Work(requests, busy, counters.get("data.write_bytes", 0.0))
+            work.setdefault(group, {})[target] = Work(requests, busy)
         if "md.waited_s" in counters:
             done = Work(counters.get("md.requests", 0.0), counters["md.waited_s"])
             work.setdefault(METADATA_TARGETS, {})[target] = done

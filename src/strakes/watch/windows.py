@@ -70,6 +70,5 @@ def _since(before: Work, now: Work) -> Work:
     return Work(
         now.requests - before.requests,
         max(0.0, now.busy_s - before.busy_s),
-        max(0.0, now.written - before.written),
         kinds,
     )

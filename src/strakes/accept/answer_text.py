@@ -31,7 +31,7 @@ def counts(answers: Sequence[Answer]) -> dict[str, int]:
 
 
 def render(title: str, run: str, answers: Sequence[Answer]) -> str:
-    """One block for each need: verdict, what is wanted, what was found, and what that does not say."""
+    """Return one block for each need: verdict, requirement, result, and the limits of the result."""
     lines = [for_terminal(title), *([translate(f"run {run}")] if run else []), ""]
     for answer in answers:
         verdict = padded(translate(answer.verdict), 8)

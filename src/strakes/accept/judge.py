@@ -1,4 +1,4 @@
-"""PASS, FAIL or UNKNOWN for each need, with the evidence and the limits of what it says. Pure."""
+"""PASS, FAIL or UNKNOWN for each need, with its evidence and the limits of that evidence. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from strakes.studies.compose import log_values
 from strakes.units import counted, format_bytes
 
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
-# Of more than was measured: what is forecast never passes.
+# A forecast beyond the measured range never passes.
 PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
 VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
 HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
@@ -31,7 +31,7 @@ HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
 
 @dataclass(frozen=True)
 class Answer:
-    """``found`` is what was measured, read or ``forecast``; ``limits`` what it does not say, or what it would take."""
+    """``found``: measured, read or ``forecast``. ``limits``: what it does not show, or what is missing."""
 
     need: Need
     verdict: str
@@ -101,7 +101,7 @@ class _Evidence:
 
 @dataclass(frozen=True)
 class _Capacity:
-    """What the file system states of itself; ``total_inodes`` is 0 where it does not count them."""
+    """Space and inodes as statvfs reports them; ``total_inodes`` is 0 if the file system does not count them."""
 
     total_bytes: int = 0
     free_bytes: int = 0
@@ -111,7 +111,7 @@ class _Capacity:
 
 @dataclass(frozen=True)
 class _Rate:
-    """What a need asks of rates over numbers of clients; a figure is shown times ``scale``, in ``unit``."""
+    """A need for a rate at a number of clients; figures are multiplied by ``scale`` and shown in ``unit``."""
 
     need: Need
     wanted: str
@@ -152,7 +152,7 @@ def _bytes(need: Need, capacity: _Capacity) -> Answer:
 
 
 def _life(need: Need, capacity: _Capacity) -> Answer:
-    """Return how long what is free lasts at so many files a day."""
+    """Return how long the free space lasts at this number of files a day."""
     wanted = f"{need.at_least / YEAR_S:,.3g} years at {need.files_per_day:,.0f} files a day"
     files = capacity.free_inodes if capacity.total_inodes else math.inf
     by_size = capacity.free_bytes / need.file_bytes if need.file_bytes else math.inf
@@ -187,7 +187,7 @@ def _files_per_hour(need: Need, evidence: _Evidence) -> Answer:
 
 
 def _clients(need: Need, evidence: _Evidence) -> Answer:
-    """So many clients at a rate each: measured where there were exactly as many, else a forecast."""
+    """Judge a rate per client: measured if a run had exactly that number of clients, otherwise forecast."""
     needed = need.at_least * need.files_per_hour_each / HOUR_S
     wanted = (
         f"{counted(need.at_least, 'client')} at {counted(need.files_per_hour_each, 'file')} an hour each "
@@ -251,7 +251,7 @@ def _has_levelled_off(measured: Sequence[Measured]) -> bool:
 
 
 def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
-    """Return what one measured size says of the need, as if no other size could help."""
+    """Judge the need by one measured size alone."""
     estimate, scale = cell.estimate, evidence.scale_of(cell)
     assert estimate is not None and estimate.low is not None and estimate.high is not None
     reading = (
@@ -278,9 +278,9 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
 
 
 def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence) -> Answer:
-    """Answer for so many clients: from that size where it was measured, else by the forecast of ``strakes predict``.
+    """Judge a number of clients: by that size if it was measured, otherwise by the forecast of ``strakes predict``.
 
-    A larger size proves nothing of a smaller one: few clients can have a smaller rate than many.
+    A larger size proves nothing about a smaller one: few clients can have a smaller rate than many.
     """
     figure = evidence.figure_of(asked.cells[0])
     if figure is None:

@@ -1,4 +1,4 @@
-"""What has to be reached, as people write it (TOML), parsed into values."""
+"""Requirements, as people write them (TOML), parsed into values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.units import parse_bytes, parse_rate, parse_seconds
 Kind = Literal[
     "files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life", "service-level"
 ]
-# What each kind may and must say besides kind, name and at_least.
+# Optional and required keys of each kind besides kind, name and at_least.
 _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "files": ((), ()),
     "bytes": ((), ()),

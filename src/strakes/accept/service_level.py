@@ -17,7 +17,7 @@ _REMEDY = "Write, for example, 'p99 of create <= 20 ms in 99 % of minutes'"
 
 
 class LatencyCounts(Protocol):
-    """Of one operation in one minute."""
+    """Latencies of one operation in one minute."""
 
     @property
     def count(self) -> int:
@@ -28,7 +28,7 @@ class LatencyCounts(Protocol):
 
 
 class Minute(Protocol):
-    """What was seen for ``seconds``: figure -> latencies."""
+    """Latencies by figure, observed for ``seconds``."""
 
     @property
     def time_s(self) -> float:
@@ -40,7 +40,7 @@ class Minute(Protocol):
 
     @property
     def figures(self) -> Mapping[str, LatencyCounts]:
-        """Return what was seen; figures of the probe end with its operation."""
+        """Return the latencies; names of probe figures end with their operation."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class ServiceLevel:
 
 @dataclass(frozen=True)
 class Kept:
-    """``bad`` of ``minutes`` were beyond.
+    """``bad`` of ``minutes`` exceeded the limit.
 
-    ``budget_left``: of those that may be, 1 when none was, below 0 when it is spent.
+    ``budget_left``: share of the permitted bad minutes that is left: 1 without any, negative if overspent.
     """
 
     level: ServiceLevel
@@ -73,7 +73,7 @@ class Kept:
 
     @property
     def kept(self) -> bool | None:
-        """Tell whether it is kept; None where nothing was measured."""
+        """Whether the service level is met; None if no minute was measured."""
         return None if not self.minutes else self.bad <= self._allowed
 
     @property
@@ -83,7 +83,7 @@ class Kept:
 
     @property
     def budget(self) -> str:
-        """Return what is left of the error budget in words."""
+        """Return the remaining error budget in words."""
         if self.kept or not self._allowed:
             return f"{max(0.0, self.budget_left):.0%} of the error budget is left"
         return f"the error budget is used up {self.bad / self._allowed:.3g} times"

@@ -1,1 +1,1 @@
-"""From what an application does, and what was measured, to settings that can be pasted."""
+"""Settings to paste, from a description of an application and measured figures."""

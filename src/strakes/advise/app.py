@@ -1,6 +1,6 @@
-"""What an application does with its files: ``app.toml``, read strictly.
+"""Description of an application's I/O: ``app.toml``, read strictly.
 
-The facts are those of source S1, section 2.1.
+The facts follow source S1, section 2.1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INTERFACES: tuple[Interface, ...] = ("posix", "mpiio", "hdf5", "pnetcdf", "adios
 OPERATIONS: tuple[Operation, ...] = ("write", "read")
 FILES: tuple[Files, ...] = ("per-process", "shared", "same", "gathered")
 WHENS: tuple[When, ...] = ("start", "run", "end", "restart")
-# These have collective calls; ADIOS2 merges by itself.
+# These have collective calls; ADIOS2 always merges requests.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
 _ONLY_SHARED = ("pnetcdf",)
 _SHARES_TOLERANCE = 0.01
@@ -252,7 +252,7 @@ def _contradictions(app: App, phase: AppPhase) -> Iterator[tuple[str, str, str]]
 
 
 def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
-    """Return the description as a file; ``remarks`` stand above it as comments.
+    """Return the description as a file; ``remarks`` precede it as comments.
 
     >>> print(to_toml(App("t", "posix", 4, 2, (AppPhase("out", "write", "shared", 1 << 20),))).splitlines()[0])
     title = "t"

@@ -1,6 +1,6 @@
-"""Which settings suit one application, out of what was measured.
+"""Choose settings for an application from measured cells.
 
-Each with its reason, the cells it stands on and what it gains.
+Each has its reason, its cells as evidence, and its gain.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _USUAL_STRIPE = 1 << 20
 class Choice:
     """One setting for one phase.
 
-    ``gain``: how many times better than ``instead_of``, with its interval; None where that is no change.
+    ``gain``: how many times better than ``instead_of``, with its interval; None without a change.
 
-    ``surer`` is what it would take to know better; empty when it is known well enough.
+    ``surer``: how to get a surer answer; empty if it is sure enough.
     """
 
     phase: str
@@ -50,7 +50,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Unknown:
-    """What cannot be advised, and what it would take.
+    """A setting without advice, and the measurement that it needs.
 
     ``times``: how many times the budget of the run that the command in ``needs`` takes; 0 if it takes its default.
     """
@@ -80,7 +80,7 @@ class Chosen:
     classes: tuple[SizeClass, ...] = ()
 
     def value(self, phase: AppPhase, what: What) -> int | str | None:
-        """Return what was chosen for a phase, if anything."""
+        """Return the choice for a phase, or None."""
         return next(
             (choice.value for choice in self.choices if (choice.phase, choice.what) == (phase.name, what)), None
         )
@@ -117,7 +117,7 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
         else unknown
         for unknown in unknowns
     ]
-    # A layout is for both operations: that of the larger share decides.
+    # A layout applies to both operations; the one with the larger share of the time decides.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 
@@ -253,11 +253,11 @@ def _level(
     if answer.grade == "undecided":
         leaning = _text(factor, best)
         return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", *_more(answer, command))
-    # What the application does now, or what was measured nearest to it.
+    # The application's present setting, or the nearest measured one.
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     better = next((one for one in answer.others if cells[one.level] is as_now and one.grade != "undecided"), None)
     if best is not as_now and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
-        # Less of it saves nothing: what is as good stays as it is.
+        # Smaller values save nothing here, so a setting that is as good is kept.
         reason = f"keep the present value: no other is shown to be faster{about}"
         return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
     gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")

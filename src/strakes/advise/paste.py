@@ -20,7 +20,7 @@ _CEPH = ("ceph", "fuse.ceph", "fuse.ceph-fuse")
 
 @dataclass(frozen=True)
 class Paste:
-    """``where`` says what it is put into."""
+    """``where``: the file or command that the text belongs to."""
 
     title: str
     where: str
@@ -28,9 +28,9 @@ class Paste:
 
 
 def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
-    """Everything that applies to the application and the file system.
+    """Return all settings that apply to the application and the file system.
 
-    Nothing is made up: without a choice there is no setting.
+    Without a choice, a setting is left out.
     """
     snippets: list[Paste] = []
     for phase in app.phases:
@@ -74,7 +74,7 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     ends: list[tuple[int | None, int]] = []
     for number, size_class in enumerate(classes):
         last = number == len(classes) - 1
-        # Neighbours with as many stripes are one component.
+        # Adjacent components with the same number of stripes are merged.
         if last or classes[number + 1].stripe_count != size_class.stripe_count:
             ends.append(
                 (
@@ -97,7 +97,7 @@ def _setstripe(layout: Layout) -> str:
 
 
 def ceph_layout(count: int | None, size: int | None) -> str:
-    """Of a count, a size, or both.
+    """Return the command for a stripe count, a stripe size, or both.
 
     >>> ceph_layout(3, None)
     'setfattr -n ceph.dir.layout.stripe_count -v 3 DIR'

@@ -1,4 +1,4 @@
-"""Which measurement advice stands on: the one asked for, the user's own, or the one that the site has published."""
+"""The measurement to base advice on: the requested one, the user's own, or the site's published one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
     """``wanted`` (a run's id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else what the
     site has published.
 
-    With ``answers``: of the newest ones of the user's the first that answers anything, else the newest.
+    With ``answers``: the newest of the user's runs that answers a question, otherwise the newest.
 
     Raises BadInputError when there is none, with the shortest measurement that would do.
     """
@@ -48,7 +48,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
 
 
 def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:
-    """Return the first that answers anything, else the first; damaged ones only where there is no other."""
+    """Return the first run that answers a question, otherwise the first; a damaged one only as a last resort."""
     whole = []
     for run in newest:
         with suppress(BadInputError):

@@ -1,4 +1,4 @@
-"""What a comparison says, as frozen values."""
+"""Results of a comparison, as frozen values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from strakes.statistics.contrast import Verdict
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """One cell of both runs. ``ratio`` is how many times better B is than A (of seconds: how many times shorter).
+    """One cell of both runs. ``ratio``: how many times better B is than A (for seconds: how many times shorter).
 
-    ``low`` and ``high`` hold for all cells together with the comparison's confidence; None with too few runs.
+    ``low`` and ``high`` hold for all cells together at the comparison's confidence; they are None with too few runs.
     ``median_a`` and ``median_b`` are in ``unit``.
     """
 
@@ -53,10 +53,10 @@ class Unlike:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Run B against run A. ``confidence`` is that of ``overall``, and of all ``cells`` together.
+    """Run B against run A. ``confidence`` applies to ``overall``, and to all ``cells`` together.
 
-    ``differs``: what else differs between the runs (machine, versions, target), as text. ``caution``: what bends the
-    verdicts.
+    ``differs``: other differences between the runs (machine, versions, target), as text. ``caution``: reasons to
+    distrust the verdicts.
     """
 
     a: Mapping[str, Any]

@@ -82,6 +82,6 @@ def _find_end(comparison: Comparison) -> float:
 
 
 def _place(ratio: float, end: float) -> float:
-    """Where a ratio stands on a scale from 1 / end to end, in hundredths of its length."""
+    """Return the position of a ratio on a scale from 1 / end to end, in percent of its length."""
     share = 0.5 + 0.5 * math.log(ratio) / math.log(end) if ratio > 0 else 0.0
     return round(100 * min(1.0, max(0.0, share)), 2)

@@ -1,4 +1,4 @@
-"""Figures of another tool beside their measurement with strakes: which of them are of the same work. Pure."""
+"""Pairs of figures of another tool and of strakes that measured the same work. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LAYOUTS = {"single-shared-file": "shared-file", "shared": "shared-file"}
 
 
 def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return pairs of cells with one measure each, and what has no counterpart.
+    """Return pairs of cells with one measure each, and figures without a counterpart.
 
-    One of the two runs is imported: its figures have names of phases, and settings as far as the tool told them. A pair
-    has the same name and agrees in all that both know.
+    One of the two runs is imported: its figures have names of phases, and the settings that the tool printed. A pair
+    has the same name and agrees in all settings that both have.
     """
     first, second = _single(a), _single(b)
     pairs: list[tuple[Cell, Cell]] = []
@@ -43,7 +43,7 @@ def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Ce
 
 
 def _single(cells: Sequence[Cell]) -> list[Cell]:
-    """Return each figure as a cell of its own."""
+    """Return one cell for each figure."""
     return [
         Cell(**{**vars(cell), "measures": (measure,)})
         for cell in cells
@@ -62,21 +62,21 @@ def _differences(own: Cell, other: Cell) -> list[str]:
 
 
 def _agree(key: str, ours: Setting, theirs: Setting) -> bool:
-    """Tell whether both say the same; a tree of directories may hold some files less than were asked for."""
+    """Return whether both settings agree; a tree of directories may hold slightly fewer files than requested."""
     if key != "items":
         return ours == theirs
     return max(float(ours), float(theirs)) <= _ABOUT_AS_MANY * min(float(ours), float(theirs))
 
 
 def _facts(cell: Cell, measure: Measure) -> Mapping[str, Setting]:
-    """Return what is known of the work behind a figure; of an imported one that is what its tool told."""
+    """Return the known settings of a figure; for an imported one, those that its tool printed."""
     if cell.imported:
         facts = {key: cell.settings[key] for key in _TOLD if key in cell.settings}
         layout = str(facts.get("layout", ""))
         return {**facts, **({"layout": _LAYOUTS.get(layout, layout)} if layout else {}), "unit": measure.metric}
     phase, ranks = next((phase, ranks) for phase, ranks in cell.plan.each() if phase.name == measure.phase)
     facts = {"ranks": ranks, "unit": measure.metric}
-    # Where a time ends the phase, that decides how much is done, not what was asked for.
+    # A time limit, not the requested amount, decides how much such a phase does.
     by_amount = isinstance(phase, TransferPhase | MetadataPhase) and phase.stop.rule == "amount"
     if isinstance(phase, TransferPhase) and not by_amount:
         return {**facts, "transfer_bytes": phase.transfer_bytes, "layout": phase.layout}

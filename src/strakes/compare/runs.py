@@ -176,12 +176,12 @@ def _cell(cell: Measured, other: Measured, judgement: Judged) -> CellVerdict:
 
 
 def verdict_on(cell: Measured, judgement: Judged, medians: tuple[float, float], runs: tuple[int, int]) -> CellVerdict:
-    """Return what was judged of a cell, with the medians of A and B and how many runs each has."""
+    """Return the judgement of a cell, with the medians and numbers of runs of A and B."""
     return CellVerdict(cell.id, cell.settings, cell.unit, *_told(judgement), *medians, *runs, judgement.needs)
 
 
 def overall_of(judgement: Judged) -> Overall:
-    """Return what was judged of all cells together."""
+    """Return the judgement of all cells together."""
     return Overall(*_told(judgement), judgement.needs)
 
 
@@ -209,7 +209,7 @@ def _withheld(judgement: Judged, needs: str) -> Judged:
 
 
 def not_claimed(judgement: Judged) -> Judged:
-    """Withhold a verdict that would stand on disturbed runs; where there is none, more such runs give none either."""
+    """Withhold a verdict that rests on disturbed runs; more runs of that kind would not give one either."""
     if judgement.ratio.interval is None:
         return judgement
     needs = "runs on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
@@ -217,9 +217,9 @@ def not_claimed(judgement: Judged) -> Judged:
 
 
 def overloaded(name: str, run: Run) -> list[str]:
-    """More than a run of ours leaves behind.
+    """Load that exceeds what a run of strakes itself leaves behind.
 
-    What others did then is in its figures, and will be other at another time.
+    Other users' load during the run is in its figures, and differs at another time.
     """
     load, cpus = run.environment.get("load_average"), run.environment.get("cpus")
     if not load or not cpus or float(load[0]) <= _OVERLOAD * int(cpus):
@@ -239,20 +239,20 @@ def _cleared(a: Sequence[Visit], b: Sequence[Visit]) -> bool:
 
 
 def facts_of(run: Run) -> dict[str, Any]:
-    """Return what the comparison tells of a run."""
+    """Return the facts about a run that the comparison shows."""
     keys = ("id", "kind", "name", "created", "status")
     return {**{key: run.manifest[key] for key in keys if key in run.manifest}, "target": run.directories}
 
 
 def differences(a: Run, b: Run) -> list[str]:
-    """Return what is not the same around the two runs: where a difference may come from, too."""
+    """Return the differences around the two runs, which may explain a difference of the figures."""
     lines = []
     places = [_places(run) for run in (a, b)]
     if all(places) and not set(places[0]) & set(places[1]):
         lines.append(f"target: {a.directories} in A, {b.directories} in B")
     around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
-    # Other tools tell little of the machine, and what one of the two does not tell is no difference.
+    # Other tools print little about the machine. A fact that only one run has is not a difference.
     known = [(key, of_a, of_b) for key, of_a, of_b in around if of_a is not None and of_b is not None]
     return lines + [f"{key}: {of_a} in A, {of_b} in B" for key, of_a, of_b in known if of_a != of_b]
 

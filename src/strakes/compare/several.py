@@ -1,6 +1,6 @@
-"""Several runs of one thing beside several of another.
+"""Comparison of several runs of A with several runs of B.
 
-Every run counts as one value, so that how far runs differ is in what is said.
+Every run counts as one value, so the intervals include the scatter between runs.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def compare_several(
 def _rows(
     a: Sequence[Run], b: Sequence[Run], factors: Sequence[str], only: Sequence[str]
 ) -> tuple[list[_Row], list[Unlike]]:
-    """Return the measures that all runs have, and what is not compared."""
+    """Return the measures that all runs have, and those that are not compared."""
     first, unlike = _by_id(a[0], a[0], ()), []
     sides = [[_by_id(a[0], run, keys) for run in runs] for runs, keys in ((a, ()), (b, factors))]
     rows = []

@@ -1,4 +1,4 @@
-"""Which cells of two runs did the same work: fingerprints agree, less what is compared on purpose."""
+"""Cells of two runs that did the same work: fingerprints agree, except for the factors under comparison."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from strakes.history.series import History, HistoryPoint, HistorySeries
 from strakes.store import Run, RunSummary, Store
 from strakes.store.run import told_as_damage
 
-# What a file system is judged by; how busy the machine was meanwhile has no better or worse.
+# Measures that judge a file system. The load of the machine is neither better nor worse.
 _FIGURES = ("B/s", "op/s", "s")
 _KEYS = ("id", "settings", "unit", "median", "low", "high")
 
@@ -27,9 +27,10 @@ def gather(
     only: Sequence[str] = (),
     left_out: Callable[[StrakesError], None] = lambda _: None,
 ) -> list[History]:
-    """Histories of two runs or more. ``name``: of the run (survey, transfer-size …); ``only``: patterns of cell ids.
+    """Return histories of two runs or more.
 
-    ``left_out`` is told of each damaged run, without which it goes on.
+    ``name``: name of the run (survey, transfer-size …). ``only``: patterns of cell ids. ``left_out`` is called with
+    each damaged run, which is skipped.
     """
     groups: dict[str, list[tuple[RunSummary, Run]]] = {}
     for summary in store.runs():
@@ -85,9 +86,9 @@ def _history(
 
 
 def _estimates(run: Run) -> list[Mapping[str, Any]]:
-    """Return the run's own findings where it has them; made of its samples where nobody has asked for a report yet.
+    """Return the stored findings of a run, or findings made from its samples if it has none yet.
 
-    None that limits held back. Raises BadInputError for a damaged run; findings that are damaged are made again.
+    Figures held back by limits are left out. Damaged findings are made again. Raises BadInputError for a damaged run.
     """
     with suppress(BadInputError, AttributeError, LookupError, TypeError, ValueError):
         if run.findings is not None:

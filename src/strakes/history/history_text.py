@@ -64,7 +64,7 @@ def _block(history: History) -> str:
 def _line(series: HistorySeries, width: int) -> str:
     line = f"  {padded(translate(series.verdict), 15)} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
     if not series.changes:
-        # As many times down as up.
+        # Symmetric: half as fast is as far from 1 as twice as fast.
         fall = 0.0 if series.seen_from is None else series.seen_from / (1 + series.seen_from)
         seen = (
             f" (a rise by {100 * series.seen_from:.2g} % or a fall by {100 * fall:.2g} % would mostly have been seen)"

@@ -16,7 +16,7 @@ from strakes.history.series import NO_CHANGE, History, HistorySeries, RunChange,
 from strakes.statistics.level_shifts import SHORTEST, detectable_shift, level_shifts
 from strakes.units import counted
 
-# Runs before a change of level can be told from chance.
+# Runs before a change of level is distinguishable from chance.
 FEWEST = 2 * SHORTEST
 
 

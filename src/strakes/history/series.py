@@ -1,4 +1,4 @@
-"""What the history of a store says, as frozen values."""
+"""Histories of figures over the runs of a store, as frozen values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Verdict = Literal["SLOWER", "FASTER", "NO CHANGE SHOWN", "INCONCLUSIVE"]
 
 @dataclass(frozen=True)
 class HistoryPoint:
-    """What one run found: its median and interval, in the unit of the series. ``when`` is ISO 8601 in UTC."""
+    """Median and interval of one run, in the unit of the series. ``when`` is ISO 8601 in UTC."""
 
     run: str
     when: str

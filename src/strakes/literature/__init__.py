@@ -1,1 +1,1 @@
-"""What the published studies measured: their tables and figures, each said once."""
+"""Tables and figures of the published studies, each given once."""

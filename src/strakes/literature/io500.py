@@ -15,7 +15,7 @@ from strakes.units import GIB
 NAME = "io500"
 SOURCE = "IO500 submissions (github.com/IO500/submission-data), rows of 2021 to 2025"
 _MOST_BYTES = 1024 * 1024
-# Column of the table -> what it is in our units.
+# Column of the table -> figure in our units.
 _FIGURES = {
     "ior_easy_write_gib_s": ("ior_easy_write", float(GIB)),
     "ior_easy_read_gib_s": ("ior_easy_read", float(GIB)),

@@ -1,4 +1,4 @@
-"""S2's arithmetic on what replicating metadata costs, beside what it measured; where the two disagree, that is said."""
+"""S2's arithmetic on the cost of replicating metadata, compared with its measurements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CONFIGURED_MB_PER_S = 200.0
 MIB = 1024 * 1024
 # Files, and the seconds that S2 measured for replicating their metadata.
 MEASURED: Sequence[tuple[int, float]] = ((10_000, 0.488), (100_000, 4.88), (1_000_000, 51.4), (10_000_000, 487.4))
-# What S2's text says of the rate in production, in MB/s.
+# Rate in production according to S2's text, in MB/s.
 SAID_MB_PER_S = 60.0
 
 
@@ -30,7 +30,7 @@ class ReplicationRow:
 
 
 def predicted(files: int, mb_per_s: float = CONFIGURED_MB_PER_S) -> tuple[float, float]:
-    """Megabytes of metadata of so many files, and the seconds that replicating them takes at that rate.
+    """Return the megabytes of metadata of that number of files, and the seconds to replicate them at that rate.
 
     >>> [round(value, 3) for value in predicted(10_000)]
     [24.414, 0.122]

@@ -1,4 +1,4 @@
-"""What each source studied and at which scale, and which of our studies stand for it."""
+"""Subject and scale of each source, and the studies that reproduce it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Omitted:
-    """A part of a source that no study here stands for, and why."""
+    """A part of a source that no study here reproduces, and why."""
 
     what: str
     why: str
@@ -16,12 +16,11 @@ class Omitted:
 
 @dataclass(frozen=True)
 class Source:
-    """``studies`` are measured together, interleaved; ``grown`` before, by itself.
+    """``studies`` are measured together, interleaved; ``grown`` before them, alone.
 
-    ``scale``: what, and how much of it they had.
-
-    ``compared``: what it takes two file systems to reproduce. ``published``: its statements, each with patterns of the
-    ids of answers and findings about it. ``rules``: its advice, with patterns of the ids of the answers that give it.
+    ``scale``: the source's quantities by name. ``compared``: the part that needs two file systems. ``published``: its
+    statements, each with patterns of the ids of answers and findings about it. ``rules``: its advice, with patterns of
+    the ids of the answers that give it.
     """
 
     name: str

@@ -99,7 +99,7 @@ def _file_system(target: Mapping[str, Any]) -> str:
 
 
 def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
-    """Of each series the largest value, and where it is: what one value for all places is held against."""
+    """Return the largest value of each series and its place, to compare with one value for all places."""
     values = []
     for series in figure.series:
         points = [point for point in series.points if point.cell in cells]

@@ -1,4 +1,4 @@
-"""Plans: what the engine is told to do, as values with a canonical form and a fingerprint."""
+"""Plans for the engine, as values with a canonical form and a fingerprint."""
 
 from strakes.plan.model import Phase, Plan, WholePhase, plan_from_json
 from strakes.plan.phases import (

@@ -26,10 +26,10 @@ from strakes.plan.phases import (
 
 WholePhase = PartPhase | StagePhase | TrainingPhase
 Phase = WholePhase | MixedPhase
-# Without a stop of their own.
+# Phases without a stop rule.
 _ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
-# Keys of the team that say where ranks and their buffers are, with what is left out of the canonical form.
+# Keys of the team that place ranks and their buffers, with the values that the canonical form omits.
 PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_pages": "normal"}
 
 
@@ -75,17 +75,17 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def made_elsewhere(self, phase_name: str) -> bool:
-        """Tell whether each rank works in that phase on what a rank of another node made."""
+        """Return whether each rank uses files in that phase that a rank of another node made."""
         shifts = [getattr(phase, "rank_shift", 0) for phase in self.phases if phase.name == phase_name]
         each = self.ranks_per_node or self.ranks
         return any(each <= shift <= self.ranks - each for shift in shifts)
 
     def inside_ceph(self) -> bool:
-        """Tell whether its directory is in a Ceph file system reached without a mount: all its phases are, or none."""
+        """Return whether all phases use a Ceph file system without a mount (libcephfs); plans do not mix both."""
         return next(self.each())[0].backend == "cephfs"
 
     def each(self) -> Iterator[tuple[WholePhase, int]]:
-        """Yield the phases with how many ranks each has: in the place of a mixed one its parts."""
+        """Yield the phases with the number of ranks of each; a mixed phase is replaced by its parts."""
         for phase in self.phases:
             if isinstance(phase, MixedPhase):
                 yield from ((part.phase, part.ranks) for part in phase.parts)
@@ -93,7 +93,7 @@ class Plan:
                 yield phase, self.ranks
 
     def stop_seconds(self) -> float:
-        """Seconds that the rules of all phases state; 0 for those that end by their amount."""
+        """Return the sum of the time limits of all phases; phases that end by their amount count as 0."""
         stops = (phase.stop for phase in self.phases if not isinstance(phase, _ENDS_BY_AMOUNT))
         return sum(stop.seconds or 0.0 for stop in stops)
 
@@ -266,7 +266,7 @@ def _sizes(shares: Sequence[Mapping[str, Any]]) -> tuple[SizeShare, ...]:
     return tuple(SizeShare(int(share["bytes"]), int(share["percent"])) for share in shares)
 
 
-# Keys of a phase whose values have parts of their own.
+# Keys of a phase whose values are objects.
 _NESTED: Mapping[str, Callable[[Any], object]] = {
     "hints": lambda hints: tuple(sorted(hints.items())),
     "read_sizes": _sizes,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# By name; the schema lists those of each kind of phase, and the engine refuses all others.
+# The schema lists the names for each kind of phase; the engine refuses all others.
 Backend = str
 StopRule = Literal["amount", "stonewall", "seconds", "wear-out"]
 
@@ -61,7 +61,7 @@ Sync = Literal["none", "close", "fsync", "fsync-each"]
 
 @dataclass(frozen=True)
 class SizeShare:
-    """So many of a hundred calls move so many bytes."""
+    """``percent`` of all calls move ``bytes`` bytes each."""
 
     bytes: int
     percent: int
@@ -115,7 +115,7 @@ class TransferPhase:
 
 @dataclass(frozen=True)
 class StreamPhase:
-    """What dd does: every rank writes or reads a file of its own, ``count`` calls of ``block_bytes``."""
+    """Like dd: every rank writes or reads one file by ``count`` calls of ``block_bytes`` each."""
 
     name: str
     operation: Literal["write", "read"]
@@ -209,7 +209,7 @@ class FlowOperation:
 
 @dataclass(frozen=True)
 class SmallFilesPhase:
-    """Work of every rank on a pool of its own, after Postmark (Katcher 1997).
+    """Each rank works on its own pool of small files, as in Postmark (Katcher 1997).
 
     >>> SmallFilesPhase("fill", "accumulate", 2048, 6144, files_per_rank=10).operations(ranks=2)
     20
@@ -236,7 +236,7 @@ class SmallFilesPhase:
 
     @property
     def operation(self) -> SmallFilesMode:
-        """What samples call it."""
+        """Operation name in samples."""
         return self.mode
 
     def operations(self, ranks: int) -> int:
@@ -246,14 +246,14 @@ class SmallFilesPhase:
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
 
     def most_files_added(self) -> int:
-        """Of one rank; transactions may add less: they at most double the pool."""
+        """Largest number of files of one rank; transactions at most double the pool."""
         if self.mode == "flow":
             created = self._count("create")
             return created + self.transactions * max(0, created - self._count("delete"))
         return self.files_per_rank + self.transactions
 
     def most_bytes_added(self) -> int:
-        """Of one rank; every file is taken to be as large as it may become."""
+        """Largest number of bytes of one rank, with every file at its largest size."""
         appended = sum(step.bytes or self.size_high_bytes for step in self.flow if step.op == "append")
         written = max((step.bytes for step in self.flow if step.op == "write"), default=0)
         return self.most_files_added() * max(self.size_high_bytes, written) + self.transactions * appended
@@ -284,7 +284,7 @@ class ProbePhase:
     kind: Literal["probe"] = field(default="probe", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Of all ranks, acknowledged or not."""
+        """Count the operations of all ranks, acknowledged or not."""
         return ranks * self.operations_per_rank()
 
     def operations_per_rank(self) -> int:
@@ -292,12 +292,12 @@ class ProbePhase:
         return max(1, int(self.rate_per_s * self.seconds))
 
     def bytes_added(self) -> int:
-        """Of one rank."""
+        """Bytes of one rank."""
         most = {"file-cycle": 1, "file-read": _READ_PIECES}.get(self.operation, self.operations_per_rank())
         return most * self.file_bytes
 
     def inodes_added(self) -> int:
-        """Of one rank, its directory included."""
+        """Files of one rank, including its directory."""
         return 1 + {
             "file-create": self.operations_per_rank(),
             "file-fsync": self.operations_per_rank(),
@@ -324,7 +324,7 @@ class StagePhase:
 
     @property
     def operation(self) -> Literal["read"]:
-        """What samples call it."""
+        """Operation name in samples."""
         return "read"
 
     def operations(self, ranks: int) -> int:
@@ -370,11 +370,11 @@ class TrainingPhase:
         return (self.steps or samples // self.batch_samples // ranks) * self.batch_samples * ranks
 
     def bytes_added(self) -> int:
-        """Of all ranks; of sizes that are drawn the average."""
+        """Bytes of all ranks; the expected value if sizes are drawn at random."""
         return self.file_count * self.samples_per_file * self.sample_bytes if self.operation == "generate" else 0
 
     def inodes_added(self) -> int:
-        """Of all ranks, directories included."""
+        """Files of all ranks, including directories."""
         return self.file_count + 1 + self.subdirectories if self.operation == "generate" else 0
 
 
@@ -383,19 +383,19 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """What ``ranks`` ranks do: those after the ranks of the parts before."""
+    """Operations of ``ranks`` ranks, numbered after those of the preceding parts."""
 
     ranks: int
     phase: PartPhase
 
     def operations(self, ranks: int) -> int:
-        """Of this part, in a team of ``ranks``, when nothing stops it early."""
+        """Operations of this part in a team of ``ranks`` if nothing stops it early."""
         return self.phase.operations(ranks) * self.ranks // ranks
 
 
 @dataclass(frozen=True)
 class MixedPhase:
-    """Every part is a phase by ranks of its own; they begin together.
+    """Phases that run at the same time, each on its own ranks.
 
     >>> from strakes.plan import MetadataPhase, StreamPhase
     >>> dump, make = StreamPhase("dump", "write", 4096, 8), MetadataPhase("make", "file-create", "unique", 10)
@@ -410,9 +410,9 @@ class MixedPhase:
 
     @property
     def operation(self) -> Literal["mixed"]:
-        """What samples call it."""
+        """Operation name in samples."""
         return "mixed"
 
     def operations(self, ranks: int) -> int:
-        """Of all parts when nothing stops them early."""
+        """Operations of all parts if nothing stops them early."""
         return sum(part.operations(ranks) for part in self.parts)

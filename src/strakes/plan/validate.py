@@ -94,7 +94,7 @@ def _key_path(path: Iterable[str | int]) -> str:
 
 
 def _explain(error: ValidationError) -> list[tuple[str, str]]:
-    """Return the keys at fault and what is wrong with each, in plain words."""
+    """Return the invalid keys, each with the reason in plain words."""
     path = list(error.absolute_path)
     value: Any = error.instance
     wanted: Any = error.validator_value
@@ -108,7 +108,7 @@ def _explain(error: ValidationError) -> list[tuple[str, str]]:
             problem = f"is not a valid key; the keys are {', '.join(schema['properties'])}"
             return [(_key_path([*path, key]), problem) for key in unknown]
         case "required":
-            # Each missing key is an error of its own, which does not say which key it is about.
+            # Each missing key is a separate error that does not name the key.
             return [(_key_path([*path, key]), "is missing") for key in wanted if key not in value]
         case "type":
             problem = f"must be {_TYPES[wanted]}, it is {shown}"
@@ -128,7 +128,7 @@ def _explain(error: ValidationError) -> list[tuple[str, str]]:
 
 
 def _explain_choice(error: ValidationError) -> list[tuple[str, str]]:
-    """Of a choice between forms: what is wrong in the form that the document names by its discriminator."""
+    """Return the errors of the form that the document selects by its discriminator."""
     path = list(error.absolute_path)
     if not isinstance(error.instance, dict):
         return [(_key_path(path), f"must be an object, it is {_shown(error.instance)}")]

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.places import Place, given_places
 from strakes.interop.commands import tool_of
 from strakes.interop.formats import read_file
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.report.numbers import show
 from strakes.statistics.comparison import judge, within_blocks
 from strakes.statistics.interval import median

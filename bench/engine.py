@@ -10,7 +10,7 @@ from bench.contenders import Rates, one_after_the_other
 from bench.work import POOL, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES, SMALL, Work
 from strakes.errors import MeasurementError
 from strakes.findings.sample import Sample
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import AMOUNT, MetadataPhase, Phase, Plan, SmallFilesPhase, Stop, TransferPhase
 from strakes.targets.workspace import Workspace
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.contenders import output_of
 from bench.work import SMALL, Work
-from strakes.launch.local import find_engine
+from strakes.launch.engine import find_engine
 
 _FEW, _MANY = 2_000, 102_000  # what watching and reporting cost by time is small beside the difference
 _SUMMARY = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)

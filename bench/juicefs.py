@@ -21,7 +21,7 @@ from bench.engine import Engine, run_plan
 from bench.launched import Mdtest
 from bench.work import Work
 from strakes.errors import StrakesError
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import MetadataPhase, Plan, TransferPhase
 from strakes.plan.phases import MetadataOperation
 from strakes.statistics.contrast import paired_ratio

@@ -9,7 +9,7 @@ from typing import Literal
 from bench.engine import phases_of, run_plan
 from bench.places import Place
 from bench.work import Work
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import Plan
 from strakes.units import KIB, MIB, format_bytes
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from bench.engine import run_plan
 from bench.places import Place
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import Plan, ProbePhase
 
 RATE_PER_S = 10_000

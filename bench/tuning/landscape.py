@@ -17,7 +17,7 @@ from bench.tuning.grids import Grid, grid_named
 from bench.tuning.settled import settle
 from strakes.findings.cell import Cell
 from strakes.lab.device import loops_below
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.measure.layout_directories import Places
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace

@@ -22,7 +22,7 @@ from strakes.failover.check import check
 from strakes.failover.plan import write_plan
 from strakes.failover.setup import read_plan
 from strakes.findings.cell import Cell
-from strakes.launch.local import find_engine
+from strakes.launch.engine import find_engine
 from strakes.portraits.build import build_portrait
 from strakes.report.findings import to_document
 from strakes.store.published import PublishedRun

@@ -14,7 +14,7 @@ from launch.test_mpi import needs_mpi
 from mounts import tmpfs_mounted
 from strakes.errors import EnvironmentLacksError
 from strakes.findings.sample import sample_named
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.launch.mpi import find_mpiexec
 from strakes.launch.mpi_family import find_mpi_engine
 from strakes.plan.toml import plan_from_toml

@@ -14,7 +14,7 @@ from lab.running import need, own_labs
 from launch.test_mpi import needs_mpi
 from strakes.errors import BadInputError
 from strakes.launch.choice import LOCAL, Launch, engine_for
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import MetadataPhase, Plan, ProbePhase, TransferPhase
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]

@@ -16,7 +16,7 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from lab.running import need, own_labs
-from strakes.launch.local import LocalEngine, find_engine
+from strakes.launch.engine import LocalEngine, find_engine
 from strakes.plan import MetadataPhase, Plan, TransferPhase
 from strakes.targets.clean import clean
 from strakes.targets.marker import Marker

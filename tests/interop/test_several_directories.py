@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from strakes.cli.main import run
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import MetadataPhase, Plan, TransferPhase
 from strakes.store import Store
 from strakes.survey import choosing

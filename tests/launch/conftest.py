@@ -8,7 +8,7 @@ import pytest
 
 from mounts import tmpfs_mounted
 from strakes.errors import EnvironmentLacksError
-from strakes.launch.local import LocalEngine, find_engine
+from strakes.launch.engine import LocalEngine, find_engine
 from strakes.targets.workspace import Workspace
 
 Log = list[str]

@@ -16,7 +16,7 @@ import pytest
 from launch.test_faults import marked
 from mounts import tmpfs_mounted
 from strakes.errors import EnvironmentLacksError
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.launch.messages import PlanResult, Progress
 from strakes.launch.mpi import MpiEngine, find_mpiexec
 from strakes.launch.mpi_family import find_mpi_engine

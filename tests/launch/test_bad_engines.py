@@ -9,7 +9,7 @@ import pytest
 
 from launch.conftest import FakeEngine, Log
 from strakes.errors import EnvironmentLacksError
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import MetadataPhase, Plan
 from strakes.targets.workspace import Workspace
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import MetadataPhase, Plan, SmallFilesPhase, TransferPhase
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mounts import loop_mounted, tmpfs_mounted, unmount
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.launch.messages import PlanResult, Progress
 from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
 

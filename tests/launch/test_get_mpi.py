@@ -29,7 +29,7 @@ def test_the_message_names_a_command_of_this_checkout(monkeypatch: pytest.Monkey
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A machine with neither MPI nor Slurm: a PATH without them, an engine that has no engine for MPI beside it."""
-    from strakes.launch.local import find_engine
+    from strakes.launch.engine import find_engine
 
     engine = tmp_path / "strakes-engine"
     engine.symlink_to(find_engine())

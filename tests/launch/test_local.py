@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import EnvironmentLacksError
-from strakes.launch.local import LocalEngine, find_engine
+from strakes.launch.engine import LocalEngine, find_engine
 from strakes.launch.messages import Progress
 from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
 from strakes.targets.workspace import Workspace
@@ -240,7 +240,7 @@ def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 FRONT_END = """
 import json, sys
 from pathlib import Path
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import plan_from_json
 
 engine = LocalEngine()

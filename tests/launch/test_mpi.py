@@ -19,8 +19,8 @@ import pytest
 
 from mounts import loop_mounted
 from strakes.errors import EnvironmentLacksError
+from strakes.launch.engine import LocalEngine
 from strakes.launch.impact import UNLIMITED, Impact
-from strakes.launch.local import LocalEngine
 from strakes.launch.messages import Progress
 from strakes.launch.mpi import MpiEngine, find_mpiexec
 from strakes.launch.mpi_family import find_mpi_engine

@@ -9,7 +9,7 @@ import pytest
 
 from strakes.errors import EnvironmentLacksError
 from strakes.launch import mpi_family
-from strakes.launch.local import find_engine
+from strakes.launch.engine import find_engine
 from strakes.launch.mpi import MpiEngine, find_mpiexec, placed
 from strakes.launch.mpi_family import family_of_engine, family_of_mpiexec, find_mpi_engine, mpi_engines
 from strakes.plan import MetadataPhase, Plan

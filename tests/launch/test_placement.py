@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from launch.test_mpi import needs_mpi
-from strakes.launch.engine import Engine
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import Engine, LocalEngine
 from strakes.launch.mpi import MpiEngine
 from strakes.plan import Plan, TransferPhase
 from strakes.targets.workspace import Workspace

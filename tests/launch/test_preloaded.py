@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from launch.test_mpi import needs_mpi
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.launch.mpi import MpiEngine
 from strakes.plan import MetadataPhase, Plan, StagePhase, TransferPhase
 from strakes.plan.phases import Backend

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.launch.messages import LoggedOperation
 from strakes.plan import Plan, ProbePhase
 from strakes.targets.workspace import Workspace

@@ -13,7 +13,7 @@ import pytest
 
 from launch.test_faults import MIB, check_told, data, marked, run
 from mounts import NOBODY, QUOTAS, faulty_mounted, loop_mounted, quota_mounted
-from strakes.launch.local import LocalEngine, find_engine
+from strakes.launch.engine import LocalEngine, find_engine
 from strakes.launch.messages import PlanResult
 from strakes.plan import MetadataPhase, Plan, TransferPhase
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from launch.test_mpi import needs_mpi
 from mounts import tmpfs_mounted
-from strakes.launch.engine import Engine
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import Engine, LocalEngine
 from strakes.launch.mpi import MpiEngine
 from strakes.plan import (
     MetadataPhase,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from strakes.findings.sample import Sample
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import Plan, TrainingPhase
 
 SAMPLES = TrainingPhase("generate", "generate", file_count=40, sample_bytes=4096)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import Plan, TransferPhase
 from strakes.targets.workspace import Workspace
 from strakes.units import KIB

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from strakes.errors import EnvironmentLacksError, StoppedForOthersError
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.launch.messages import LoggedOperation, Progress
 from strakes.neighbour import neighbour as module
 from strakes.neighbour.control import SHARES, TOO_MANY

@@ -11,7 +11,7 @@ import pytest
 
 from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.launch.local import find_engine
+from strakes.launch.engine import find_engine
 from strakes.plan.validate import validate_plan_document
 
 PLANS = Path(__file__).parents[1] / "plans"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from strakes.errors import EnvironmentLacksError
-from strakes.launch.local import find_engine
+from strakes.launch.engine import find_engine
 from strakes.schemas import load_schema
 
 ROOT = Path(__file__).parents[2]

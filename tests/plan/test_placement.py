@@ -10,7 +10,7 @@ import pytest
 
 from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.launch.local import find_engine
+from strakes.launch.engine import find_engine
 from strakes.plan import MetadataPhase, Plan
 from strakes.plan.model import plan_from_json
 from strakes.plan.toml import plan_from_toml

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from strakes.accept.needs import needs_from_toml
-from strakes.drill.alerts import AlertListener
+from strakes.drill.connections import AlertListener
 from strakes.errors import BadInputError, StrakesError
 from strakes.failover.setup import _read_texts, read_plan
 from strakes.interop.commands.io500 import read_configuration

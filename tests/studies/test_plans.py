@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from strakes.launch.local import find_engine
+from strakes.launch.engine import find_engine
 from strakes.measure.prepared import grown
 from strakes.neighbour.probe import probe_plan
 from strakes.plan import Plan

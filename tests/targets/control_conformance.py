@@ -20,8 +20,8 @@ from strakes.targets.description import (
     layout_differences,
     placement_differences,
 )
+from strakes.targets.knowledge import unlike_targets
 from strakes.targets.target import Target, UnsupportedError
-from strakes.targets.unlike import unlike_targets
 
 
 class ControlConformance:

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from conftest import StrakesRunner, one_in
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.plan import MetadataPhase, Plan
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.objects import NOTE

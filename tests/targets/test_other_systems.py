@@ -21,12 +21,11 @@ from strakes.targets.description import (
     disturbed,
     lost_between,
 )
-from strakes.targets.gpfs import GpfsTarget
+from strakes.targets.knowledge import unlike_targets
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
-from strakes.targets.stornext import StorNextTarget
+from strakes.targets.remote import GpfsTarget, StorNextTarget
 from strakes.targets.target import Target, UnsupportedError
-from strakes.targets.unlike import unlike_targets
 from strakes.units import KIB, MIB
 
 RECORDED = Path(__file__).parent / "recorded"

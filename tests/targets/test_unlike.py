@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from strakes.targets.description import DataTarget, Description, MetadataTarget
+from strakes.targets.knowledge import unlike_targets
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
-from strakes.targets.unlike import unlike_targets
 from strakes.units import GIB
 from targets.control_conformance import ControlConformance
 

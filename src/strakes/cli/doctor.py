@@ -68,7 +68,7 @@ def _lacking(checks: Iterable[MachineCheck]) -> list[MachineCheck]:
 
 
 def _engine() -> list[MachineCheck]:
-    from strakes.launch.local import LocalEngine
+    from strakes.launch.engine import LocalEngine
     from strakes.launch.messages import Hello
     from strakes.launch.mpi_family import mpi_engines
 
@@ -95,7 +95,7 @@ def _engine() -> list[MachineCheck]:
 
 def _said_by(path: Path) -> Hello | EnvironmentLacksError:
     """Of an engine whose ranks are processes: alone, without an mpiexec, it is a team of one."""
-    from strakes.launch.local import LocalEngine
+    from strakes.launch.engine import LocalEngine
     from strakes.launch.mpi_family import GET_MPI
 
     if not path.is_file():

@@ -17,8 +17,7 @@ from strakes.units import counted
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
-    from strakes.launch.nodes.alignment import Alignment
-    from strakes.launch.nodes.check import CheckedNode, Difference
+    from strakes.launch.nodes.check import Alignment, CheckedNode, Difference
 
 _TOKEN = "token"
 
@@ -26,8 +25,7 @@ _TOKEN = "token"
 def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -> int:
     """Print what each node is and how they differ; return the exit status."""
     from strakes.interrupts import interrupts_deferred
-    from strakes.launch.nodes.alignment import measure_alignment
-    from strakes.launch.nodes.check import examine
+    from strakes.launch.nodes.check import examine, measure_alignment
     from strakes.targets.directory import require_directory
     from strakes.targets.workspace import Workspace
 

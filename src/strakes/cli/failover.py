@@ -204,8 +204,8 @@ def drill_command(
     state as before.
     """
     from strakes.cli.failover_text import print_drill
-    from strakes.drill.alerts import AlertListener
     from strakes.drill.clients import Timing
+    from strakes.drill.connections import AlertListener
     from strakes.drill.outcome import document
     from strakes.drill.run import ClientsHang, Drill, play
     from strakes.files import default_root

@@ -105,7 +105,7 @@ def fault_options(command: Command) -> Command:
 def has_sessions(directory: Path) -> bool:
     """Return whether clients can be sessions of libcephfs there; say how to get it where only that is missing."""
     from strakes.drill.faults.cephfs import is_cephfs
-    from strakes.launch.local import LocalEngine
+    from strakes.launch.engine import LocalEngine
 
     if not is_cephfs(directory):
         return False

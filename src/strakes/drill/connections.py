@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 from strakes.drill.faults.fault import Seen
-from strakes.errors import StrakesError
+from strakes.errors import BadInputError, StrakesError
 from strakes.failover.timeline import Moment
+from strakes.files import open_regular
 from strakes.targets.command import Servers
 from strakes.targets.description import ConnectionChange, Interruption, TargetRecovery
 from strakes.targets.registry import detect
@@ -70,3 +71,41 @@ class ConnectionWatch:
 def _when(change: ConnectionChange, looked_s: float) -> float:
     """Return the best estimate of its time: after the previous reading, within the recorded second."""
     return min(max(change.unix_s, looked_s), change.unix_s + _WHOLE_SECONDS_S)
+
+
+SOURCE = "alert"
+_LOOK_FOR_LINES_S = 0.2
+_MOST_BYTES = 1 << 20  # read at a time; a longer line is cut
+
+
+class AlertListener:
+    """The lines that are appended to a file from now on. Raises BadInputError for a file that cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            with open_regular(path) as file:
+                self._read = file.seek(0, 2)
+        except OSError as error:
+            raise BadInputError(
+                "the alert file cannot be read", where=str(path), why=error.strerror or str(error)
+            ) from error
+
+    def watch(self, seen: Seen, stop: threading.Event) -> None:
+        """Report every line that is appended to the file to ``seen``, until ``stop`` is set."""
+        over = False
+        while not over:
+            over = stop.wait(_LOOK_FOR_LINES_S)
+            for line in self._new_lines():
+                seen(Moment(time.time(), SOURCE, line))
+
+    def _new_lines(self) -> list[str]:
+        try:
+            with open_regular(self._path) as file:
+                file.seek(self._read)
+                data = file.read(_MOST_BYTES)
+        except (OSError, BadInputError):
+            return []  # being replaced; looked for again
+        whole = data[: data.rfind(b"\n") + 1] or (data if len(data) == _MOST_BYTES else b"")
+        self._read += len(whole)
+        return [line for line in whole.decode(errors="replace").splitlines() if line.strip()]

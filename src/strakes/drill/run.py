@@ -14,17 +14,15 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Self
 
-from strakes.drill.alerts import AlertListener
 from strakes.drill.clients import WATCH, Timing, kind_of_clients, watch_phase, writers
-from strakes.drill.connections import ConnectionWatch
+from strakes.drill.connections import AlertListener, ConnectionWatch
 from strakes.drill.contents import Reader, expected_sums, read_back
 from strakes.drill.faults.fault import Fault, Seen
 from strakes.drill.guard import Promise
 from strakes.drill.outcome import DrillOutcome, outcome_of
 from strakes.errors import MeasurementError, StrakesError
 from strakes.failover.timeline import Moment
-from strakes.launch.engine import Engine
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import Engine, LocalEngine
 from strakes.launch.messages import PlanResult, Progress
 from strakes.plan import Plan, ProbePhase
 from strakes.targets.command import Servers
@@ -292,7 +290,7 @@ def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
 
 def _seen_by_engine(plan: Plan, workspace: Path) -> PurePath:
     """Return the workspace's path as passed to the engine, whose file contents depend on it."""
-    from strakes.targets.ceph.inside import inside
+    from strakes.targets.ceph.access import inside
 
     return inside(workspace).directory if plan.inside_ceph() else workspace
 

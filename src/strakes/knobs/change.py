@@ -10,11 +10,11 @@ from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.files import default_root
-from strakes.knobs import answers, hold
+from strakes.knobs import hold
 from strakes.knobs.bindings import Bindings, Remembering, knobs_of, reason
 from strakes.knobs.journal import KnobJournal
 from strakes.knobs.knob import Knob
-from strakes.knobs.knob_place import KnobPlace
+from strakes.knobs.knob_place import KnobPlace, values_in_force
 from strakes.knobs.loader import catalogue, find
 from strakes.knobs.restore import Restored, command_line, forget, settle
 from strakes.targets.command import Runner
@@ -211,4 +211,4 @@ def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
         done = target.run(Bindings(target).in_force_words(knob))
     except StrakesError:
         return {}
-    return answers.in_force(done.stdout, knob.name) if done.status == 0 else {}
+    return values_in_force(done.stdout, knob.name) if done.status == 0 else {}

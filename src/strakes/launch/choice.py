@@ -52,7 +52,7 @@ def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engi
         from strakes.launch.template import TemplateEngine
 
         return TemplateEngine(launch.command, processes(launch), launch.hosts, launch.ranks_per_node, log=log)
-    from strakes.launch.local import LocalEngine
+    from strakes.launch.engine import LocalEngine
 
     return LocalEngine(log=log)
 

@@ -28,6 +28,7 @@ from strakes.launch.messages import (
 )
 from strakes.launch.process import EngineProcess
 from strakes.plan import Plan
+from strakes.processes import engine_path
 from strakes.targets.keeper import remove_with_limit
 from strakes.units import format_seconds
 from strakes.version import __version__
@@ -182,7 +183,7 @@ class Engine(ABC):
 
     def _inside_ceph(self, directory: Path) -> PurePosixPath:
         """Return the workspace's path inside the Ceph file system; set the engine's environment for the cluster."""
-        from strakes.targets.ceph.inside import inside
+        from strakes.targets.ceph.access import inside
 
         place = inside(directory)
         if place.environment != self._environment:
@@ -420,3 +421,33 @@ def _first_message(process: EngineProcess, patience_s: float) -> Mapping[str, An
         except queue.Empty:
             if time.monotonic() >= deadline:
                 raise
+
+
+_HELLO_S = 10.0
+
+
+def find_engine() -> Path:
+    """Return $STRAKES_ENGINE, or the engine in the package. Raises EnvironmentLacksError if neither exists."""
+    path = engine_path()
+    if not path.is_file():
+        remedy = REINSTALL
+        if os.environ.get("STRAKES_ENGINE"):
+            remedy = "Unset STRAKES_ENGINE, or set it to the path of the engine."
+        raise EnvironmentLacksError("the engine is missing", where=str(path), why="no such file", remedy=remedy)
+    return path
+
+
+class LocalEngine(Engine):
+    """One process; ``log`` as Engine's."""
+
+    def __init__(self, executable: Path | None = None, log: Callable[[str], None] | None = None) -> None:
+        super().__init__(log)
+        self._executable = executable
+
+    def command(self) -> Sequence[str]:
+        """Return the command that starts the engine on this node. Raises EnvironmentLacksError where it is absent."""
+        return [str(self._executable or find_engine())]
+
+    def patience_s(self) -> float:
+        """Longest time in seconds until it says hello."""
+        return _HELLO_S

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from strakes.errors import EnvironmentLacksError, StrakesError
-from strakes.launch.local import find_engine
+from strakes.launch.engine import find_engine
 from strakes.targets.command import run
 
 Family = Literal["mpich", "openmpi"]

@@ -12,8 +12,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from strakes.errors import MeasurementError, ServersDeadError, StrakesError
-from strakes.launch.engine import Engine
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import Engine, LocalEngine
 from strakes.launch.messages import LoggedOperation, PlanResult
 from strakes.plan import MixedPhase, Part, Plan, ProbePhase
 from strakes.units import KIB

@@ -34,7 +34,7 @@ from strakes.survey.preparation import (
     why_left_out,
 )
 from strakes.survey.session import BESIDE, Session, shortest_limit_s, visit_cell
-from strakes.targets.unlike import unlike_targets
+from strakes.targets.knowledge import unlike_targets
 from strakes.units import counted
 
 # The pilot's share of the budget, over its three phases, and the longest that one of them may take.

@@ -11,14 +11,13 @@ from strakes.targets.ceph.target import CephTarget
 from strakes.targets.command import Servers
 from strakes.targets.directory import require_directory
 from strakes.targets.gluster import GlusterTarget
-from strakes.targets.gpfs import GpfsTarget
 from strakes.targets.juicefs import JuiceFsTarget
 from strakes.targets.local import LocalTarget
 from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.moosefs import MooseFsTarget
 from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 from strakes.targets.nfs import NfsTarget
-from strakes.targets.stornext import StorNextTarget
+from strakes.targets.remote import GpfsTarget, StorNextTarget
 from strakes.targets.target import Target
 
 # The first that claims the mount; LocalTarget takes any and stays last.

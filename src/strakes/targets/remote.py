@@ -59,3 +59,33 @@ class RemoteTarget(Target):
     def limits(self) -> tuple[Limit, ...]:
         """Return what ``cannot`` names, with its reasons."""
         return tuple(Limit(what, why) for what, why in self.cannot)
+
+
+class GpfsTarget(RemoteTarget):
+    """Blocks of a file are distributed round-robin over all disks of its storage pool; see the facts for their size."""
+
+    file_systems = ("gpfs",)
+    cannot = (
+        (
+            "set the layout of files",
+            "mmcrfs fixes the block size, and every file is on all disks of its pool; policies choose the pool",
+        ),
+        ("place directories", "it has no metadata targets to choose; every node with the disks serves metadata"),
+        ("describe servers and targets", "only administrators may run mmlsdisk, mmlsnsd and mmlsfs"),
+        ("read counters of servers", "mmpmon shows them on each node, and only to root"),
+    )
+
+
+class StorNextTarget(RemoteTarget):
+    """Stripe breadth and stripe groups are in the configuration of the file system on its metadata controllers."""
+
+    file_systems = ("cvfs", "snfs")
+    cannot = (
+        (
+            "set the layout of files",
+            "the configuration of the file system fixes stripe breadth and groups; affinities choose a group",
+        ),
+        ("place directories", "only one metadata controller at a time serves a file system"),
+        ("describe servers and targets", "cvadmin shows them on the metadata controllers, and only to administrators"),
+        ("read counters of servers", "cvadmin and cvfsdb show them only on the metadata controllers"),
+    )

@@ -32,8 +32,7 @@ from strakes.tune.words import levels_from, typed
 from strakes.tuning import record
 from strakes.tuning.here import look, without_refused_layouts
 from strakes.tuning.request import KIND, TuningRequest
-from strakes.tuning.system import knob_factors
-from strakes.tuning.trial import Bench, observed
+from strakes.tuning.trial import Bench, knob_factors, observed
 
 
 def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> RunWriter:

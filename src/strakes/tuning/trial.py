@@ -2,19 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
 from strakes.advise.app import App
+from strakes.errors import BadInputError, StrakesError
 from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Setting
+from strakes.knobs.change import changed, read
+from strakes.knobs.knob import Knob
 from strakes.measure.visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
 from strakes.store.records import Visit
 from strakes.targets.description import Interruption
+from strakes.targets.target import Target
 from strakes.tune.plans import TrialSize, goodness, layout_of, phase_name, plan_of
 from strakes.tune.search import Rules, Stage, Trial, TrialResult
-from strakes.tune.space import SearchSpace
-from strakes.tuning.system import as_set
+from strakes.tune.space import Factor, SearchSpace
+from strakes.tune.words import KNOB
+
+# Values tried of a number that has none given: so many times the present one.
+_TIMES = (0.25, 1, 4)
+# What has no value of its own is put back to that, whatever the system takes instead.
+_NOT_SET = "not set"
+
+
+def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
+    """Return a factor for each knob, with the values that really take hold, tried once; and why others are left out.
+
+    Raises BadInputError for a knob that there is not, that has no value here, or that strakes does not change.
+    """
+    factors: list[Factor] = []
+    refused: list[str] = []
+    # No names would be all that there are.
+    for reading in read(target, tuple(wanted)) if wanted else ():
+        knob, now = reading.knob, reading.value
+        if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
+            why = reading.why or (
+                "it has different values in different places"
+                if reading.values and knob.changeable
+                else "strakes does not change it"
+            )
+            raise BadInputError(
+                f"{knob.name} cannot be tried here", where=str(target.path), why=why, remedy="strakes knobs list DIR"
+            )
+        present = _NOT_SET if now is None else knob.canonical(now)
+        values = [present]
+        for value in wanted[knob.name] or _guesses(knob, present):
+            canonical = knob.parse(value)
+            why = "" if canonical == present else _why_not(target, knob, canonical)
+            if why:
+                refused.append(f"{knob.name} = {value}: {why}")
+            elif canonical not in values:
+                values.append(canonical)
+        if len(values) > 1:
+            ordered = now is not None and knob.kind in ("integer", "number", "bytes")
+            factors.append(
+                Factor(
+                    f"{KNOB}{knob.name}",
+                    tuple(sorted(values, key=float) if ordered else values),
+                    present,
+                    ordered=ordered,
+                )
+            )
+    return factors, refused
+
+
+@contextmanager
+def as_set(target: Target, settings: Mapping[str, Setting], default: Mapping[str, Setting]) -> Iterator[None]:
+    """Set the knobs of these settings, where they are not what they are anyway; they are put back in every case."""
+    values = {
+        name.removeprefix(KNOB): str(level)
+        for name, level in settings.items()
+        if name.startswith(KNOB) and level != default[name]
+    }
+    if not values:
+        yield
+        return
+    with changed(target, values):
+        yield
+
+
+def _guesses(knob: Knob, present: str) -> list[str]:
+    if knob.choices:
+        return list(knob.choices)
+    if knob.kind not in ("integer", "bytes") or present == _NOT_SET:
+        raise BadInputError(
+            f"no values to try were given for {knob.name}", remedy=f"Write --knobs {knob.name}=VALUE,VALUE."
+        )
+    tried = [max(1, int(int(present) * times)) for times in _TIMES]
+    return [
+        str(value)
+        for value in tried
+        if (knob.least is None or value >= knob.least) and (knob.most is None or value <= knob.most)
+    ]
+
+
+def _why_not(target: Target, knob: Knob, value: str) -> str:
+    try:
+        with changed(target, {knob.name: value}) as change:
+            return "; ".join(change.remarks)
+    except StrakesError as error:
+        return error.why or error.what
+
 
 # The engine ends a phase by its own limit; this is for one that cannot.
 _LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0

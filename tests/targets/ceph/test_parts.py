@@ -30,8 +30,8 @@ from strakes.targets.ceph.layouts import (
 from strakes.targets.ceph.tool import ceph
 from strakes.targets.command import Completed
 from strakes.targets.description import SERVER, Description, Layout, Placement, difference, disturbed
+from strakes.targets.knowledge import unlike_targets
 from strakes.targets.mountinfo import Mount, parse_mountinfo
-from strakes.targets.unlike import unlike_targets
 from strakes.units import GIB, MIB
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from strakes.errors import MeasurementError
-from strakes.targets.ceph.requests import ClientRequests, loads_of_clients
+from strakes.targets.ceph.counters import ClientRequests, loads_of_clients
 
 
 class Server:

@@ -22,6 +22,7 @@ from strakes.targets.description import (
     disturbed,
     placement_differences,
 )
+from strakes.targets.knowledge import unlike_targets
 from strakes.targets.lustre.lfs import ClientName
 from strakes.targets.lustre.servers import connections, host_of
 from strakes.targets.lustre.target import LustreTarget
@@ -29,7 +30,6 @@ from strakes.targets.lustre.tool import Answers
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
 from strakes.targets.target import Target
-from strakes.targets.unlike import unlike_targets
 from strakes.targets.workspace import Workspace
 from strakes.units import MIB
 from targets.control_conformance import ControlConformance

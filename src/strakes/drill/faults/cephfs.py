@@ -237,7 +237,7 @@ def lab_of(directory: Path) -> LabStatus | None:
 
 def is_cephfs(directory: Path) -> bool:
     """Return whether libcephfs finds the directory."""
-    from strakes.targets.ceph.inside import inside
+    from strakes.targets.ceph.access import inside
 
     try:
         inside(directory)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import NamedTuple
 
-from strakes.drill.faults.bmc import PowerOff
 from strakes.drill.faults.cephfs import FailServer, KillServer, StopServer
-from strakes.drill.faults.clock import ClockStep
 from strakes.drill.faults.command import CommandFault
 from strakes.drill.faults.disk import DiskFull, SlowDisk
 from strakes.drill.faults.fault import Ask, Fault
 from strakes.drill.faults.lustre import CutClient, ForceUnmountTarget, SlowTarget, StopServices, UnmountTarget
+from strakes.drill.faults.machine import ClockStep, PowerOff
 from strakes.drill.faults.network import CardDown, OneWayLoss
 from strakes.drill.faults.pacemaker import FailResource, FenceNode, StandbyNode
 from strakes.errors import BadInputError

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from strakes.findings.begun import begun
+from strakes.launch.choice import Launch, engine_for
+from strakes.plan import MetadataPhase, Plan
 from strakes.units import format_bytes, format_value
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
+
 
 # Wall clocks only date records. A larger offset, in seconds, makes logs of several nodes hard to compare.
 CLOCK_LIMIT_S = 0.5
@@ -170,3 +175,40 @@ def _directories(nodes: Sequence[CheckedNode], content: str) -> list[Difference]
             Difference(node.host, text, wrong=True, remedy="Mount the file system on that node, or leave the node out.")
         )
     return differing
+
+
+_PHASES = 31
+_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How close together the ranks began.
+
+    ``spreads_s``: of each phase, from the first rank's start to the last one's. ``clock_uncertainty_s``: its error.
+    ``crowded``: some of the nodes share a machine that has fewer processors than there are nodes on it.
+    """
+
+    spreads_s: tuple[float, ...]
+    clock_uncertainty_s: float
+    crowded: bool = False
+
+    @property
+    def usual_s(self) -> float:
+        """Median of the spreads, in seconds."""
+        return median(self.spreads_s)
+
+
+def measure_alignment(launch: Launch, nodes: int, workspace: Path) -> Alignment:
+    """With one rank on each node, in a workspace that all of them see. Raises MeasurementError when the plan fails."""
+    phases = tuple(
+        MetadataPhase(f"create{number}", "file-create", "unique", items=1, files=f"set{number}")
+        for number in range(_PHASES)
+    )
+    with engine_for(replace(launch, ranks=nodes, ranks_per_node=1)) as engine:
+        result = engine.run(Plan(nodes, phases), workspace, "alignment", _LIMIT_S)
+    if result.ended != "ok" and result.errors:
+        raise result.errors[0].to_exception()
+    starts = [start for sample in result.samples if (start := begun(sample)) is not None]
+    uncertainty_s = max((start.clock_uncertainty_s for start in starts), default=0.0)
+    return Alignment(tuple(start.apart_s for start in starts), uncertainty_s, any(start.crowded for start in starts))

@@ -21,11 +21,9 @@ from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
 from strakes.targets.ceph import cluster, layouts
 from strakes.targets.ceph.access import Access, access_of
-from strakes.targets.ceph.counters import data_counters, metadata_counters, used_share
-from strakes.targets.ceph.daemons import MOST_ELSEWHERE, Daemons, no_answer
+from strakes.targets.ceph.counters import ClientRequests, data_counters, loads_of_clients, metadata_counters, used_share
 from strakes.targets.ceph.log import Eviction, evictions_in, interruptions_in
-from strakes.targets.ceph.requests import ClientRequests, loads_of_clients
-from strakes.targets.ceph.tool import ceph
+from strakes.targets.ceph.tool import MOST_ELSEWHERE, Daemons, ceph, no_answer
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import (
     SERVER,

@@ -1,4 +1,4 @@
-"""Which places the knobs of the catalogue are on a target: devices, mounts and servers put into their words."""
+"""The places of knobs on a target: fills devices, mounts and servers into the catalogue's commands."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 
 
 class AbsentError(BadInputError):
-    """A knob that this target does not have; ``why`` says what is lacking."""
+    """A knob that this target does not have; ``why`` has the reason."""
 
 
 class Remembering:
-    """A runner that asks each question once: many knobs are in the same answer."""
+    """A runner that runs each command once, since many knobs share an answer."""
 
     def __init__(self, run: Runner) -> None:
         self._run = run
         self._known: dict[tuple[str, ...], Completed] = {}
 
     def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-        """Run a command, or give the answer that it had before."""
+        """Run a command, or return its earlier answer."""
         words = tuple(argv)
         if words not in self._known:
             self._known[words] = self._run(words, timeout_s)
@@ -41,14 +41,14 @@ class Remembering:
 
 
 class Bindings:
-    """What is known of one target, asked for when a knob first needs it."""
+    """Facts about one target, looked up when a knob first needs them."""
 
     def __init__(self, target: Target, run: Runner | None = None) -> None:
         self.target = target
         self._run = run or target.run
 
     def places(self, knob: Knob) -> tuple[KnobPlace, ...]:
-        """Every place of the knob. Raises AbsentError where there is none, StrakesError when it cannot be asked."""
+        """Return every place of the knob. Raises AbsentError if it has none, StrakesError if a lookup fails."""
         if knob.by_hand:
             raise AbsentError(f"{knob.name} can only be set by hand", why=knob.meaning, remedy=knob.by_hand)
         if knob.file:
@@ -61,7 +61,7 @@ class Bindings:
         return self._by_words(knob, "")
 
     def in_force_words(self, knob: Knob) -> tuple[str, ...]:
-        """Return the command that asks the daemons for what they use."""
+        """Return the command that asks the daemons for their values."""
         return self._words(knob, knob.in_force)
 
     def _by_words(self, knob: Knob, host: str) -> tuple[KnobPlace, ...]:
@@ -83,7 +83,7 @@ class Bindings:
     def _words(self, knob: Knob, words: Sequence[str]) -> tuple[str, ...]:
         out: list[str] = []
         for word in words:
-            # The options with which a cluster is reached are none, or several words.
+            # The options that reach a cluster may be several words, or empty.
             out += self._ceph if word == "{ceph}" else (self._text(knob, word),)
         return tuple(out)
 
@@ -123,7 +123,7 @@ class Bindings:
 
     @cached_property
     def _bdi(self) -> str:
-        # Of a file system on one disk it would be a second name of the disk's own read-ahead.
+        # With one disk, it is another name of the disk's read-ahead.
         mount = self.target.mount
         return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
 
@@ -143,11 +143,11 @@ class Bindings:
 
 
 def knobs_of(target: Target, knobs: Sequence[Knob]) -> tuple[Knob, ...]:
-    """Those for the kind of file system, and those of the kernel under all of them."""
+    """Return the knobs of the target's file system, and the kernel's."""
     kind = target.mount.file_system
     return tuple(knob for knob in knobs if kind in knob.file_systems or "*" in knob.file_systems)
 
 
 def reason(error: StrakesError) -> str:
-    """Why a knob has no value, in a few words."""
+    """Return why a knob has no value, in a few words."""
     return error.why or error.what

@@ -1,4 +1,4 @@
-"""Reading and changing knobs: every change is announced in a journal first, and put back by compare-and-swap."""
+"""Reads and changes knobs: every change is journaled first, and restored by compare-and-swap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from strakes.targets.target import Target
 
 @dataclass(frozen=True)
 class Reading:
-    """A knob's value in every place (None: none of its own); ``why`` says why there is no place, or no value."""
+    """A knob's value in every place (None: not set); ``why`` has the reason for a missing place or value."""
 
     knob: Knob
     values: Mapping[str, str | None] = field(default_factory=dict)
@@ -31,14 +31,14 @@ class Reading:
 
     @property
     def value(self) -> str | None:
-        """The value, where all places have the same."""
+        """Return the value if all places have the same."""
         different = set(self.values.values())
         return different.pop() if len(different) == 1 else None
 
 
 @dataclass(frozen=True)
 class Effective:
-    """What is in force after a change: by place, and by daemon where daemons can be asked."""
+    """The values after a change, by place, and by daemon if daemons can be asked."""
 
     knob: Knob
     wanted: str
@@ -52,7 +52,7 @@ class Effective:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Where the system made something else of it, one line for people each."""
+        """Return a line for each place or daemon whose value differs from the wanted one."""
         lines = []
         for name, value in self.values.items():
             if value is None or self.knob.canonical(value) != self.wanted:
@@ -66,7 +66,7 @@ class Effective:
 
 
 class Change(dict[str, Effective]):
-    """Knob -> what is in force; after the end of ``changed``, ``restored`` says what became of each place."""
+    """Knob -> the values after the change; ``restored`` has the outcomes after the end of ``changed``."""
 
     def __init__(self, journal: str) -> None:
         super().__init__()
@@ -97,11 +97,11 @@ def _reading(knob: Knob, bindings: Bindings, ask: Runner) -> Reading:
 
 @contextmanager
 def changed(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Iterator[Change]:
-    """Knobs changed while the body runs; put back at its end, however it ends.
+    """Change knobs while the body runs, and restore them however it ends.
 
-    Yields what is in force, which may differ from what was wanted. Raises BadInputError, before anything is changed,
-    for values that a knob does not take or that strakes cannot change; MeasurementError at the end when something could
-    not be put back now. A value that somebody else changed meanwhile is left, and told in ``restored``.
+    Yields the values after the change, which may differ from the wanted ones. Raises BadInputError, before any change,
+    for invalid values and knobs that strakes does not change; MeasurementError at the end if a value could not be
+    restored. A value that somebody else has changed meanwhile stays, and ``restored`` says so.
     """
     root = store or default_root()
     plan = _plan(target, values)
@@ -155,7 +155,7 @@ def set_values(
 
 
 def _plan(target: Target, values: Mapping[str, str | float]) -> list[tuple[Knob, str, tuple[KnobPlace, ...]]]:
-    """Everything that can be refused without touching anything."""
+    """Check everything that can be refused before a change; return the changes."""
     known = knobs_of(target, catalogue())
     bindings = Bindings(target)
     plan = []
@@ -188,7 +188,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
         raise BadInputError(
             f"{knob.name} cannot be changed while it is {before}", where=place.name, why=knob.not_from[1]
         )
-    # Also where it has that value already: it is to stay so, and nobody else may change it meanwhile.
+    # A value that is already right is journaled as well, so that nobody else changes it meanwhile.
     already = before is not None and knob.canonical(before) == wanted
     number = journal.will(place, before, before if already else wanted)
     try:
@@ -204,7 +204,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
 
 
 def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
-    """Daemon -> the value it uses; empty where daemons cannot be asked."""
+    """Return the value that each daemon uses; empty if daemons cannot be asked."""
     if not knob.in_force:
         return {}
     try:

@@ -82,7 +82,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[str, object]:
-    """Return a record, empty if there is none; one without its fields if it is damaged."""
+    """Return a record, empty if the file is missing; a damaged one has no journal."""
     try:
         with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
             record = json.loads(file.read(_MOST_BYTES))

@@ -1,8 +1,7 @@
 """The journal of changed knobs: a file for each set of changes.
 
-Every line of it is on the disk before what it announces is done.
-
-It lies in ``knobs/open`` of the store while anything in it is to be put back, then in ``knobs/closed``.
+Every line is on the disk before the change that it announces. The file is in ``knobs/open`` of the store until all
+its changes are settled, then in ``knobs/closed``.
 """
 
 from __future__ import annotations
@@ -28,21 +27,20 @@ _FORMAT_VERSION = 1
 _MOST_CLOSED_FILES = 200
 _MOST_BYTES = 64 << 20
 
-# restored: put back. unchanged: it had the old value already. changed by others: neither ours nor the old one, so it
-# was left.
-# gone: there is no such setting any more. kept: left as it is because a user said so.
+# unchanged: it had the old value already. changed by others: it has neither our value nor the old one, and stays.
+# gone: the setting does not exist any more. kept: the user asked to leave it.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
 
 
 class DamagedJournalError(BadInputError):
-    """A journal that does not say any more what is to be put back."""
+    """A journal whose changes cannot be read."""
 
 
 @dataclass(frozen=True)
 class JournalEntry:
     """One change.
 
-    ``known``: what the system made of it was still written down (``effective``); ``outcome`` is "" until it is settled.
+    ``known``: the value after the change was recorded (``effective``); ``outcome`` is "" until it is settled.
     """
 
     number: int
@@ -57,9 +55,9 @@ class JournalEntry:
 
 @dataclass(frozen=True)
 class JournalState:
-    """A journal as it was read.
+    """The contents of a journal.
 
-    ``held``: left open on purpose; ``given_up``: its process could not put everything back, and went on.
+    ``held``: left open on purpose; ``given_up``: its process could not restore everything, and went on.
     """
 
     id: str
@@ -76,11 +74,11 @@ class JournalState:
 
     @property
     def open_entries(self) -> tuple[JournalEntry, ...]:
-        """Those that are still to be put back."""
+        """Return the changes that are not settled yet."""
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
-        """Return that of its process; in another container of this machine the lock tells."""
+        """Return the life of its process; the file's lock shows a process in another container of this machine."""
         if self.given_up:
             return "dead"
         life = self.owner.life()
@@ -90,13 +88,13 @@ class JournalState:
 
 
 def directory(root: Path, which: Literal["open", "closed"]) -> Path:
-    """Return where the journals of a store lie that are open, or closed."""
+    """Return the directory of a store's open or closed journals."""
     return root / "knobs" / which
 
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Only one process at a time makes, closes and compares journals. Held for moments."""
+    """Let one process at a time create, close and compare journals."""
     place = root / "knobs"
     try:
         for each in ("open", "closed"):
@@ -128,7 +126,7 @@ class KnobJournal:
 
     @classmethod
     def begin(cls, root: Path, target: str, command: Sequence[str]) -> Self:
-        """Make a new one, of this process. Raises StrakesError when the store cannot be written."""
+        """Create a journal of this process. Raises StrakesError if the store cannot be written."""
         now = time.time()
         with locked(root):
             _sweep(root)
@@ -159,7 +157,7 @@ class KnobJournal:
 
     @classmethod
     def claim(cls, root: Path, state: JournalState) -> Self | None:
-        """Go on writing one that another process left; None while somebody else writes it, or when it was closed."""
+        """Take over a journal of another process; return None if it is closed or another process writes it."""
         with locked(root):
             if not state.path.exists():
                 return None
@@ -172,7 +170,7 @@ class KnobJournal:
         return journal
 
     def will(self, place: KnobPlace, before: str | None, wanted: str | None) -> int:
-        """Announce a change. Raises BadInputError when another journal still has to put that place back."""
+        """Announce a change. Raises BadInputError if another journal has an open change of the place."""
         with locked(self.root):
             self._refuse_conflict(place)
             self._last += 1
@@ -187,28 +185,28 @@ class KnobJournal:
         return self._last
 
     def did(self, number: int, effective: str | None) -> None:
-        """Note what the system made of it."""
+        """Record the value after the change."""
         self._append({"is": "did", "number": number, "effective": effective})
 
     def settled(self, number: int, outcome: Outcome, found: str | None) -> None:
-        """Note what became of a change."""
+        """Record the outcome of a change."""
         self._append({"is": "settled", "number": number, "outcome": outcome, "found": found})
 
     def tried(self) -> None:
-        """Not everything could be put back now."""
+        """Record an attempt that could not restore everything."""
         self._append({"is": "tried", "unix_s": time.time()})
 
     def hold(self) -> None:
-        """Leave it open on purpose: only ``strakes knobs restore`` puts its values back."""
+        """Leave it open on purpose, until ``strakes knobs restore``."""
         self._append({"is": "held"})
 
     def give_up(self) -> None:
-        """Leave to others what could not be put back."""
+        """Leave the remaining changes to later commands."""
         self._append({"is": "given up"})
 
     def close(self, how: str) -> None:
-        """Nothing in it is to be put back any more."""
-        # That it lies among the closed ones is what counts; the line is for readers.
+        """Move the journal to the closed ones: all its changes are settled."""
+        # The directory decides; the line is for readers.
         with suppress(StrakesError):
             self._append({"is": "closed", "how": how, "unix_s": time.time()})
         with locked(self.root):
@@ -216,7 +214,7 @@ class KnobJournal:
         self.release()
 
     def release(self) -> None:
-        """Write no more; what is open in it stays open."""
+        """Stop writing; open changes stay open."""
         if not self._released:
             self._released = True
             self._file.close()
@@ -228,9 +226,9 @@ class KnobJournal:
         states, errors = open_journals(self.root)
         for error in errors:
             if isinstance(error, DamagedJournalError):
-                raise error  # the place may be one that it is to put back
+                raise error  # it may have an open change of this place
         for state in states:
-            # On one that was left open on purpose others may be piled: they are put back in the reverse order.
+            # Changes may be stacked on a held journal; they are restored in reverse order.
             if state.path == self.path or state.held:
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
@@ -245,7 +243,7 @@ class KnobJournal:
 
 
 def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
-    """Those with something to put back, oldest first; and what is wrong with others."""
+    """Return the journals with open changes, oldest first, and the errors of unreadable ones."""
     states, errors = [], []
     for path in _files(directory(root, "open")):
         try:
@@ -261,7 +259,7 @@ def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesEr
 
 
 def closed_journals(root: Path) -> tuple[JournalState, ...]:
-    """Read the last ones, oldest first; what cannot be read is left out."""
+    """Return the closed journals, oldest first, without unreadable ones."""
     states = []
     for path in _files(directory(root, "closed")):
         with suppress(StrakesError, FileNotFoundError):
@@ -272,7 +270,7 @@ def closed_journals(root: Path) -> tuple[JournalState, ...]:
 def read_journal(path: Path) -> JournalState:
     """Read a journal.
 
-    Raises BadInputError for one that is damaged or another user's, FileNotFoundError when there is none.
+    Raises BadInputError if it is damaged or belongs to another user, FileNotFoundError if it is missing.
     """
     try:
         remedy = "Ask that user to put the settings back: strakes knobs restore"
@@ -336,14 +334,14 @@ def _files(place: Path) -> list[Path]:
 
 
 def sweep(root: Path) -> None:
-    """Put away what processes left that were killed at the very end or the very beginning of a journal."""
+    """Remove journals that were never begun, and close finished journals of killed processes."""
     with locked(root):
         _sweep(root)
 
 
 def _sweep(root: Path) -> None:
     place = directory(root, "open")
-    # Whoever makes or closes one holds the lock that we hold.
+    # The caller holds the lock for creating and closing journals.
     for torn in place.glob(".new-*"):
         remove_kept(torn)
     for path in _files(place):
@@ -353,7 +351,7 @@ def _sweep(root: Path) -> None:
 
 
 def _next_number(root: Path) -> int:
-    """Later journals have higher numbers, whatever the clock does."""
+    """Return a number above all others, so that the order does not depend on the clock."""
     paths = [*_files(directory(root, "open")), *_files(directory(root, "closed"))]
     numbers = [int(path.name[:6]) for path in paths if path.name[:6].isdecimal()]
     return max(numbers, default=0) + 1
@@ -382,7 +380,7 @@ def _is_locked(path: Path) -> bool:
 
 
 def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
-    """Whether the file is locked by us now. Raises EnvironmentLacksError where there are no locks."""
+    """Lock the file; return whether that succeeded. Raises EnvironmentLacksError without support for locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

@@ -10,10 +10,9 @@ from strakes.errors import BadInputError
 from strakes.units import format_bytes, parse_bytes
 
 Kind = Literal["integer", "number", "bytes", "choice", "text"]
-# Whose setting it is. "cluster": kept by the file system for all servers or clients of a kind, and reached through any
-# client.
+# "cluster": the file system keeps it for all servers or clients of a kind, and any client can set it.
 Where = Literal["client", "cluster", "metadata server", "data server"]
-# How an answer reads: the text as it is, the word in brackets, one named field, or what a tool of a file system prints.
+# The form of an answer: text, a list with the chosen word in brackets, or the output of a tool.
 Answer = Literal["plain", "brackets", "lctl", "ceph config dump", "gluster volume info"]
 
 # The parameters of source S3 that other file systems have counterparts of.
@@ -24,11 +23,11 @@ _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
 @dataclass(frozen=True)
 class Knob:
-    """One entry of the catalogue; ``least`` to ``most`` is its range, None where there is no such end.
+    """One entry of the catalogue; ``least`` and ``most`` bound its range.
 
-    It is read and set by ``file``, or by the words ``read``, ``write`` and (to have no value of its own again)
-    ``unset``; with ``by_hand`` strakes only tells how. ``in_force`` asks for what servers really use. ``adjusts`` says
-    which values are silently made others, ``not_from`` from which values it cannot be changed, and why.
+    A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset`` (removes the value); with
+    ``by_hand`` strakes only describes the change. ``in_force`` asks servers for the values that they use. ``adjusts``:
+    the values that the system rounds. ``not_from``: a value that blocks changes, and the reason.
     """
 
     name: str
@@ -57,12 +56,12 @@ class Knob:
 
     @property
     def changeable(self) -> bool:
-        """Whether strakes changes it: not where it takes hold only after something is started anew."""
+        """Return whether strakes changes it; not if it needs a restart."""
         return not self.by_hand and not self.restart
 
     @property
     def how_to_set(self) -> str:
-        """For people."""
+        """Return the instructions for users."""
         if self.by_hand:
             return self.by_hand
         if self.file:
@@ -106,7 +105,7 @@ class Knob:
         return canonical
 
     def canonical(self, text: str) -> str:
-        """One spelling for each value, so that two can be compared; what makes no sense stays as it is."""
+        """Return the canonical spelling of a value for comparisons; other texts are returned unchanged."""
         if self.kind == "bytes" and not text.lstrip("-").isdecimal():
             try:
                 return str(parse_bytes(text))
@@ -118,7 +117,7 @@ class Knob:
         return str(int(number)) if number == int(number) else repr(number)
 
     def shown(self, value: str | None) -> str:
-        """For people, with its unit."""
+        """Return a value with its unit for messages."""
         if value is None:
             return "not set"
         if self.kind == "bytes" and value.isdecimal():
@@ -146,7 +145,7 @@ def _number(text: str) -> float | None:
     >>> _number("-5"), _number("1_0"), _number("\uff11")
     (-5, None, None)
     """
-    if not text.isascii() or "_" in text:  # what Python takes for digits and nobody else does
+    if not text.isascii() or "_" in text:  # Python accepts these, other programs do not
         return None
     try:
         number = float(text) if "." in text or "e" in text.lower() else int(text)

@@ -1,4 +1,4 @@
-"""A place: one concrete file, parameter or option that a knob sets, with all that is needed to put it back later."""
+"""A place: one concrete file, parameter or option that a knob sets, with everything needed to restore it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OBJECT = re.compile(r"(?:^(\S+): )?(\{[^{}]*\})", re.MULTILINE)
 
 
 def plain(text: str, pattern: str = "") -> str:
-    """Return the text without white space around it, or the part that the pattern's group finds.
+    """Return the stripped text, or the first group of the pattern.
 
     >>> plain("users: 10\\nmax_cached_mb: 983\\n", r"^max_cached_mb: (\\d+)$")
     '983'
@@ -46,7 +46,7 @@ def in_brackets(text: str) -> str:
 
 
 def of_ceph(text: str, section: str, option: str) -> str | None:
-    """Return an option in ``ceph config dump``: of that section as a whole, not of one daemon or host."""
+    """Return an option of a whole section in ``ceph config dump``, or None."""
     try:
         rows: list[dict[str, Any]] = json.loads(text)
         values = [
@@ -58,7 +58,7 @@ def of_ceph(text: str, section: str, option: str) -> str | None:
 
 
 def of_gluster(text: str, option: str) -> str | None:
-    """Return an option that somebody gave a volume, in ``gluster --xml volume info``."""
+    """Return an option in ``gluster --xml volume info``, or None if it is not set."""
     try:
         document = ElementTree.fromstring(text)
     except ElementTree.ParseError:
@@ -72,7 +72,7 @@ def of_gluster(text: str, option: str) -> str | None:
 
 
 def values_in_force(text: str, option: str) -> Mapping[str, str]:
-    """Daemon -> value, in the answer to ``ceph tell KIND.* config get``; a daemon alone is not named.
+    """Return daemon -> value from ``ceph tell KIND.* config get``; a single daemon is unnamed.
 
     >>> values_in_force('mds.a: {"x": "1"}\\nmds.b: {"x": "2"}', "x")
     {'mds.a': '1', 'mds.b': '2'}
@@ -87,7 +87,7 @@ def values_in_force(text: str, option: str) -> Mapping[str, str]:
 
 
 def not_understood(text: str) -> MeasurementError:
-    """Return the error for an answer that is not as it should be."""
+    """Return the error for an answer in an unknown form."""
     remedy = "Please report it with the version of the file system."
     return MeasurementError("the answer of a setting is not understood", where=repr(text[:200]), remedy=remedy)
 
@@ -116,12 +116,12 @@ _WORDS_OF_VALUES = (
 
 
 class PlaceGoneError(MeasurementError):
-    """There is no such setting any more: its device, mount or server is gone."""
+    """The setting does not exist any more: its device, mount or server is gone."""
 
 
 @dataclass(frozen=True)
 class KnobPlace:
-    """``name`` is for people. ``host`` and ``servers`` (the template) are set where it is on a server."""
+    """``name`` is for messages. ``host`` and ``servers`` (the template) are set for places on a server."""
 
     knob: str
     name: str
@@ -136,7 +136,7 @@ class KnobPlace:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells two places apart, however they were reached."""
+        """Return the identity of the place, independent of the way to it."""
         return (
             self.host,
             self.file,
@@ -146,26 +146,23 @@ class KnobPlace:
 
     @property
     def name_with_host(self) -> str:
-        """The same name is on every server of a kind."""
+        """Return the name, with the host for places on a server."""
         return f"{self.host}: {self.name}" if self.host else self.name
 
     def to_json(self) -> dict[str, object]:
-        """Return what a journal keeps of it."""
+        """Return the place as JSON for the journal."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items() if value}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read a place from a journal. Raises TypeError for what is none."""
+        """Read a place from a journal. Raises TypeError for invalid fields."""
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
         }
         return cls(**values)
 
     def read(self, run: Runner) -> str | None:
-        """Return the value as it is written there; None where it has none of its own.
-
-        Raises StrakesError, PlaceGoneError where it is gone.
-        """
+        """Return the value, or None if it is not set. Raises StrakesError, PlaceGoneError if the place is gone."""
         if self.file:
             text = self._read_file()
             return in_brackets(text) if self.answer == "brackets" else plain(text, self.field)
@@ -181,7 +178,7 @@ class KnobPlace:
         return plain(done.stdout, self.field)
 
     def write(self, value: str | None, run: Runner) -> None:
-        """Write a value; what the system made of it is to be read. Raises StrakesError when it refuses."""
+        """Write a value; the system may adjust it. Raises StrakesError if the system refuses."""
         if self.file:
             self._write_file("" if value is None else value)
         elif self.answer == "lctl":
@@ -192,13 +189,13 @@ class KnobPlace:
                 raise self._refusal(done, "cannot be unset" if value is None else f"is not set to {value}")
 
     def still_writing(self, value: str | None) -> tuple[int, ...]:
-        """Return the processes that are at it: a command outlives the strakes that started it and was killed."""
+        """Return the processes that write the value; they may outlive a killed strakes."""
         if self.file:
             return ()
         words = self.unset_words if value is None else self._words(value)
         if self.host:
             words = Servers(self.servers).argv(self.host, words)
-        # Without the first word: a script shows up with its interpreter.
+        # Without the first word, since a script appears with its interpreter.
         end = b"\0" + b"\0".join(map(os.fsencode, words[1:])) + b"\0"
         return tuple(
             pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if _command_line(pid).endswith(end)

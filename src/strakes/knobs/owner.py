@@ -1,4 +1,4 @@
-"""Whose journal it is: a process, told from a later one of the same number, and whether it still lives."""
+"""The process that owns a journal, and whether it still runs."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Owner:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read an owner from a journal. Raises KeyError or ValueError for what is none."""
+        """Read an owner from a journal. Raises KeyError or ValueError for invalid fields."""
         host, boot, namespace = (str(document[key]) for key in ("host", "boot", "namespace"))
         return cls(host, boot, namespace, int(document["pid"]), int(document["started"]))
 
     def life(self) -> Life:
-        """Tell whether the process lives."""
+        """Return whether the process is alive, dead, or not visible from here."""
         if self.host != socket.gethostname():
             return "elsewhere"
         if self.boot != boot_id():
@@ -49,7 +49,7 @@ class Owner:
 
     @property
     def this_boot(self) -> bool:
-        """Whether it began since this machine was started."""
+        """Return whether it is of this boot."""
         return self.boot == boot_id()
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Putting values back by compare-and-swap: only what still has the value that strakes gave it."""
+"""Restores values by compare-and-swap: a value that somebody else has changed stays."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from strakes.knobs.knob_place import KnobPlace, PlaceGoneError
 from strakes.processes import commands_of
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
-# A command that changes a setting ends sooner, or waits for servers that do not answer.
+# A command that changes a setting ends within this time, or waits for a dead server.
 _COMMANDS_END_S = 20.0
-# What a command that only wants to measure waits between tries of putting back what does not answer.
+# Time between the attempts of other commands to restore settings of servers that do not answer.
 _AGAIN_S = 300.0
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What became of one change. ``done`` is False where it is still to be put back; ``why`` says more, for people."""
+    """The outcome of restoring one change; ``why`` explains it for users."""
 
     journal: str
     knob: str
@@ -39,12 +39,12 @@ class Restored:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to be done."""
+        """Return whether the change is settled."""
         return self.outcome not in ("not put back", "in use")
 
     @property
     def good(self) -> bool:
-        """Whether the old value is there again, or nothing is left to have one."""
+        """Return whether the old value is restored, or the setting is gone."""
         return self.outcome in ("restored", "unchanged", "gone", "kept")
 
     def __str__(self) -> str:
@@ -62,10 +62,10 @@ class Restored:
 
 
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
-    """Put back everything that ended processes, or ``strakes knobs set``, left changed; newest first.
+    """Restore all changes of ended processes and of ``strakes knobs set``, newest first.
 
-    ``target`` restricts it to one directory's; ``keep`` closes the journals and leaves the values. What living
-    processes changed is theirs.
+    ``target`` restricts it to one directory; ``keep`` closes the journals and leaves the values. Changes of running
+    processes stay.
     """
     sweep(root)
     states, _ = open_journals(root)
@@ -85,13 +85,13 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 
 def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Of one journal whose process does not write it any more."""
+    """Restore the changes of a journal whose process has ended."""
     journal = KnobJournal.claim(root, state)
     if journal is None:
-        return []  # somebody else puts it back just now
+        return []  # another process restores it
     try:
         _outlive_commands(state)
-        # Its process may have ended between putting a value back and taking its record away.
+        # Its process may have ended between restoring a value and removing its record.
         for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
             _give_back_closed(root, place)
         return settle(root, journal, keep=keep, ask=ask)
@@ -100,7 +100,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
 
 
 def _outlive_commands(state: JournalState) -> None:
-    """Wait for commands that a killed process has left, and end them: one may still be changing the setting."""
+    """Wait for commands of a killed process, then kill them: one may still change the setting."""
     owner, ends_s = state.owner, time.monotonic() + _COMMANDS_END_S
     if owner.host != socket.gethostname() or not owner.this_boot:
         return
@@ -114,7 +114,7 @@ def _outlive_commands(state: JournalState) -> None:
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Everything open in a journal that we write, last change first; closes it when nothing is left."""
+    """Settle the open changes of our journal, last one first; close it when all are settled."""
     states, _ = open_journals(root)
     state = next((each for each in states if each.path == journal.path), None)
     if state is None:
@@ -153,7 +153,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
 
 
 def forget(root: Path, places: Sequence[KnobPlace], ask: Runner = run) -> None:
-    """Leave these places as they are, whatever journals that were left open on purpose say of them."""
+    """Settle the changes of these places in held journals as kept."""
     keys = {place.key for place in places}
     states, _ = open_journals(root)
     for state in states:
@@ -192,7 +192,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
     place.write(entry.before, ask)
     now = place.read(ask)
     if now != entry.before:
-        # So that the next try knows it as ours.
+        # The next attempt recognises this value as ours.
         journal.did(entry.number, now)
         return _outcome(
             journal.id, entry, "not put back", now, f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
@@ -201,7 +201,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
 
 
 def _still_writing(entry: JournalEntry) -> tuple[int, ...]:
-    """Return the processes that change the place yet, after some patience."""
+    """Return the processes that still write the place after a time-out."""
     deadline = time.monotonic() + DEFAULT_TIMEOUT_S
     while (pids := entry.place.still_writing(entry.wanted)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -223,7 +223,7 @@ def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: 
 
 
 def _give_back_closed(root: Path, place: KnobPlace) -> None:
-    """Take away the record of a place that nothing is to be put back at any more."""
+    """Remove the record of a place without open changes."""
     states, _ = open_journals(root)
     if not any(other.place.key == place.key for state in states for other in state.open_entries):
         give_back(place, root)
@@ -234,10 +234,7 @@ def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None,
 
 
 def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run) -> None:
-    """Put back what processes left that were killed, as every command does first.
-
-    Says what it did; raises nothing of theirs.
-    """
+    """Restore changes of killed processes, as every command does first; report with ``say``, without raising."""
     sweep(root)
     states, errors = open_journals(root)
     for error in errors:
@@ -260,5 +257,5 @@ def _shown(value: str | None) -> str:
 
 
 def command_line() -> tuple[str, ...]:
-    """How this process was called, for messages about what it left."""
+    """Return the command line of this process, for messages about its journals."""
     return ("strakes", *sys.argv[1:])

@@ -1,7 +1,4 @@
-"""What limits an application's I/O, where the runs have evidence for it.
-
-What they have none for is said to be unknown. Pure.
-"""
+"""The resource that limits an application's I/O, if the runs have evidence for one. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ _CLEAR = 1.15
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """One thing that limits, and what shows it, in words."""
+    """A limiting resource, and the evidence in words."""
 
     what: What
     evidence: str
@@ -40,9 +37,9 @@ class Bottleneck:
 def bottlenecks(
     visits: Sequence[Visit], effects: Effects | None, settings: Mapping[str, Setting], facts: Mapping[str, Any]
 ) -> tuple[Bottleneck, ...]:
-    """Return what limits one setting, judged by its visits; the surest first.
+    """Return the limits of one setting from its visits, the surest first.
 
-    ``facts`` are those of the run: its ``block_device`` and ``link_bytes_per_s`` are used.
+    ``facts``: of the run; ``block_device`` and ``link_bytes_per_s`` are used.
     """
     samples = [sample for visit in visits for sample in visit.samples if sample.elapsed_s and sample.name != "make"]
     device = str((facts.get("block_device") or {}).get("name", ""))
@@ -84,7 +81,7 @@ def _busiest_target(visits: Sequence[Visit]) -> tuple[str, float] | None:
 
 
 def _target_counts(counts: Sequence[LevelEffect], now: Setting | None) -> Iterator[Bottleneck]:
-    """Judge by how much faster more data targets are."""
+    """Yield data targets as the limit if more of them are faster."""
     if len(counts) < 2 or counts[-1].low / counts[0].ratio <= _CLEAR:
         return
     fewest, most = counts[0], counts[-1]
@@ -125,12 +122,12 @@ def _names(samples: Sequence[Sample]) -> Iterator[Bottleneck]:
 def _locks(files: Sequence[LevelEffect]) -> Iterator[Bottleneck]:
     for effect in files:
         if effect.level == "per-process" and effect.low > _CLEAR:
-            text = f"the same data in files of their own is {effect.ratio:.2f} times as fast as in one shared file"
+            text = f"the same data in one file per process is {effect.ratio:.2f} times as fast as in one shared file"
             yield Bottleneck("locks", text)
 
 
 def _cache(samples: Sequence[Sample], device: str) -> Iterator[Bottleneck]:
-    """Judge by data that did not come from, or go to, the device at all."""
+    """Yield memory as the limit if most data did not reach the device."""
     shares = []
     for sample in samples:
         moved = sample.counters.get("devices", {}).get(device)

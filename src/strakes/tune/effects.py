@@ -1,9 +1,8 @@
-"""Which settings matter, which do not, and which only together: read off the model of all runs, with its uncertainty.
+"""Sensitivity of the rate to each setting, from the model of all runs.
 
-How much a setting matters is its total effect: the mean variance left when all others are fixed, over the whole
-variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5); what two do only together is what remains of that
-when each may act by itself. Levels are compared only between combinations that both exist, so that what cannot be
-combined does not pass for an effect.
+The total effect of a setting is the mean variance left when all others are fixed, relative to the total variance
+(Saltelli et al., Global Sensitivity Analysis, 2008, 4.5); an interaction is the part of two settings that is not
+additive. Levels are compared only between combinations that both exist.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _DRAWS = 200
 
 @dataclass(frozen=True)
 class LevelEffect:
-    """How many times as fast one level is as the default's, everything else being equal, on average."""
+    """The mean ratio of one level's rate to the default's, with all other settings equal."""
 
     factor: str
     level: Setting
@@ -38,7 +37,7 @@ class LevelEffect:
 
 @dataclass(frozen=True)
 class VarianceShare:
-    """The share of the variance that a setting, or two together (besides what each does), accounts for."""
+    """The share of the variance of a setting, or of the interaction of two."""
 
     factors: tuple[str, ...]
     share: float
@@ -74,7 +73,7 @@ class Effects:
 
 
 def effects(search: Search) -> Effects:
-    """Of what was found so far."""
+    """Return the effects of all settings from the search's results."""
     space, confidence = search.space, search.rules.confidence
     numbers, drawn = search.drawn(_DRAWS)
     points = [space.points[number] for number in numbers]
@@ -152,7 +151,7 @@ def _within(points: Sequence[Point], mean: Array, free: Sequence[int]) -> float:
 
 
 def _together(points: Sequence[Point], mean: Array, a: int, b: int) -> float:
-    """Return what is left of two factors' variance when each adds its own part."""
+    """Return the variance of the interaction of two factors."""
     total = 0.0
     for places in _groups(points, (a, b)):
         first, second = ({points[place][which] for place in places} for which in (a, b))

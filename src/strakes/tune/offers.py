@@ -1,4 +1,4 @@
-"""From an application, and what its file system, the engine and the team can do, to settings worth trying."""
+"""The settings to search, from an application and the abilities of file system, engine and team."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.units import KIB, MIB, format_bytes
 FILES, WRITERS, READERS, TRANSFER, INTERFACE = "files", "writers", "readers", "transfer_bytes", "interface"
 STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT = "stripe_count", "stripe_bytes", "pool", "layout"
 LAYOUT_FACTORS = (STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT)
-# The layout that has just a count, a size and a pool; all others are written as what is pasted to get them.
+# The layout with a count, a size and a pool only; other layouts are written as options of lfs setstripe.
 PLAIN_LAYOUT = "plain"
 
 POSIX, DIRECT, STDIO, MMAP, URING, URING_DIRECT = "posix", "posix direct", "stdio", "mmap", "uring", "uring direct"
@@ -39,13 +39,10 @@ _DIRECT_UNIT = 4 * KIB
 
 @dataclass(frozen=True)
 class Abilities:
-    """What can be done here.
+    """The abilities of this system.
 
-    ``ranks`` of one node take part in a trial; ``data_bytes`` is the least that a rank moves in one.
-
-    ``interfaces`` work here.
-
-    ``layout``: what new files get now; None where that is not known, and no layout is tried then.
+    ``ranks``: of one node in a trial. ``data_bytes``: the least that a rank moves in a trial. ``interfaces``: the
+    working ones. ``layout``: of new files now (None if unknown; then no layout is tried).
     """
 
     ranks: int
@@ -75,9 +72,9 @@ def offers(app: App, able: Abilities) -> SearchSpace:
 
 
 def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> SearchSpace:
-    """Only some levels of some factors; a default that is left out becomes the first of them.
+    """Restrict some factors to some levels; a default that is left out becomes the first of them.
 
-    Raises BadInputError for a factor or a level that there is not.
+    Raises BadInputError for an unknown factor or level.
     """
     known = {factor.name: factor for factor in space.factors}
     for name, levels in only.items():
@@ -104,7 +101,7 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
     files: tuple[Setting, ...] = (now,) if only_shared else ("per-process", "shared")
     writes = any(phase.operation == "write" for phase in phases)
     group = ranks if gathered or any(phase.collective for phase in phases) else min(app.grouping, ranks)
-    # So many ranks hand over to one at most that a framework can merge.
+    # A writer takes data of at most ``group`` ranks, the limit of the framework.
     writers = [count for count in _powers(ranks) if count * group >= ranks] if writes and group > 1 else [ranks]
     factors = [Factor(FILES, files, now, ordered=False)] if len(files) > 1 else []
     if len(writers) > 1:
@@ -136,7 +133,7 @@ def _between(ranks: int, names: set[str]) -> list[Constraint]:
 
 
 def _transfers(app: App, data_bytes: int) -> Factor:
-    # A call moves no more than a rank has, and an engine's call divides what it moves.
+    # A call moves at most the data of a rank, and its size divides that.
     now = min(data_bytes, 1 << (min(phase.usual_record for phase in app.phases).bit_length() - 1))
     levels = sorted({now, *(size for size in _TRANSFERS if size <= data_bytes)})
     return Factor(TRANSFER, tuple(levels), now)
@@ -162,13 +159,13 @@ def _layouts(able: Abilities) -> list[Factor]:
 
 
 def _kinds_by_themselves(layouts: Sequence[Factor]) -> list[Constraint]:
-    """Return that a layout of another kind has its own counts and sizes: then those of the plain one are not varied."""
+    """Return the constraint that counts and sizes are varied for the plain layout only."""
     others = [factor for factor in layouts if factor.name != LAYOUT]
     if len(others) == len(layouts):
         return []
     return [
         Constraint(
-            "a layout of another kind has stripe counts and sizes of its own",
+            "a layout of another kind defines its stripe counts and sizes",
             lambda settings: (
                 settings[LAYOUT] == PLAIN_LAYOUT or all(settings[factor.name] == factor.default for factor in others)
             ),

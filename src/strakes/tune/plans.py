@@ -16,7 +16,7 @@ from strakes.targets.description import Layout
 from strakes.targets.lustre.layouts import layout_from
 from strakes.tune import offers
 
-# Where a phase reads what nothing wrote before, it is made first, outside the time.
+# Request size for files that are made before a phase that reads them, outside the measured time.
 _MADE_WITH = 1 << 20
 
 
@@ -40,7 +40,7 @@ class TrialSize:
 
 
 def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize, share: float = 1.0) -> Plan:
-    """One trial, with that share of the data and of the time."""
+    """Return the plan of one trial with a share of the data and of the time."""
     data = max(int(settings[offers.TRANSFER]), int(scale.data_bytes * share))
     phases: list[Phase] = []
     made: set[str] = set()
@@ -56,7 +56,7 @@ def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize, share: 
 
 
 def layout_of(settings: Mapping[str, Setting]) -> Layout | None:
-    """Return what is to be asked for; None where nothing of it is set."""
+    """Return the layout of the settings, or None if they have none."""
     count, size, pool, kind = (settings.get(name) for name in offers.LAYOUT_FACTORS)
     if kind not in (None, offers.PLAIN_LAYOUT):
         return layout_from(str(kind))
@@ -70,7 +70,7 @@ def layout_of(settings: Mapping[str, Setting]) -> Layout | None:
 
 
 def phase_name(phase: AppPhase) -> str:
-    """As the engine's plans allow it.
+    """Return the phase's name in the form that the engine's plans allow.
 
     >>> phase_name(AppPhase("Check point №1", "write", "shared", 1))
     'check-point-1'
@@ -79,10 +79,10 @@ def phase_name(phase: AppPhase) -> str:
 
 
 def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | None:
-    """How good a trial was: the application's data over the time for them, each phase by its share of all I/O.
+    """Return the quality of a trial: data over time, each phase weighted by its share of all I/O.
 
     ``usual_s``: seconds for a byte in each phase as the application does it now; the unit of the result is
-    then "times as fast". Without it, bytes per second over all phases. None where a phase moved nothing.
+    then "times as fast". Without it, bytes per second over all phases, or None if a phase moved nothing.
     """
     time_s = bytes_moved = 0.0
     shares = _shares(app)
@@ -98,7 +98,7 @@ def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | No
 
 
 def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
-    """Return what ``goodness`` takes as usual, from a trial of the default."""
+    """Return the seconds per byte of each phase in a trial of the default."""
     names = {phase_name(phase) for phase in app.phases}
     return {sample.name: sample.elapsed_s / sample.bytes for sample in visit.samples if sample.name in names}
 

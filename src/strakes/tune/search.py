@@ -1,13 +1,12 @@
-"""The search: which settings to measure next, given everything measured so far.
+"""The search: chooses the settings to measure next from the history of all measurements.
 
 Pure; the same history and seed give the same blocks.
 
-It goes through stages, each with its share of the budget. **Screen**: settings spread over the whole space, with a
-share of the data; some are measured with all of it too, and where the two do not rank alike, no run with a share is
-made or used any more. **Explore**: blocks of settings that together are expected to be most above the best so far
-(Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010), by functions drawn from
-what is known. **Race**: the few that may be the best are repeated in blocks, and those that fall behind are dropped.
-**Confirm**: the winner and the default, on fresh runs in turn, a number of times that was fixed before the first.
+The stages share the budget. **Screen**: space-filling settings with a share of the data (low fidelity); some are also
+measured with all data, and if the ranks disagree, low fidelity is dropped. **Explore**: blocks with the highest joint
+expected improvement (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010), by
+posterior samples. **Race**: the best candidates are repeated in blocks, and losers are dropped. **Confirm**: the winner
+and the default alternate in fresh runs, whose number is fixed in advance.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from strakes.tune.surrogate import Array, Evaluation, Geometry, Numbers, Surroga
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
-    """Spearman's, with mean ranks for ties; 0 where one of them has no order.
+    """Return Spearman's rank correlation, with mean ranks for ties; 0 if one list is constant.
 
     Raises ValueError for unlike lengths or fewer than two.
 
@@ -34,7 +33,7 @@ def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
     (1.0, -1.0)
     """
     if len(a) != len(b) or len(a) < 2:
-        raise ValueError("as many of both, and two at least")
+        raise ValueError("the lists need equal lengths of at least two")
     ranks_a, ranks_b = _ranks(a), _ranks(b)
     middle = (len(a) + 1) / 2
     together = sum((x - middle) * (y - middle) for x, y in zip(ranks_a, ranks_b, strict=True))
@@ -53,7 +52,7 @@ Stage = Literal["screen", "explore", "race", "confirm"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One repetition to be made: ``low`` with the smaller share of the data."""
+    """One planned repetition; ``low``: with the smaller share of the data."""
 
     point: Point
     stage: Stage
@@ -64,7 +63,7 @@ class Trial:
 class TrialResult:
     """One repetition that was made.
 
-    ``value``: larger is better; None where it failed or came to nothing, which is as bad as can be.
+    ``value``: larger is better, None after a failure.
     """
 
     trial: Trial
@@ -74,7 +73,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Rules:
-    """How the budget is shared out. ``low_share``: the share of the data of cheap runs, 1: there are none."""
+    """The shares of the budget. ``low_share``: the share of the data in low-fidelity runs; 1 disables them."""
 
     confidence: float = 0.9
     low_share: float = 0.25
@@ -88,30 +87,29 @@ class Rules:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Fixed before the first fresh run: what is held against the default, and how often."""
+    """The setting to compare with the default, and the number of fresh runs, fixed before the first."""
 
     best: Point
     runs: int
 
 
-# What the cheap runs must reach to be used: so far their order has to be that of full ones.
+# Least rank correlation of low-fidelity runs with full runs.
 LEAST_RANK_CORRELATION = 0.5
 _CHECKED = 6
-# Of the screening's share of the budget, what the cheap runs get; the rest is for the check.
+# The share of the screening budget for low-fidelity runs; the rest is for the check.
 _SPREAD_SHARE = 0.6
-# How a setting for the screening is chosen: distance from the others, less how often its levels were used, and some
-# chance.
+# Weights in the choice of screening settings: usage of their levels, and chance, relative to the distance from others.
 _USED, _CHANCE = 0.5, 0.3
-# A finalist stays in the race while it is the best in this share of what is possible.
+# A finalist stays in the race while it is the best in this share of the posterior samples.
 _STAYS = 0.02
 _DRAWS = 400
-# Drawing functions of more settings than this at once takes too long; a part of them is drawn then.
+# Posterior samples of more settings than this take too long; then a subset is drawn.
 _MOST_DRAWN = 700
 
 
 @dataclass
 class Search:
-    """``told`` is the history, in time order; give it back to go on with an interrupted search."""
+    """``told`` is the history in time order, and resumes an interrupted search."""
 
     space: SearchSpace
     seed: int
@@ -124,7 +122,7 @@ class Search:
         self._fitted: tuple[int, Surrogate] | None = None
 
     def tell(self, observation: TrialResult) -> None:
-        """Add a repetition that was made."""
+        """Add a finished repetition."""
         self.told.append(observation)
 
     def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
@@ -148,12 +146,12 @@ class Search:
 
     @property
     def blocks(self) -> int:
-        """How many were begun."""
+        """Return the number of blocks that were begun."""
         return self.told[-1].block + 1 if self.told else 0
 
     @property
     def uses_low(self) -> bool:
-        """Whether cheap runs are made, and rank as full ones as far as is known."""
+        """Return whether low-fidelity runs are used: until their ranks disagree with full runs."""
         if self.rules.low_share >= 1:
             return False
         correlation = self.rank_correlation
@@ -161,7 +159,7 @@ class Search:
 
     @property
     def rank_correlation(self) -> float | None:
-        """Between cheap and full runs of the settings that have both; None while they are too few."""
+        """Return the rank correlation of low-fidelity and full runs, or None while too few settings have both."""
         low, full = self._medians(low=True), self._medians(low=False)
         both = [point for point in low if point in full]
         return (
@@ -172,20 +170,20 @@ class Search:
 
     @property
     def surrogate(self) -> Surrogate:
-        """What is known of all settings, from every run before the confirmation."""
+        """Return the model of all settings, from the runs before the confirmation."""
         before = [
             result
             for result in self.told
             if result.trial.stage != "confirm" and not (result.trial.low and not self.uses_low)
         ]
         if self._fitted is None or self._fitted[0] != len(before):
-            # Always from the same beginning: what is proposed depends on the history alone.
+            # Fitted from scratch, so that the proposals depend on the history alone.
             self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
         return self._fitted[1]
 
     @property
     def best(self) -> Point:
-        """The setting thought best of those that were measured, in full where any were."""
+        """Return the measured setting with the best posterior mean."""
         if self.confirmation is not None:
             return self.confirmation.best
         measured = list(self._medians(low=False)) or list(self._medians(low=True))
@@ -196,9 +194,9 @@ class Search:
 
     @property
     def gain(self) -> Estimate | None:
-        """How many times better the winner is than the default, from the fresh runs alone.
+        """Return the ratio of the winner to the default from the fresh runs.
 
-        None before them, or where it is the default.
+        The value is None before the fresh runs, or if the default is the winner.
         """
         best, default = self.fresh(self.best), self.fresh(self.space.default)
         if self.confirmation is None or self.best == self.space.default or not best.keys() & default.keys():
@@ -206,7 +204,7 @@ class Search:
         return paired_ratio(best, default, self.rules.confidence)
 
     def fresh(self, point: Point) -> dict[int, float]:
-        """Its values in the confirmation, by block."""
+        """Return a setting's values in the confirmation, by block."""
         return {
             result.block: result.value
             for result in self.told
@@ -214,17 +212,14 @@ class Search:
         }
 
     def most_possible(self, confidence: float) -> float:
-        """Return the most that any setting is better than the default, by the model of all runs, the fresh ones too."""
+        """Return the upper bound of the best setting's ratio to the default, by the model of all runs."""
         usable = [result for result in self.told if self.uses_low or not result.trial.low]
         numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(usable)))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
 
     def drawn(self, count: int, surrogate: Surrogate | None = None) -> tuple[list[int], Array]:
-        """Functions drawn from what is known, one row each.
-
-        Logarithms of the values of the settings of these numbers.
-        """
+        """Return the numbers of some settings, and posterior samples of the logarithms of their values, one per row."""
         generator = np.random.default_rng([self.seed, 0])
         chosen = self._drawn(generator, *(self.space.numbers[point] for point in (self.space.default, self.best)))
         return [int(number) for number in chosen], (surrogate or self.surrogate).samples(chosen, count, generator)
@@ -239,10 +234,7 @@ class Search:
         return "screen"
 
     def _screen(self, cost: Callable[[Trial], float]) -> list[Trial]:
-        """Return the default first, then settings far from those measured.
-
-        Then the check that cheap runs rank as full ones.
-        """
+        """Return the default, then space-filling settings, then the check of low fidelity against full runs."""
         low = self.rules.low_share < 1
         share = self.rules.screen_until * (_SPREAD_SHARE if low else 1.0)
         affordable = int(share / max(1e-9, cost(Trial(self.space.default, "screen", low))))
@@ -256,7 +248,7 @@ class Search:
         return []
 
     def _spread_out(self, count: int) -> list[Point]:
-        """Return the default, then always a setting that is far from those before, and whose levels were used least."""
+        """Return the default, then greedily settings far from the others with rarely used levels."""
         levels = self._geometry.levels
         places = np.column_stack(
             [levels[:, which] / max(1, len(factor.levels) - 1) for which, factor in enumerate(self.space.factors)]
@@ -276,9 +268,7 @@ class Search:
         return [self.space.points[number] for number in chosen]
 
     def _to_check(self) -> list[Point]:
-        """Return settings of the better half of the cheap runs, where ranks matter (bad ones are bad either way), and
-        the default.
-        """
+        """Return the default and settings of the better half of the low-fidelity runs."""
         low = self._medians(low=True)
         order = sorted(low, key=lambda point: -low[point])
         half = order[: max(_CHECKED, len(order) // 2)]
@@ -290,10 +280,7 @@ class Search:
         return list(dict.fromkeys([self.space.default, *picks, *order]))[: _CHECKED + 1]
 
     def _explore(self, generator: np.random.Generator) -> list[Trial]:
-        """Return the setting thought best, and always the one expected to be most above it and those chosen before.
-
-        Nothing where none is.
-        """
+        """Return the best setting, and greedily those with the highest expected improvement; empty if none improves."""
         best = self.space.numbers[self.best]
         numbers = self._drawn(generator, best)
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
@@ -306,7 +293,7 @@ class Search:
         return [Trial(self.space.points[int(numbers[place])], "explore") for place in chosen] if len(chosen) > 1 else []
 
     def _race(self, generator: np.random.Generator) -> list[Trial]:
-        """Those that may still be the best; nobody when one is left."""
+        """Return the settings that may still be the best; empty if one is left."""
         raced = [result.trial.point for result in self.told if result.trial.stage == "race"]
         candidates = list(dict.fromkeys(raced)) or list(self._medians(low=False)) or list(self._medians(low=True))
         numbers = np.array([self.space.numbers[point] for point in candidates])
@@ -330,7 +317,7 @@ class Search:
         return [Trial(best, "confirm"), Trial(default, "confirm")]
 
     def _drawn(self, generator: np.random.Generator, *always: int) -> Numbers:
-        """Return settings of which functions are drawn: all, or those expected to be good and some others."""
+        """Return the settings for posterior samples: all, or the best half and random others."""
         count = len(self.space.points)
         if count <= _MOST_DRAWN:
             return np.arange(count, dtype=np.int64)
@@ -354,7 +341,7 @@ class Search:
         return any(result.value is not None for result in self.told)
 
     def _medians(self, *, low: bool) -> dict[Point, float]:
-        """Of the runs so far, by setting."""
+        """Return the median value of each measured setting."""
         values: dict[Point, list[float]] = {}
         for result in self.told:
             if result.trial.low == low and result.trial.stage != "confirm" and result.value is not None:

@@ -33,7 +33,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Constraint:
-    """What a combination of levels has to fulfil, and in words why."""
+    """A condition on combinations of levels, and the reason in words."""
 
     why: str
     holds: Callable[[Mapping[str, Setting]], bool]
@@ -53,7 +53,7 @@ class SearchSpace:
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """Raises BadInputError where the default itself does not fulfil a constraint."""
+        """Return all allowed combinations. Raises BadInputError if the default is not allowed."""
         for constraint in self.constraints:
             if not constraint.holds(self.settings(self.default)):
                 raise BadInputError("the present setting of the application is not possible here", why=constraint.why)
@@ -61,12 +61,12 @@ class SearchSpace:
 
     @cached_property
     def default(self) -> Point:
-        """What the application does now."""
+        """Return the present setting of the application."""
         return tuple(factor.default for factor in self.factors)
 
     @cached_property
     def numbers(self) -> Mapping[Point, int]:
-        """Point -> its place among the points."""
+        """Return the number of each point."""
         return {point: number for number, point in enumerate(self.points)}
 
     def allows(self, point: Point) -> bool:

@@ -1,14 +1,11 @@
-"""What is known of all settings after some were measured: a Gaussian process over the logarithms of the rates.
+"""The model of all settings: a Gaussian process over the logarithms of the rates.
 
-The covariance of two settings is a part that adds up over the factors (main effects), a part that is a product over
-them (what they do together), and a part of each setting alone, that no neighbour tells of; every factor has a length of
-its own, so one that does not matter is found to be long (Rasmussen and Williams, Gaussian Processes for Machine
-Learning, 2006, 5.1; Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which takes
-out drift as pairs do. A run with a share of the data tells of the same setting too, less a difference that is smooth in
-the settings, and scatters as such runs do (Kennedy and O'Hagan, Biometrika 87 (2000) 1). Errors have the heavy tail of
-Student's t: a run that something else held up counts for less (Lange, Little and Taylor, JASA 84 (1989) 881). What is
-far below the good settings is drawn nearer to them before anything is fitted: how bad a bad setting is says nothing of
-which good one is best, and one that is a hundred times slower would bend everything else.
+The covariance of two settings has an additive part (main effects), a product part (interactions) and an independent
+part; every factor has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1;
+Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which removes drift. A
+low-fidelity run has a smooth bias and another noise (Kennedy and O'Hagan, Biometrika 87 (2000) 1). Errors are
+Student's t, so that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Rates far below the good
+settings are compressed before the fit, because the size of a bad rate does not help to find the best setting.
 """
 
 from __future__ import annotations
@@ -27,9 +24,9 @@ Numbers = npt.NDArray[np.int64]
 
 # How far from where the search for the hyperparameters begins they are thought to be: factors of e^1.
 _SPREAD = 1.0
-# They and the weights of the runs are found in turn; so many steps each time.
+# Hyperparameters and weights are fitted alternately, with these numbers of steps.
 _ROUNDS = (14, 8, 8)
-# Steps go by the signs of the slopes alone, each hyperparameter with one of its own (Riedmiller and Braun, ICNN 1993,
+# Rprop: steps from the signs of the slopes, one step size for each hyperparameter (Riedmiller and Braun, ICNN 1993,
 # 586).
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 # Degrees of freedom of the errors.
@@ -108,7 +105,7 @@ class Geometry:
         ]
 
     def covariance(self, scales: _Scales, a: Numbers, b: Numbers) -> Array:
-        """Of settings ``a`` with settings ``b``."""
+        """Return the covariance of settings ``a`` with settings ``b``."""
         singles = [
             np.exp(-distance / length) for distance, length in zip(self.apart(a, b), scales.lengths, strict=True)
         ]
@@ -147,7 +144,7 @@ class Surrogate:
         return self._told(self._cross(chosen) @ self._weights)
 
     def samples(self, settings: Numbers, count: int, generator: np.random.Generator) -> Array:
-        """``count`` functions drawn from what is known, one row each: logarithms of the values of the settings."""
+        """Return ``count`` posterior samples of the logarithms of the settings' values, one per row."""
         cross = self._cross(settings)
         prior = self._geometry.covariance(self.scales, settings, settings)
         values, vectors = np.linalg.eigh(prior - cross @ self._inverse @ cross.T)
@@ -155,7 +152,7 @@ class Surrogate:
         return self._told(cross @ self._weights + generator.standard_normal((count, len(settings))) @ root.T)
 
     def _told(self, fitted: Array) -> Array:
-        """Back from what was fitted, but not much further down than anything that was measured."""
+        """Transform fitted values back, bounded below near the worst measured value."""
         result: Array = np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR)
         return result
 
@@ -168,7 +165,7 @@ class Surrogate:
 
 
 def _nearer(logs: Array) -> Array:
-    """Logarithms, 0 where settings begin to be good: as they are above it, below it ever closer together."""
+    """Return logarithms relative to the good settings, compressed below 0."""
     return np.where(logs < 0, -_FAR * np.log1p(np.maximum(-logs, 0) / _FAR), logs)
 
 
@@ -179,10 +176,7 @@ def _back(nearer: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Of every run with every other.
-
-    How far apart they are in each factor, and whether they have a setting, a block, small data alike.
-    """
+    """Pairwise comparisons of runs: distance in each factor, same setting, same block, both low-fidelity."""
 
     apart: Sequence[Array]
     setting: Array
@@ -199,12 +193,12 @@ class _Pairs:
         return cls(apart, setting, block, np.outer(low, low).astype(np.float64), low)
 
     def noise(self, scales: _Scales, counts: Array) -> Array:
-        """Variance of each run by itself; one that counts less has more. Less data scatter in their own way."""
+        """Return the noise variance of each run; low-fidelity runs have a separate one, outliers a larger one."""
         result: Array = np.where(self.low, scales.noise_low, scales.noise) ** 2 / counts + _JITTER
         return result
 
     def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
-        """Of the covariance; and its parts, as they add up, and what each length contributes to."""
+        """Return the inverse covariance, its additive parts, and the parts that depend on each length."""
         singles = [np.exp(-distance / length) for distance, length in zip(self.apart, scales.lengths, strict=True)]
         product: Array = np.prod(singles, axis=0)
         together, cheap = scales.joint**2 * product, scales.low**2 * self.both_low * product
@@ -257,7 +251,7 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
 
 
 def _climbed(slope: Callable[[Array], Array], place: Array, count: int) -> Array:
-    """Nearer to the top by so many steps."""
+    """Return the place after ``count`` steps of Rprop."""
     steps, before = np.full(len(place), _FIRST_STEP), np.zeros(len(place))
     for _ in range(count):
         now = slope(place)

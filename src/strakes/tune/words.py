@@ -1,4 +1,4 @@
-"""Levels of settings as people write and read them."""
+"""Names of factors and levels for users."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown(factor: str, level: Setting) -> str:
 
 
 def to_do(factor: str, level: Setting) -> str:
-    """Return what an application has to do for a level; "" for what is set elsewhere.
+    """Return the change to an application for a level, or "" if the level is set elsewhere.
 
     >>> to_do("writers", 1)
     'of each node 1 rank writes; the others pass their data to it'
@@ -64,10 +64,7 @@ def to_do(factor: str, level: Setting) -> str:
 
 
 def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
-    """Levels as they were typed, as those of the space.
-
-    Raises BadInputError for a factor or a level that there is not.
-    """
+    """Return typed levels as levels of the space. Raises BadInputError for an unknown factor or level."""
     known = {factor.name: factor for factor in space.factors}
     chosen: dict[str, tuple[Setting, ...]] = {}
     for name, texts in only.items():

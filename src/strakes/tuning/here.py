@@ -1,4 +1,4 @@
-"""What can be done on a target, tried before the search: interfaces, layouts; and how much data a trial should move."""
+"""Probes a target before the search: working interfaces and layouts, and the amount of data of a trial."""
 
 from __future__ import annotations
 
@@ -26,22 +26,21 @@ from strakes.tune.plans import TrialSize, layout_of
 from strakes.tune.space import Constraint, SearchSpace
 from strakes.units import KIB
 
-# Ranks of one trial where nobody said how many: what a node of the application has, as far as this machine's processors
-# can stand for it.
+# Default ranks of a trial: the ranks of a node of the application, but at most this many per processor.
 _RANKS_FOR_A_PROCESSOR = 4
-# A search wants about so many full trials; one costs more than its timed phases.
+# Planned number of full trials, and the cost of a trial relative to its timed phases.
 _TRIALS, _OVERHEAD = 100, 1.6
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
 _TRIED_BYTES = 64 * KIB
-# What has no chance ends after so many times what a phase was sized for.
+# A phase ends after this multiple of its planned time.
 _PATIENCE = 3.0
 
 
 @dataclass(frozen=True)
 class Here:
-    """``why_not``: what was tried and cannot be done here, for people."""
+    """The abilities of a target; ``why_not`` names interfaces that do not work, with the reason."""
 
     able: Abilities
     scale: TrialSize
@@ -65,7 +64,7 @@ def look(
     budget_s: float,
     share: float,
 ) -> Here:
-    """Try everything once, small; the amounts are chosen so that a search fits the budget."""
+    """Try every interface once, and choose amounts so that a search fits the budget."""
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = team(app, launch)
     striping = target.striping()
@@ -96,7 +95,7 @@ def look(
 def _interfaces(
     engine: Engine, workspace: Path, hello: Hello, target: Target
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those that work, and why others do not."""
+    """Return the interfaces that work, and why others do not."""
     working, why_not = [], []
     for name, (backend, direct, depth) in INTERFACES.items():
         if backend not in hello.backends:
@@ -115,7 +114,7 @@ def _interfaces(
 
 
 def _link_bytes_per_s(network: Path = Path("/sys/class/net")) -> float:
-    """Of the fastest link that is up; 0 where none says."""
+    """Return the rate of the fastest link that is up, 0 if unknown."""
     speeds = []
     for speed in network.glob("*/speed"):
         try:
@@ -149,7 +148,7 @@ def without_refused_layouts(space: SearchSpace, places: Places) -> tuple[SearchS
     texts = tuple(f"{', '.join(map(str, levels))}: {why}" for levels, why in refused.items())
     constraints = (*space.constraints, given_as_asked)
     possible = SearchSpace(space.factors, constraints).points
-    # A level that is left in no combination is none; a factor of one level is nothing to choose.
+    # Levels without an allowed combination are dropped.
     levels_left = [{point[which] for point in possible} for which in range(len(space.factors))]
     factors = [
         replace(factor, levels=tuple(level for level in factor.levels if level in kept))

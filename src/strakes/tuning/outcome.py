@@ -1,7 +1,4 @@
-"""What a search came to, read from its run alone.
-
-The gain with its interval, what mattered, what limits, and settings to paste. Pure.
-"""
+"""The outcome of a search, from its run alone: gain, effects, limits, and settings to paste. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ _WHAT: Mapping[str, What] = {
 }
 
 
-# Where a gain of this can still not be ruled out, nothing is known.
+# If a gain above this ratio cannot be ruled out, the runs are too noisy for a statement.
 _LOOSE = 1.5
 
 
@@ -74,7 +71,7 @@ class TuningOutcome:
         return self.search.gain
 
     def gain_interval(self, of: str) -> IntervalOf | None:
-        """Return the interval of the gain, ``of`` in words what; None where there is none."""
+        """Return the interval of the gain, described by ``of``, or None without a gain."""
         if self.gain is None or self.gain.interval is None:
             return None
         interval = self.gain.interval
@@ -82,7 +79,7 @@ class TuningOutcome:
 
     @property
     def default(self) -> Mapping[str, Setting]:
-        """What the application does now."""
+        """Return the present setting of the application."""
         return self.search.space.settings(self.search.space.default)
 
     @property
@@ -92,12 +89,12 @@ class TuningOutcome:
 
     @property
     def changes(self) -> Mapping[str, Setting]:
-        """What is to be set otherwise than it is."""
+        """Return the levels of the best setting that differ from the default."""
         return {name: level for name, level in self.best.items() if level != self.default[name]}
 
     @cached_property
     def effects(self) -> Effects:
-        """What each setting does, by the model of all runs."""
+        """Return the effects of all settings by the model of all runs."""
         return effects(self.search)
 
     @cached_property
@@ -109,7 +106,7 @@ class TuningOutcome:
 
     @cached_property
     def limits(self) -> Mapping[str, tuple[Bottleneck, ...]]:
-        """What limits the default and the best setting."""
+        """Return the limits of the default and of the best setting."""
         limits = {}
         for name, point in (("the default", self.search.space.default), ("the best", self.search.best)):
             visits = self.visits_of(point)
@@ -119,7 +116,7 @@ class TuningOutcome:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What is known of the file system and of this machine."""
+        """Return the facts about the file system and this machine."""
         return self.run.facts
 
     @cached_property
@@ -204,7 +201,7 @@ class TuningOutcome:
 
 
 def outcome_of(run: Run) -> TuningOutcome:
-    """Read a search. Raises BadInputError for a run that is none, or that was ended before its first trial."""
+    """Read a search. Raises BadInputError for another kind of run, or one without a trial."""
     preparation = record.preparation_of(run)
     if run.manifest.get("kind") != "tune" or preparation is None or not run.visits:
         remedy = "strakes runs lists the runs and their kinds."

@@ -1,7 +1,4 @@
-"""What a search keeps in its run besides its trials.
-
-The space, the amounts, what could not be tried, and what was to be confirmed.
-"""
+"""Records of a search besides its trials: space, amounts, untried settings, and the confirmation."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from strakes.tune.space import Constraint, Factor, SearchSpace
 
 
 def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:
-    """Before the first trial."""
+    """Return the event that records the space before the first trial."""
     amounts = asdict(scale)
     per_node = amounts.pop("ranks_per_node")
     factors = tuple(asdict(factor) for factor in space.factors)
@@ -38,7 +35,7 @@ def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
 
 
 def not_tried_of(run: Run) -> tuple[str, ...]:
-    """Return what could not be tried, for people."""
+    """Return the settings that could not be tried, with the reasons."""
     return tuple(text for event in run.events_of(SpaceSearched) for text in event.not_tried)
 
 
@@ -48,5 +45,5 @@ def usual_of(run: Run) -> dict[str, float]:
 
 
 def confirmation_of(run: Run) -> Confirmation | None:
-    """Return what was to be confirmed, once that was fixed."""
+    """Return the planned confirmation, or None before it was fixed."""
     return next((Confirmation(tuple(e.best.values()), e.runs) for e in run.events_of(ConfirmationBegun)), None)

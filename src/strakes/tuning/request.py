@@ -1,4 +1,4 @@
-"""What is asked for: which application, where, how long, and what may be varied."""
+"""The request of a search: application, directory, budget, and the settings to vary."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ KIND = "tune"
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """``only``: the levels to try, of factors that are not to be tried with all.
+    """``only``: restricts factors to some levels. ``knobs``: settings of the system, and the values to try.
 
-    ``knobs``: settings of the system, and the values to try.
-
-    ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
+    ``resume``: a run id, or None for a new run, "" for the newest unfinished one with the same fingerprint.
     """
 
     app: App
@@ -38,7 +36,7 @@ class TuningRequest:
     servers: Servers | None = None
 
     def fingerprint(self) -> str:
-        """Return what must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""
+        """Return the hash of the options that a resumed run must have; budget and seed may differ."""
         same = {
             "kind": KIND,
             "app": to_toml(self.app),
@@ -51,7 +49,7 @@ class TuningRequest:
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
     def options(self) -> dict[str, object]:
-        """As the store keeps them."""
+        """Return the options for the store."""
         return {
             "fingerprint": self.fingerprint(),
             "studies": [KIND],

@@ -1,7 +1,4 @@
-"""The search on a real file system.
-
-Looks what can be done, measures block by block, confirms, and leaves nothing behind.
-"""
+"""Runs a search on a file system: probes it, measures block by block, confirms, and cleans up."""
 
 from __future__ import annotations
 
@@ -36,11 +33,11 @@ from strakes.tuning.trial import Bench, knob_factors, observed
 
 
 def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> RunWriter:
-    """Search to the end of the budget and returns the closed run.
+    """Search to the end of the budget and return the closed run.
 
     Raises BadInputError before the target is touched, EnvironmentLacksError without an engine, MeasurementError when
-    the target fails; KeyboardInterrupt ends it in order. In every case the run keeps what was measured, and target and
-    system are left as they were.
+    the target fails; KeyboardInterrupt ends it in order. In every case the run keeps its measurements, and target and
+    system are restored.
     """
     target = detect(request.directory, request.servers)
     try:
@@ -68,7 +65,7 @@ def _perform(request: TuningRequest, target: Target, store: Store, progress: Pro
 
 
 class _Session:
-    """Everything alive during a search."""
+    """The state of a running search."""
 
     def __init__(
         self, request: TuningRequest, writer: RunWriter, site: Site, hello: Hello, progress: ProgressDisplay
@@ -78,7 +75,7 @@ class _Session:
         self.cells = {cell.key: cell for cell in writer.run.cells}
         looked = time.monotonic()
         self.spent_before_s: float = sum(visit.elapsed_s for visit in self.visits)
-        progress.update("finding out what can be tried here", 0.0, "")
+        progress.update("probing the file system", 0.0, "")
         space, scale, rules = self._prepare()
         self.bench = Bench(request.app, space, scale, rules, site)
         # The shares of the stages are of what the look at the target left, half of the budget at least.
@@ -91,7 +88,7 @@ class _Session:
             self.history.tell(observation)
 
     def _prepare(self) -> tuple[SearchSpace, TrialSize, Rules]:
-        """Choose what is searched after a look at the target; as stored when the run is resumed."""
+        """Return the space, the amounts and the rules; a resumed run has them in its records."""
         request = self.request
         rules = Rules(confidence=request.confidence)
         stored = record.preparation_of(self.writer.run)
@@ -116,12 +113,12 @@ class _Session:
         return space, scale, rules
 
     def search(self) -> None:
-        """To the end of the budget, or of the search."""
+        """Search until the budget or the search ends."""
         while trials := self.history.next_block(self._spent(), self._cost):
             self._remember_confirmation()
             block = self.history.blocks
             if not self.usual_s and has_shares(self.request.app):
-                # What the phases are weighed by: the default as it is now, measured once and then fixed.
+                # The default is measured first; its times weight the phases.
                 trials = [Trial(self.bench.space.default, "screen", trials[0].low), *trials]
             for trial in trials:
                 self._say(trial)

@@ -1,4 +1,4 @@
-"""One trial on the target, and what the store keeps of it."""
+"""One trial on the target, with its knobs set, and its record in the store."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from strakes.tune.search import Rules, Stage, Trial, TrialResult
 from strakes.tune.space import Factor, SearchSpace
 from strakes.tune.words import KNOB
 
-# Values tried of a number that has none given: so many times the present one.
+# Multiples of the present value that are tried if none are given.
 _TIMES = (0.25, 1, 4)
-# What has no value of its own is put back to that, whatever the system takes instead.
+# The level of a knob without a value.
 _NOT_SET = "not set"
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
-    """Return a factor for each knob, with the values that really take hold, tried once; and why others are left out.
+    """Return a factor for each knob with the values that take effect, and the reasons of refused values.
 
-    Raises BadInputError for a knob that there is not, that has no value here, or that strakes does not change.
+    Raises BadInputError for a knob that is unknown, has no value here, or that strakes does not change.
     """
     factors: list[Factor] = []
     refused: list[str] = []
-    # No names would be all that there are.
+    # An empty list would mean all knobs.
     for reading in read(target, tuple(wanted)) if wanted else ():
         knob, now = reading.knob, reading.value
         if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
@@ -71,7 +71,7 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
 
 @contextmanager
 def as_set(target: Target, settings: Mapping[str, Setting], default: Mapping[str, Setting]) -> Iterator[None]:
-    """Set the knobs of these settings, where they are not what they are anyway; they are put back in every case."""
+    """Set the knobs that differ from the default while the body runs."""
     values = {
         name.removeprefix(KNOB): str(level)
         for name, level in settings.items()

@@ -20,7 +20,7 @@ from strakes.drill.faults.registry import FAULTS, make_fault
 from strakes.drill.guard import Promise
 from strakes.drill.journal import all_pending
 from strakes.drill.undo import from_record
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.errors import BadInputError
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and networks of its own need root")
 
@@ -256,35 +256,6 @@ def test_a_slow_disk_is_read_by_others_until_it_is_undone(tmp_path: Path) -> Non
 def test_a_directory_without_a_disk_of_this_machine_cannot_be_slowed() -> None:
     with pytest.raises(BadInputError, match="needs a file system on a block device"):
         make_fault("slow-disk", Ask(Path("/proc")))
-
-
-@pytest.fixture
-def clock(tmp_path: Path) -> tuple[str, Path]:
-    """What goes before a command of a machine whose clock tells what it is set to, and where it does."""
-    told, shim = tmp_path / "told", tmp_path / "shim"
-    shim.mkdir()
-    program = shim / "date"
-    program.write_text(f'#!/bin/sh\nif [ "$1" = -s ]; then echo "$2" >> {told}; else exec /bin/date "$@"; fi\n')
-    program.chmod(0o755)
-    return f"env PATH={shim}:/usr/bin:/bin", told
-
-
-def test_a_clock_is_put_back_to_the_time_that_it_would_have_had(clock: tuple[str, Path], tmp_path: Path) -> None:
-    via, told = clock
-    fault = make_fault("clock-step", Ask(tmp_path, via=via))
-    fault.strike()
-    assert fault.undo is not None
-    time.sleep(1.1)
-    fault.undo.do()
-    ahead, back = told.read_text().split("\n")[:2]
-    assert ahead == "+300 seconds" and back.startswith("@") and abs(float(back[1:]) - time.time()) < 0.5
-
-
-def test_the_clock_of_the_drill_itself_is_left_alone_and_a_server_that_is_silent_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="--via is required"):
-        make_fault("clock-step", Ask(tmp_path))
-    with pytest.raises(EnvironmentLacksError, match="does not report its time"):
-        make_fault("clock-step", Ask(tmp_path, via="false"))
 
 
 def test_every_fault_says_where_it_works(strakes: StrakesRunner, tmp_path: Path) -> None:

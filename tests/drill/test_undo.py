@@ -15,8 +15,8 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from strakes.drill import journal
+from strakes.drill.faults.bmc import PowerOff
 from strakes.drill.faults.fault import Ask
-from strakes.drill.faults.machine import PowerOff
 from strakes.drill.undo import Continue, MountTargets, RunCommand, from_record, to_record
 from strakes.errors import BadInputError, MeasurementError
 from strakes.files import default_root

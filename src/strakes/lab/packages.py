@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -17,16 +17,16 @@ from strakes.errors import EnvironmentLacksError
 from strakes.lab.process import environment, last_lines
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_APT = (
-    "apt-get",
-    "-o",
-    "DPkg::Lock::Timeout=300",
-    "-o",
-    "Acquire::http::Timeout=60",
-    "-o",
-    "Acquire::Retries=3",
-    "--yes",
-)
+# How a user installs packages of each registry, and the options that make it run unattended.
+_INSTALL: Mapping[str, tuple[str, ...]] = {
+    "Debian": ("apt-get", "install", "--no-install-recommends"),
+    "PyPI": (sys.executable, "-I", "-m", "pip", "install"),
+}
+_APT_OPTIONS = ("-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::http::Timeout=60", "-o", "Acquire::Retries=3", "--yes")
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "Debian": _APT_OPTIONS,
+    "PyPI": ("--quiet", "--disable-pip-version-check"),
+}
 # The packages' own services are not for us: neither systemd nor init scripts may start them while they are unpacked.
 _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RUNLEVEL": "1"}
 
@@ -66,52 +66,39 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
     lacking = missing(packages)
     if not lacking:
         return
+    wanted = {registry: _names(lacking, registry) for registry in _INSTALL if _names(lacking, registry)}
+    commands = {registry: " ".join((*_INSTALL[registry], *names)) for registry, names in wanted.items()}
     if not install:
-        raise _lacks(kind, lacking, f"Run the command as root with --install, which runs: {_commands(lacking)}")
-    of_debian = tuple(package for package in lacking if package.registry == "Debian")
-    of_pypi = _names(package for package in lacking if package.registry == "PyPI")
-    if of_debian:
-        _install_of_debian(kind, of_debian, say)
-    if of_pypi:
-        say(f"installing {' '.join(of_pypi)}")
-        status, words = _run([*_pip(), *of_pypi])
-        if status != 0:
-            raise _failed(kind, _pip_command(of_pypi), last_lines(words, 3) or f"pip ended with status {status}")
-    lacking = missing(packages)
-    if lacking:
-        raise _lacks(
-            kind,
-            lacking,
-            "The packages have been installed, but these programs are still missing. This may not be a Debian system.",
+        remedy = f"Run the command as root with --install, which runs: {' && '.join(commands.values())}"
+        raise _lacks(kind, lacking, remedy)
+    if "Debian" in wanted and os.geteuid() != 0:
+        raise _lacks(kind, lacking, f"Install them as root: sudo {commands['Debian']}")
+    if "Debian" in wanted and shutil.which("apt-get", path=_SEARCH) is None:
+        remedy = "This machine has no apt-get. Install the equivalents of these Debian packages from your distribution."
+        raise _lacks(kind, lacking, remedy)
+    for registry, names in wanted.items():
+        say(f"installing {' '.join(names)}")
+        if why := _install(registry, names):
+            remedy = f"Solve that problem, or install the packages yourself: {commands[registry]}"
+            raise EnvironmentLacksError(f"the packages for {kind} cannot be installed", why=why, remedy=remedy)
+    if lacking := missing(packages):
+        remedy = (
+            "The packages have been installed, but these programs are still missing. This may not be a Debian system."
         )
+        raise _lacks(kind, lacking, remedy)
 
 
-def _install_of_debian(kind: str, lacking: Sequence[Package], say: Callable[[str], None]) -> None:
-    names = _names(lacking)
-    if os.geteuid() != 0:
-        raise _lacks(kind, lacking, f"Install them as root: sudo {_command(names)}")
-    if shutil.which("apt-get", path=_SEARCH) is None:
-        raise _lacks(
-            kind,
-            lacking,
-            "This machine has no apt-get. Install the equivalents of these Debian packages from your distribution.",
-        )
-    say(f"installing {' '.join(names)}")
-    argv = [*_APT, "install", "--no-install-recommends", *names]
-    # With old lists, or none, the first attempt fails soon.
-    for attempt in (argv, [*_APT, "update"], argv):
-        status, words = _run(attempt)
+def _install(registry: str, names: Sequence[str]) -> str:
+    """Install packages of one registry; return the failure, or an empty text."""
+    argv = [*_INSTALL[registry], *_OPTIONS[registry], *names]
+    # With outdated package lists, or none, apt-get fails soon; then it is tried again with new ones.
+    attempts = [argv, ["apt-get", "update", *_APT_OPTIONS], argv] if registry == "Debian" else [argv]
+    status, output = 1, ""
+    for attempt in attempts:
+        status, output = _run(attempt)
         if attempt is argv and status == 0:
-            return
-    raise _failed(kind, _command(names), last_lines(words, 3) or f"apt-get ended with status {status}")
-
-
-def _failed(kind: str, command: str, why: str) -> EnvironmentLacksError:
-    return EnvironmentLacksError(
-        f"the packages for {kind} cannot be installed",
-        why=why,
-        remedy=f"Solve that problem, or install the packages yourself: {command}",
-    )
+            return ""
+    return last_lines(output, 3) or f"{argv[0]} ended with status {status}"
 
 
 def _run(argv: Sequence[str]) -> tuple[int, str]:
@@ -138,31 +125,12 @@ def _run(argv: Sequence[str]) -> tuple[int, str]:
 
 
 def _lacks(kind: str, lacking: Sequence[Package], remedy: str) -> EnvironmentLacksError:
-    names = ", ".join(_names(lacking))
+    names = ", ".join(dict.fromkeys(package.name for package in lacking))
     programs = ", ".join(package.needed for package in lacking)
     return EnvironmentLacksError(
         f"{kind} needs packages that are missing here: {names}", why=f"not found: {programs}", remedy=remedy
     )
 
 
-def _names(packages: Iterable[Package]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(package.name for package in packages))
-
-
-def _commands(packages: Sequence[Package]) -> str:
-    """Return the shell commands that install the packages."""
-    of_debian = _names(package for package in packages if package.registry == "Debian")
-    of_pypi = _names(package for package in packages if package.registry == "PyPI")
-    return " && ".join([*([_command(of_debian)] if of_debian else []), *([_pip_command(of_pypi)] if of_pypi else [])])
-
-
-def _command(names: Sequence[str]) -> str:
-    return f"apt-get install --no-install-recommends {' '.join(names)}"
-
-
-def _pip() -> tuple[str, ...]:
-    return (sys.executable, "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-
-
-def _pip_command(names: Sequence[str]) -> str:
-    return f"{sys.executable} -I -m pip install {' '.join(names)}"
+def _names(packages: Sequence[Package], registry: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(package.name for package in packages if package.registry == registry))

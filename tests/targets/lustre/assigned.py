@@ -16,7 +16,6 @@ from strakes.targets.lustre.layouts import (
     mkdir,
     read_default,
     read_dir_stripe,
-    read_listing,
     read_text,
     read_yaml,
     set_default,
@@ -293,14 +292,6 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
     for read, several in (
         (read_df, ("lfs_df_h", "lfs_df_pool", "lfs_df_v", "lfs_df_y", "ost_inactive_lfs_df_v")),
         (
-            read_listing,
-            (
-                *(f"getstripe_dir_d_{kind}" for kind in ("c2", "dom", "over", "pfl", "plain")),
-                "getstripe_r_dir",
-                "getstripe_recursive",
-            ),
-        ),
-        (
             read_text,
             ("getstripe_hex", "getstripe_v_pfl", "getstripe_I1_pfl", "getstripe_opt_O", "err_setstripe_pool_i_outside"),
         ),
@@ -420,6 +411,10 @@ LEFT: Mapping[str, tuple[str, ...]] = {
             "client/set_param_clear_stats",
             "client/rmdir_remote",
         ),
+    ),
+    "layouts of several files, which strakes asks for one by one": (
+        *(f"client/getstripe_dir_d_{kind}" for kind in ("c2", "dom", "over", "pfl", "plain")),
+        *("client/getstripe_r_dir", "client/getstripe_recursive"),
     ),
     "layouts as raw attributes, which lfs getstripe tells any user": (
         *(f"client/getfattr_trusted_lov_{name}" for name in ("c2s4m", "d_plain_f", "dom", "over8", "pfl")),

@@ -17,7 +17,6 @@ from strakes.targets.lustre.layouts import (
     directory_layout,
     layout_from,
     options_of,
-    read_listing,
     read_text,
     read_yaml,
     setstripe,
@@ -61,14 +60,6 @@ def test_both_forms_say_the_same_of_a_file(name: str) -> None:
 @pytest.mark.parametrize("kind", ["c2", "dom", "over", "pfl", "plain"])
 def test_both_forms_say_the_same_of_a_directory(kind: str) -> None:
     assert read_text(done(f"getstripe_dir_d_d_{kind}")) == read_yaml(done(f"getstripe_dir_dy_d_{kind}"))
-
-
-@pytest.mark.parametrize("kind", ["c2", "dom", "over", "pfl", "plain"])
-def test_a_listing_has_the_directory_and_its_files(kind: str) -> None:
-    (name, directory), (file_name, file) = read_listing(done(f"getstripe_dir_d_{kind}"))
-    assert (name, file_name) == (f"d_{kind}", f"d_{kind}/f")
-    assert directory == read_text(done(f"getstripe_dir_d_d_{kind}"))
-    assert file == read_text(done(f"getstripe_d_{kind}_f"))
 
 
 PFL_UNSET = pfl(

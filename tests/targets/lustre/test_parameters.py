@@ -11,14 +11,11 @@ from strakes.targets.command import Completed
 from strakes.targets.description import CLIENT
 from strakes.targets.lustre.lfs import list_nids, module_version, read_version, tool_version
 from strakes.targets.lustre.parameters import (
-    Bucket,
     Counter,
     Recovery,
     of_client,
-    of_disk,
     of_metadata_target,
     of_requests,
-    parse_histograms,
     parse_import,
     parse_recovery,
     parse_stats,
@@ -205,29 +202,6 @@ def test_requests_to_a_metadata_target() -> None:
         185,
     )
     assert "client.md.create" not in counters
-
-
-def test_a_disk_s_requests() -> None:
-    histograms = parse_histograms(
-        params("server/get_param_osd_brw_stats").values["osd-ldiskfs.labfs-OST0001.brw_stats"]
-    )
-    assert histograms.tables["pages per bulk r/w"][-1] == Bucket(1024, 0, 20)
-    assert histograms.tables["disk I/O size"][-1] == Bucket(4 << 20, 0, 20)
-    assert histograms.tables["block maps msec"][0] == Bucket(1, 9, 27)
-    # 31 requests of clients became 33 of the disk.
-    assert of_disk(histograms) == {"data.disk_reads": 0.0, "data.disk_writes": 33.0}
-
-
-def test_a_client_s_requests() -> None:
-    histograms = parse_histograms(
-        params("client/get_param_osc_rpc_stats").values["osc.labfs-OST0000-osc-ffff8880083a1800.rpc_stats"]
-    )
-    assert histograms.tables["rpcs in flight"] == (Bucket(1, 0, 214), Bucket(2, 0, 3), Bucket(3, 0, 1))
-    changes = parse_histograms(
-        params("client/get_param_mdc_rpc_stats").values["mdc.labfs-MDT0000-mdc-ffff8880083a1800.rpc_stats"]
-    )
-    assert changes.tables["rpcs in flight (modify)"] == (Bucket(0, 0, 0), Bucket(1, 0, 315), Bucket(2, 0, 1))
-    assert changes.tables["rpcs in flight"] == (Bucket(1, 0, 1),)
 
 
 def test_a_connection() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from strakes.errors import StrakesError
 from strakes.targets.command import Command, Completed
-from strakes.targets.lustre.parameters import parse_histograms, parse_import, parse_recovery, parse_stats
+from strakes.targets.lustre.parameters import parse_import, parse_recovery, parse_stats
 from strakes.targets.lustre.tool import NotUnderstoodError, Params
 from targets.lustre.assigned import COMMANDS, LAST_COMMANDS, LEFT, READERS
 from targets.lustre.recorded import PLACE, names, recording
@@ -42,8 +42,6 @@ PARTS: dict[str, Callable[[str], object]] = {
     ".read_ahead_stats": parse_stats,
     ".import": parse_import,
     ".recovery_status": parse_recovery,
-    ".brw_stats": parse_histograms,
-    ".rpc_stats": parse_histograms,
 }
 
 

@@ -6,7 +6,7 @@ from strakes.targets.command import Completed
 from strakes.targets.description import Layout, Placement
 from strakes.targets.lustre.layouts import placement, read_default, read_dir_stripe, read_text, read_yaml
 from strakes.targets.lustre.lfs import read_check, read_df, read_version
-from strakes.targets.lustre.parameters import parse_histograms, parse_import, parse_recovery, parse_states, parse_stats
+from strakes.targets.lustre.parameters import parse_import, parse_recovery, parse_states, parse_stats
 from strakes.units import GIB, MIB
 
 PLAIN = """work/f
@@ -131,23 +131,6 @@ def test_counters_with_and_without_sums_and_beginnings() -> None:
         assert stats.samples("open") == 34 and stats.start_s is None
     stats = parse_stats("snapshot_time 5.0 secs.usecs\nread_bytes 3 samples [bytes] 4096 1048576 2101248\n")
     assert stats.total("read_bytes") == 2101248
-
-
-def test_histograms_with_their_time_in_parentheses() -> None:
-    text = """snapshot_time:         1613073284.117021 (secs.usecs)
-
-                           read      |     write
-pages per bulk r/w     rpcs  % cum % |  rpcs        % cum %
-1:\t\t         5  50  50   |    2  20  20
-256:\t\t         5  50 100   |    8  80 100
-
-                           read      |     write
-disk I/O size          ios   % cum % |  ios         % cum %
-4K:\t\t         5  50  50   |    2  20  20
-1M:\t\t         5  50 100   |    8  80 100
-"""
-    tables = parse_histograms(text).tables
-    assert [(bucket.value, bucket.writes) for bucket in tables["disk I/O size"]] == [(4096, 2), (MIB, 8)]
 
 
 def test_room_with_an_older_summary_and_a_target_that_is_out() -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import NamedTuple
 
+from strakes.drill.faults.bmc import PowerOff
 from strakes.drill.faults.cephfs import FailServer, KillServer, StopServer
 from strakes.drill.faults.command import CommandFault
 from strakes.drill.faults.disk import DiskFull, SlowDisk
 from strakes.drill.faults.fault import Ask, Fault
 from strakes.drill.faults.lustre import CutClient, ForceUnmountTarget, SlowTarget, StopServices, UnmountTarget
-from strakes.drill.faults.machine import ClockStep, PowerOff
 from strakes.drill.faults.network import CardDown, OneWayLoss
 from strakes.drill.faults.pacemaker import FailResource, FenceNode, StandbyNode
 from strakes.errors import BadInputError
@@ -41,7 +41,6 @@ FAULTS: Mapping[str, FaultEntry] = {
     "node-fence": FaultEntry(FenceNode, ("node", "via"), _PACEMAKER, "power off a node by its fencing device"),
     "resource-fail": FaultEntry(FailResource, ("node", "resource", "via"), _PACEMAKER, "fail a resource"),
     "power-off": FaultEntry(PowerOff, _BMC, "server with a BMC", "cut the power of a server by its BMC"),
-    "clock-step": FaultEntry(ClockStep, ("via",), "another machine", "set a server's clock five minutes ahead"),
     "disk-full": FaultEntry(DiskFull, (), "local, DRBD", "fill the file system of DIR"),
     "slow-disk": FaultEntry(SlowDisk, (), "local, DRBD", "slow the disk that DIR is on"),
     "nic-down": FaultEntry(

@@ -51,26 +51,12 @@ def read_yaml(done: Completed) -> Layout:
 
 def read_text(done: Completed) -> Layout:
     """Return the one layout of text output. Raises StrakesError."""
-    layouts = read_listing(done)
-    if len(layouts) != 1:
-        raise not_understood(_GETSTRIPE, f"{len(layouts)} layouts")
-    return layouts[0][1]
+    text = checked(done, "the layout cannot be read").splitlines()
+    lines = [line for line in text if line and not line.endswith(_NO_LAYOUT) and not _is_path(line)]
+    return _layout_in(lines) if lines or not text else Layout()
 
 
 _READERS = {"yaml": read_yaml, "text": read_text}
-
-
-def read_listing(done: Completed) -> tuple[tuple[str, Layout], ...]:
-    """Return all layouts of text output by the paths they stand under (none for a directory's alone)."""
-    listing: list[tuple[str, list[str]]] = []
-    for line in checked(done, "the layout cannot be read").splitlines():
-        if line.endswith(_NO_LAYOUT) or _is_path(line):
-            listing.append((line.removesuffix(_NO_LAYOUT), []))
-        elif line:
-            if not listing:
-                listing.append(("", []))
-            listing[-1][1].append(line)
-    return tuple((name, _layout_in(lines) if lines else Layout()) for name, lines in listing)
 
 
 def _is_path(line: str) -> bool:

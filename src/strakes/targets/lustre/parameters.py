@@ -1,4 +1,4 @@
-"""Parsers for parameters of clients and servers: counters, histograms, connections and recoveries."""
+"""Parsers for parameters of clients and servers: counters, connections and recoveries."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from typing import NamedTuple
 
 from strakes.targets.description import CLIENT, Interruption
 from strakes.targets.lustre.tool import key_values, not_understood
-from strakes.units import GIB, KIB, MIB, format_seconds
+from strakes.units import format_seconds
 
 MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
-BRW_STATS = "osd-*.*.brw_stats"
 RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
 _COUNTER = re.compile(r"^(\S.*?)\s+(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
 # Older versions give microseconds, and no beginning.
 _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
-_HEADING = re.compile(r"^(\S.*?)\s{2,}(?:rpcs|ios|maps)\s+%%? cum %%?(\s+\|\s+(?:rpcs|ios|maps)\s+%%? cum %%?)?$")
-_ROW = re.compile(r"^(\d+)([KMG]?):\s+(\d+)\s+\d+\s+\d+(?:\s+\|\s+(\d+)\s+\d+\s+\d+)?\s*$")
-_UNITS = {"": 1, "K": KIB, "M": MIB, "G": GIB}
 # Before 2.14 without quotes.
 _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
 # Among the flags of an import, where an administrator took the target out.
@@ -137,55 +133,6 @@ def of_requests(mdc: Stats, md_stats: Stats) -> dict[str, float]:
     """Return requests of this client to one metadata target (mdc.*.stats and mdc.*.md_stats)."""
     requests = {f"{CLIENT}md.requests": float(mdc.samples("req_waittime"))}
     return md_stats.named(_MDC, CLIENT) | requests | mdc.data(CLIENT)
-
-
-class Bucket(NamedTuple):
-    """How often a value up to ``value`` (and above the bucket before) was seen."""
-
-    value: int
-    reads: int
-    writes: int
-
-
-class Histograms(NamedTuple):
-    """Title -> buckets; a table of changes only ("modify") has them as writes, and that word behind its title."""
-
-    start_s: float | None
-    tables: Mapping[str, tuple[Bucket, ...]]
-
-
-def parse_histograms(text: str) -> Histograms:
-    """Read brw_stats, or rpc_stats, which look alike. Raises NotUnderstoodError."""
-    tool = "lctl get_param (histograms)"
-    start: float | None = None
-    tables: dict[str, list[Bucket]] = {}
-    columns = 0
-    for line in text.splitlines():
-        if heading := _HEADING.match(line):
-            columns = 2 if heading[2] else 1
-            title = heading[1] if heading[2] else f"{heading[1]} (modify)"
-            if title in tables:
-                raise not_understood(tool, line)
-            tables[title] = []
-        elif row := _ROW.match(line):
-            if columns != (1 if row[4] is None else 2):
-                raise not_understood(tool, line)
-            reads, writes = (int(row[3]), int(row[4])) if row[4] is not None else (0, int(row[3]))
-            tables[next(reversed(tables))].append(Bucket(int(row[1]) * _UNITS[row[2]], reads, writes))
-        elif (time := _TIME.match(line)) and time[1] == "start_time":
-            start = float(time[2])
-    if not tables:
-        raise not_understood(tool, text)
-    return Histograms(start, {title: tuple(buckets) for title, buckets in tables.items()})
-
-
-def of_disk(histograms: Histograms) -> dict[str, float]:
-    """Return the requests to the disk; their sizes differ from those of the clients' requests."""
-    buckets = histograms.tables.get("disk I/O size", ())
-    return {
-        "data.disk_reads": float(sum(bucket.reads for bucket in buckets)),
-        "data.disk_writes": float(sum(bucket.writes for bucket in buckets)),
-    }
 
 
 class Import(NamedTuple):

@@ -24,7 +24,6 @@ from strakes.targets.description import (
 from strakes.targets.lustre import lfs, parameters
 from strakes.targets.lustre.lfs import ClientName, LustreSpace, TargetState, list_nids
 from strakes.targets.lustre.parameters import (
-    BRW_STATS,
     DEACTIVATED,
     MD_STATS,
     OST_STATS,
@@ -34,7 +33,6 @@ from strakes.targets.lustre.parameters import (
     Recovery,
     States,
     Stats,
-    parse_histograms,
     parse_import,
     parse_recovery,
     parse_states,
@@ -308,7 +306,7 @@ def _in_words(recovery: TargetRecovery) -> str:
 # The name under which the counters of the mount as a whole stand.
 MOUNT = "client"
 
-_SERVER_PARAMETERS = (MD_STATS, OST_STATS, BRW_STATS, *RECOVERY_STATUS)
+_SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
 
 
 def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observation:
@@ -386,7 +384,7 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
     }
     seen: dict[str, dict[str, float]] = {}
     for parameter, text in mine.items():
-        if parameter.endswith((".brw_stats", ".recovery_status")):
+        if parameter.endswith(".recovery_status"):
             continue
         own = _parsed(text)
         if own is not None:
@@ -395,14 +393,9 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
         else:
             seen[device(parameter)] = {}
     for parameter, text in mine.items():
-        if parameter.endswith(".brw_stats") and (counters := seen.get(device(parameter))):
-            with suppress(NotUnderstoodError):
-                histograms = parse_histograms(text)
-                counters |= parameters.of_disk(histograms)
-                counters[SINCE] = max(counters.get(SINCE, 0.0), histograms.start_s or 0.0)
         if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
             with suppress(NotUnderstoodError):
-                # It moves with every start that clients had to come back to.
+                # It changes with every restart after which clients had to recover.
                 counters[SERVER] = float(parse_recovery(text).started_unix_s or 0)
     return seen
 

@@ -19,7 +19,7 @@ PLAN = Plan(2, (MetadataPhase("create", "file-create", "unique", items=50),))
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in {
-        "local._HELLO_S": 3.0,
+        "engine._HELLO_S": 3.0,
         "engine._OVERTIME_S": 0.3,
         "engine._CANCEL_S": 0.5,
         "engine._STOP_S": 0.3,

@@ -19,7 +19,7 @@ import pytest
 
 from strakes.errors import BadInputError
 from strakes.interop.commands import tool_of
-from strakes.launch.local import LocalEngine
+from strakes.launch.engine import LocalEngine
 from strakes.targets.workspace import Workspace
 
 pytestmark = pytest.mark.long

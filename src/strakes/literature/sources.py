@@ -104,6 +104,20 @@ SOURCES: Mapping[str, Source] = {
                 "clients": "up to 2,000 (fail-over)",
                 "files": "10,000 to 10 million (replication)",
             },
+            published={
+                "SSDs beat disks in every operation but the removal of directories (figures 5, 6)": tuple(
+                    f"against:metadata-ops-metadata-ops/unique/16:{operation}"
+                    for operation in ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
+                ),
+                "the mean of the six operations is 60 - 70 % higher on SSDs (figure 7)": (
+                    "against:metadata-ops-mean-*",
+                ),
+                "SSDs are about 20 % busy, disks 100 % (figure 8)": (
+                    "against:metadata-ops-[AB]-metadata-ops-device",
+                    "metadata-ops-device",
+                ),
+                "a server has each change on its device before it answers": ("against:metadata-ops-*:synced-create",),
+            },
             omitted=(
                 Omitted(
                     "what replicating metadata costs",
@@ -149,6 +163,15 @@ SOURCES: Mapping[str, Source] = {
             "S4",
             ("target-baseline", "namespace-scaling"),
             {"file system": "Lustre", "metadata targets": "1 to 5"},
+            published={
+                "no target is slow or broken (step 1)": ("target-baseline-*",),
+                "placed by hand, operations scale with the targets (step 2)": ("namespace-scaling-manual-*",),
+                "spread automatically, they do not (step 3)": ("namespace-scaling-automatic-*",),
+                "automatic placement is not recommended (step 4)": (
+                    "namespace-scaling-placement",
+                    "namespace-scaling-served-*",
+                ),
+            },
         ),
         Source(
             "S5",

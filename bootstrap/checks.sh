@@ -55,7 +55,7 @@ check_types() {
     if [[ ! -e .mypy_cache && -e $passed_checks/mypy.tar ]]; then
         rm -rf build/mypy && mkdir -p build/mypy && tar -xf "$passed_checks/mypy.tar" -C build/mypy && mv build/mypy .mypy_cache
     fi
-    mypy src tests bench bootstrap packaging/licences.py packaging/live.py packaging/site.py || return
+    mypy src tests bench bootstrap packaging/licences.py packaging/live.py packaging/screen.py packaging/site.py || return
     mkdir -p "$passed_checks" && tar -cf "$passed_checks/mypy.$$" -C .mypy_cache . &&
         mv "$passed_checks/mypy.$$" "$passed_checks/mypy.tar"
 }

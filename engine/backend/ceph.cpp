@@ -79,14 +79,14 @@ int Ceph::close(int descriptor) noexcept {
 Ceph::Moved Ceph::read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept {
     const int result =
         cephfs().read(session_of(descriptor).mount(), descriptor_of(descriptor), reinterpret_cast<char*>(to),
-                    static_cast<std::int64_t>(std::min(bytes, kMostBytes)), static_cast<std::int64_t>(offset));
+                      static_cast<std::int64_t>(std::min(bytes, kMostBytes)), static_cast<std::int64_t>(offset));
     return result < 0 ? Moved{0, -result} : Moved{static_cast<std::size_t>(result), 0};
 }
 
 Ceph::Moved Ceph::write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept {
     const int result =
         cephfs().write(session_of(descriptor).mount(), descriptor_of(descriptor), reinterpret_cast<const char*>(from),
-                     static_cast<std::int64_t>(std::min(bytes, kMostBytes)), static_cast<std::int64_t>(offset));
+                       static_cast<std::int64_t>(std::min(bytes, kMostBytes)), static_cast<std::int64_t>(offset));
     return result < 0 ? Moved{0, -result} : Moved{static_cast<std::size_t>(result), 0};
 }
 
@@ -104,14 +104,15 @@ int Ceph::make_directory(int directory, const char* name) noexcept {
 int Ceph::status(int directory, const char* name) noexcept {
     struct ceph_statx unused;
     return error_of(cephfs().statxat(session_of(directory).mount(), descriptor_of(directory), name, &unused,
-                                   CEPH_STATX_BASIC_STATS, AT_SYMLINK_NOFOLLOW));
+                                     CEPH_STATX_BASIC_STATS, AT_SYMLINK_NOFOLLOW));
 }
 
 int Ceph::rename(int directory, const char* from, const char* to) noexcept {
     const CephSession& session = session_of(directory);
     Inode* parent = session.inode(descriptor_of(directory));
     if (parent == nullptr) return EBADF;
-    return error_of(cephfs().ll_rename(session.mount(), parent, from, parent, to, cephfs().mount_perms(session.mount())));
+    return error_of(
+        cephfs().ll_rename(session.mount(), parent, from, parent, to, cephfs().mount_perms(session.mount())));
 }
 
 int Ceph::remove_file(int directory, const char* name) noexcept {

@@ -62,7 +62,7 @@ FileStep CephSession::stand_in(const std::string& directory) {
     Inode* found = nullptr;
     struct ceph_statx status{};
     const int walked = cephfs().ll_walk(mount_, directory.c_str(), &found, &status, CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW,
-                                      cephfs().mount_perms(mount_));
+                                        cephfs().mount_perms(mount_));
     if (walked < 0) return {"ceph_ll_walk", -walked};
     keep(root_, found);
     return {};
@@ -72,8 +72,8 @@ void CephSession::note_directory(int parent, const char* name, int descriptor) n
     Inode* above = inode(parent);
     Inode* found = nullptr;
     struct ceph_statx status{};
-    if (above == nullptr || cephfs().ll_lookup(mount_, above, name, &found, &status, CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW,
-                                             cephfs().mount_perms(mount_)) < 0)
+    if (above == nullptr || cephfs().ll_lookup(mount_, above, name, &found, &status, CEPH_STATX_INO,
+                                               AT_SYMLINK_NOFOLLOW, cephfs().mount_perms(mount_)) < 0)
         return;
     keep(descriptor, found);
 }

@@ -1,11 +1,10 @@
 // One client of a Ceph file system.
 #pragma once
 
-#include "backend/ceph_library.hpp"
-
 #include <string>
 #include <vector>
 
+#include "backend/ceph_library.hpp"
 #include "backend/file.hpp"
 
 namespace strakes {

@@ -2,8 +2,6 @@
 #ifdef STRAKES_S3
 #include "backend/s3_connection.hpp"
 
-#include "backend/curl_library.hpp"
-
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -12,6 +10,7 @@
 #include <regex>
 #include <utility>
 
+#include "backend/curl_library.hpp"
 #include "backend/s3_text.hpp"
 
 namespace strakes {

@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-# A spreadsheet takes a cell that begins so for a formula; those of East Asia also take the wide forms.
+# A spreadsheet takes a cell that begins so for a formula; East Asian ones also take the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 # C0 but for white space, C1, marks and isolates of the reading direction, line separators, bytes that are no UTF-8.
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)

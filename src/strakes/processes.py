@@ -1,4 +1,4 @@
-"""Starting our own modules as processes, and what tells one process from a later one of the same number."""
+"""Start modules of strakes as processes; find processes and identify them by their start time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import subprocess
 
 _STARTED_BY = "STRAKES_STARTED_BY"
-# Of the signals that a thread has not taken yet (proc_pid_status(5)).
+# The bit of SIGKILL in SigPnd (proc_pid_status(5)).
 _KILL = 1 << (signal.SIGKILL - 1)
-# The functions of the kernel in which FUSE, Lustre, NFS, CephFS and SMB wait for a server.
+# Kernel functions where FUSE, Lustre, NFS, CephFS and SMB wait for a server.
 _SERVER_WAIT = re.compile(
     "request_wait_answer|fuse_|ptlrpc_|ldlm_|cl_sync_io|osc_|rpc_wait|nfs|ceph_|cifs_|wait_for_resp"
 )
@@ -55,13 +55,13 @@ def engine_path() -> Path:
 
 
 def python_module(module: str, *words: str) -> list[str]:
-    """Return the command that runs a module of strakes, whatever lies in the current directory.
+    """Return the command that runs a module of strakes and ignores the current directory.
 
-    ``python -m`` alone looks there first, and whoever may write there would have root run what he likes.
+    ``python -m`` alone looks there first, and every user who may write there could make root run his code.
     """
     package = Path(__file__).resolve()
     user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
-    # -I leaves out the user's own packages, too, which must not happen where strakes is one of them.
+    # -I ignores the packages of the user; strakes may be one of them.
     isolation = "-P" if user_site and package.is_relative_to(Path(user_site).resolve()) else "-I"
     return [sys.executable, isolation, "-m", module, *words]
 
@@ -69,7 +69,7 @@ def python_module(module: str, *words: str) -> list[str]:
 def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:
     """Yield the processes of this user and of root that run a program, each with its arguments.
 
-    Every user can start a process under any name and with any arguments, and a setuid program, too: its real user
+    Every user can start a process under any name and with any arguments. For a setuid program the real user
     counts.
     """
     for number in sorted(filter(str.isdigit, os.listdir(proc))):
@@ -84,16 +84,16 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def process_start(pid: int) -> int | None:
-    """When the process began, in clock ticks since boot; None when there is none (field 22 of proc_pid_stat(5))."""
+    """Return the start of a process in clock ticks since boot (field 22 of proc_pid_stat(5)), None after its end."""
     fields = _fields(pid)
     # A zombie works no more.
     return None if not fields or fields[0] in "ZX" else int(fields[19])
 
 
 def lives_in_container(pid: int, started: int, namespace: str) -> bool:
-    """Whether a process is seen from here that is ``pid`` in its own PID namespace (``pid:[...]``), or in ours.
+    """Check whether a visible process has the number ``pid`` in the given PID namespace (``pid:[...]``) or in ours.
 
-    ``started`` as :func:`process_start` says; without the right to see the namespace it alone has to tell.
+    ``started`` as :func:`process_start` says; without the right to read the namespace it decides alone.
     """
     for number in filter(str.isdigit, os.listdir("/proc")):
         own = re.search(r"^NSpid:.*\s(\d+)$", _told(number, "status"), re.MULTILINE)
@@ -114,7 +114,7 @@ def mark_of(pid: int, started: int) -> dict[str, str]:
 
 
 def commands_of(pid: int, started: int) -> tuple[int, ...]:
-    """Return the commands that a process has left running, which may be gone, too."""
+    """Return the commands that a process left running. They may have ended by now."""
     mark = f"{_STARTED_BY}={pid}:{started}".encode()
     left = []
     for number in filter(str.isdigit, os.listdir("/proc")):
@@ -125,7 +125,7 @@ def commands_of(pid: int, started: int) -> tuple[int, ...]:
 
 
 def descendants_of(pid: int) -> tuple[int, ...]:
-    """Return the processes that it started, and those that they did, in order of their numbers.
+    """Return all descendants of a process, sorted by number.
 
     >>> os.getpid() in descendants_of(os.getppid())
     True
@@ -164,12 +164,12 @@ def wait_in_words(pid: int, thread: int) -> str:
     """Return the program of a process, and what a thread of it waits for, as far as the kernel says."""
     program = _told(str(pid), "comm").strip() or "unknown"
     function = _told(f"{pid}/task/{thread}", "wchan").strip()
-    told = f"in the kernel's {function}" if function not in ("", "0") else "the kernel does not say in which call"
+    told = f"in the kernel's {function}" if function not in ("", "0") else "the kernel does not name the call"
     return f"({program}), waiting for the file system ({told})"
 
 
 def _told(place: str, name: str) -> str:
-    """Return what the kernel says there; nothing where there is no such process, or it is another user's."""
+    """Return a file of /proc; empty for a missing process or one of another user."""
     try:
         return Path(f"/proc/{place}/{name}").read_text(errors="replace")
     except OSError:
@@ -177,7 +177,7 @@ def _told(place: str, name: str) -> str:
 
 
 def _fields(pid: int | str) -> list[str]:
-    """Of proc_pid_stat(5), from the state on; none where there is no such process."""
+    """Return the fields of proc_pid_stat(5) from the state on; empty for a missing process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What must not come back into the code: each pattern let something happen that docs/security.md says does not."""
+"""Forbidden patterns in the code: each one broke a promise of docs/security.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Found = Iterator[tuple[int, str]]
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
-    """Every call with the dotted name of what is called, as far as it has one."""
+    """Yield every call with the dotted name of its function, empty for an expression."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             yield node, ast.unparse(node.func) if isinstance(node.func, ast.Attribute | ast.Name) else ""
@@ -73,7 +73,7 @@ def listeners_on_every_address(tree: ast.AST) -> Found:
 
 
 def secrets_compared_early(tree: ast.AST) -> Found:
-    """A comparison that ends at the first difference tells how much was right."""
+    """A comparison that ends at the first difference reveals the length of the correct prefix."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and any(isinstance(each, ast.Eq | ast.NotEq) for each in node.ops):
             names = {
@@ -106,7 +106,7 @@ def _is_harmless(value: ast.expr) -> bool:
 
 
 def writers_by_path(tree: ast.AST) -> Found:
-    """A link of another user may be on the way: ``strakes.files`` opens what is written. O_EXCL touches no file."""
+    """A link of another user may be on the way: ``strakes.files`` opens files for writing. O_EXCL touches no file."""
     for call, name in calls(tree):
         method = name.rpartition(".")[2]
         text = ast.unparse(call)

@@ -28,7 +28,7 @@ from strakes.toml_file import parse_toml, read_toml
 from strakes.watch.recorded import is_recording, readings
 from strakes.watch.replay import Columns, read_series
 
-# What a loaded machine may take for what takes milliseconds.
+# Milliseconds of work on a loaded machine.
 _MOMENT_S = 5.0
 Reader = Callable[[Path], object]
 

@@ -27,6 +27,18 @@ def test_too_little_address_space_is_refused_at_once() -> None:
     assert "it is limited to 300 MiB" in done.stderr
 
 
+def test_too_few_descriptors_for_the_process_itself_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("sys.argv", ["strakes", "run", "missing.toml", "missing"])
+    monkeypatch.setattr("strakes.cli.apart.run_apart", fail)
+    assert main.main() == 3
+    assert "Too many open files" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -198,7 +198,7 @@ def test_no_part_of_a_store_writes_through_a_link(
 
 
 def test_every_file_that_a_run_opens_for_writing_is_below_a_directory_that_was_checked(tmp_path: Path) -> None:
-    """strace sees libraries, too: no path is opened for writing from the root or the current directory."""
+    """strace sees also libraries: no path is opened for writing from the root or the current directory."""
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("needs strace")
@@ -232,5 +232,5 @@ def _writes_by_path(line: str) -> bool:
     call = re.search(r"(?:openat\(AT_FDCWD, |\b(?:open|creat|rename|unlink|truncate)\()\"([^\"]*)\"(.*)", line)
     if call is None or not re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|creat\(|rename\(|unlink\(|truncate\(", line):
         return False
-    # An exclusive creation touches no file that exists, and Python keeps its code beside the installed source.
+    # An exclusive creation touches no file that exists, and Python writes .pyc files next to the installed source.
     return "O_EXCL" not in line and ".pyc" not in call[1] and not call[1].startswith(("/dev/", "/proc/self/"))

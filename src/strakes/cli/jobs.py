@@ -108,7 +108,7 @@ def _killed(job: Job) -> MeasurementError:
 
 
 def _show_more(output: Path, shown: int) -> int:
-    """Print what was written since; return how much has been shown."""
+    """Print the output after the first ``shown`` bytes; return the number of bytes shown by now."""
     try:
         with open_regular(output) as file:
             file.seek(shown)

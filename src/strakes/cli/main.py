@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command, None if there is none of that name."""
+        """Return the command of this name, or None."""
         return _load(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -155,11 +155,17 @@ def main() -> int:
         return run(arguments)
     from strakes.cli.apart import PATIENCE_S, run_apart
 
-    return run_apart(lambda: run(arguments), PATIENCE_S, lambda: _trouble(arguments))
+    try:
+        return run_apart(lambda: run(arguments), PATIENCE_S, lambda: _trouble(arguments))
+    except OSError as error:
+        if (known := _limit_reached(error)) is None:
+            raise
+        _complain(known, error)
+        return known.exit_status
 
 
 def _open_standard_files() -> None:
-    """Let what was closed go nowhere: a file of ours must not become what a child takes for its standard output."""
+    """Open /dev/null in place of closed standard files: a later file of ours must not become one of them."""
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -167,7 +173,7 @@ def _open_standard_files() -> None:
             null = os.open(os.devnull, mode)  # the lowest free number
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-    # Python takes its modules from where these point, also when it is told to be isolated.
+    # They name directories of modules, which Python uses even with -I.
     for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
         os.environ.pop(variable, None)
 
@@ -184,7 +190,7 @@ def _take_language(arguments: Sequence[str]) -> list[str]:
 
 
 def _trouble(arguments: Sequence[str]) -> str:
-    """Return the mounts that a command line names, and what is known of their servers; the mounts are not asked."""
+    """Return the mounts that a command line names and their known servers, without touching the mounts."""
     from pathlib import Path
 
     from strakes.targets.mountinfo import find_mount, read_mounts
@@ -383,7 +389,7 @@ def _command_of(arguments: Sequence[str]) -> str:
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
-    """``cause``: what it stands for; its notes say what else went wrong on the way out."""
+    """Print an error; the notes of ``cause``, the original exception, are printed after it."""
     click.echo(_line("strakes: ", "error", error.what), err=True)
     notes = [("also", note) for note in getattr(cause or error, "__notes__", ())]
     for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
@@ -411,11 +417,11 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
-    """Return what a command was told by the system through no mistake of strakes, in words."""
+    """Return the error for a system error that is no bug of strakes, or None."""
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
-        sys.stdout.flush()  # what could not be written is still in it
+        sys.stdout.flush()  # the rest of a failed write is still buffered
     except OSError:
         _silence_stdout()
         return EnvironmentLacksError("standard output cannot be written", why=error.strerror or str(error))

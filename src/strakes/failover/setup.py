@@ -46,9 +46,9 @@ _STATES = {
 class Setup:
     """The files that are checked.
 
-    Parts that are not there are None, or empty; the rules about them are then passed over. ``root`` is where ``etc``
-    is; ``modes`` are the permissions of the files that were read. ``behaviour`` is what the policy engine does,
-    where it was asked. ``node`` is whose files these are, empty for those of all nodes.
+    Missing parts are None or empty, and their rules are skipped. ``root`` is the directory with ``etc``; ``modes`` are
+    the permissions of the files. ``behaviour`` is the answer of the policy engine, None without one. ``node`` is the
+    owner of the files, empty for all nodes.
     """
 
     where: str

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strakes.cli.crash import write_crash_log
 from strakes.cli.main import cli, run
 from strakes.cli.options import Output
 from strakes.foreign_text import escaped, for_csv, for_shell, for_terminal
@@ -139,3 +140,23 @@ def test_what_cannot_be_seen_stays_out_of_documents_and_names_need_not_be_utf8(t
     for page in ("report.html", "asked.html"):
         assert rb"\udcff" in (tmp_path / page).read_bytes()
     assert _escaped(name).isprintable()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://me:hidden@host",
+        "HTTPS://me:hidden@host/x",
+        "redis://:hidden@host:6379/1",
+        "https://me:hid/den@host/x",
+        "https://me:hid@hidden@host/x",
+        "https://me:it's-hidden@host",
+        "https://host/hidden",
+        "https://host?token=hidden",
+        "https://host#hidden",
+    ],
+)
+def test_a_crash_log_has_no_secret_of_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    text = write_crash_log(ValueError(), ["watch", f"--command=send {address}"]).read_text()
+    assert not re.search("hid|den", text.partition("executable")[0])

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -227,6 +230,42 @@ def test_a_page_that_does_not_end_is_given_up(store: Store, workspace: Path, end
     store.endless = endless
     (left,) = remove(workspace)
     assert "libcurl says" in left.why and store.pages < 100 << 20
+
+
+@pytest.mark.parametrize(
+    ("name", "trusted", "newest", "why"),
+    [
+        ("IP:127.0.0.1", True, ssl.TLSVersion.TLSv1_3, ""),
+        ("IP:127.0.0.1", False, ssl.TLSVersion.TLSv1_3, "certificate"),
+        ("DNS:elsewhere", True, ssl.TLSVersion.TLSv1_3, "name"),
+        ("IP:127.0.0.1", True, ssl.TLSVersion.TLSv1_1, "SSL routines"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+def test_only_a_trusted_certificate_of_this_name_over_tls_1_2_gets_a_signed_request(
+    store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str, trusted: bool, newest: int, why: str
+) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    certificate, key = workspace.parent / "pem", workspace.parent / "key"
+    words = (
+        f"req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {certificate} -subj /CN=x -addext subjectAltName={name}"
+    )
+    subprocess.run(["openssl", *words.split()], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion(newest)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    store.socket = context.wrap_socket(store.socket, server_side=True)
+    address = store.address.replace("http:", "https:")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+    if trusted:
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(certificate))
+    note = workspace / f"{NOTE}p"
+    note.write_text(note.read_text().replace(store.address, address))
+    left = remove(workspace)
+    assert [why in each.why for each in left] == [True] * bool(why)
+    assert len(store.keys) == (12 if why else 3)
 
 
 OBJECTS = Plan(

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -180,10 +181,13 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, reader: Reader) -> 
     ],
     ids=range(15),
 )
-def test_a_result_that_is_made_to_be_slow_is_refused_in_a_moment(tmp_path: Path, text: str) -> None:
+def test_a_result_that_is_made_to_be_slow_is_read_or_refused_in_a_moment(tmp_path: Path, text: str) -> None:
     path = tmp_path / "result"
     path.write_text(text)
-    refuse(read_file, path)
+    began = time.monotonic()
+    with suppress(StrakesError):
+        read_file(path)
+    assert time.monotonic() - began < _MOMENT_S
 
 
 @pytest.mark.parametrize(

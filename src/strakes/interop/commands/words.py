@@ -8,6 +8,7 @@ import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from getopt import GetoptError, getopt
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -159,44 +160,25 @@ def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str])
 
 
 def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word.startswith("--") and len(word) > 2:
-            name, equals, value = word[2:].partition("=")
-            if name not in options:
-                raise unknown(tool, options, word)
-            yield name, _value(tool, name, options[name], value if equals else None, rest)
-        elif word.startswith("-") and len(word) > 1 and word != "--":
-            yield from _cluster(tool, options, word, rest)
-        else:
-            remedy = f"See: strakes run {tool} --help"
-            raise wrong(tool, f"{word!r} is not an option of {tool}", remedy=remedy)
-
-
-def _cluster(tool: str, options: Mapping[str, ForeignOption], word: str, rest: list[str]) -> Iterator[tuple[str, str]]:
-    """``-wr``, ``-b16m``, ``-b=16m`` and ``-b 16m``."""
-    place = 1
-    while place < len(word):
-        name = word[place]
-        place += 1
-        if name not in options:
-            raise unknown(tool, options, f"-{name}")
-        if options[name].takes:
-            attached = word[place:].removeprefix("=") if place < len(word) else None
-            yield name, _value(tool, name, options[name], attached, rest)
-            return
-        yield name, ""
-
-
-def _value(tool: str, name: str, option: ForeignOption, attached: str | None, rest: list[str]) -> str:
-    if not option.takes:
-        return ""
-    if attached is not None:
-        return attached
-    if not rest:
-        raise wrong(tool, f"{shown(name)} needs a value ({option.words})")
-    return rest.pop(0)
+    """Yield the options of ``-wr``, ``-b16m``, ``-b=16m``, ``-b 16m``, ``--name`` and ``--name=value``."""
+    # getopt takes the beginning of a name, too.
+    names = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
+    if strange := next((name for name in names if name and name not in options), ""):
+        raise unknown(tool, options, f"--{strange}")
+    short = "".join(f"{name}:" if option.takes else name for name, option in options.items() if len(name) == 1)
+    long = [f"{name}=" if option.takes else name for name, option in options.items() if len(name) > 1]
+    try:
+        found, rest = getopt(list(words), short, long)
+    except GetoptError as error:
+        option = options.get(error.opt)
+        if option is None:
+            raise unknown(tool, options, f"-{error.opt}") from error
+        takes = f"needs a value ({option.words})" if option.takes else "takes no value"
+        raise wrong(tool, f"{shown(error.opt)} {takes}") from error
+    if rest:
+        raise wrong(tool, f"{rest[0]!r} is not an option of {tool}", remedy=f"See: strakes run {tool} --help")
+    for name, value in found:
+        yield name.lstrip("-"), value if name.startswith("--") else value.removeprefix("=")
 
 
 def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadInputError:

@@ -121,14 +121,12 @@ def _score(lines: Sequence[PhaseResult]) -> Score:
     faults = [f"{line.name}: {fault}" for line in lines for fault in line.faults]
     missing = [name for name in (*BANDWIDTHS, *RATES) if not values.get(name)]
     faults += [f"{name}: not measured" for name in missing]
-    bandwidth = _mean([values[name] for name in BANDWIDTHS]) if not {*BANDWIDTHS} & {*missing} else None
-    rate = _mean([values[name] for name in RATES]) if not {*RATES} & {*missing} else None
+    bandwidth = (
+        statistics.geometric_mean([values[name] for name in BANDWIDTHS]) if not {*BANDWIDTHS} & {*missing} else None
+    )
+    rate = statistics.geometric_mean([values[name] for name in RATES]) if not {*RATES} & {*missing} else None
     total = (bandwidth * rate) ** 0.5 if bandwidth is not None and rate is not None else None
     return Score(bandwidth, rate, total, tuple(faults))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return statistics.geometric_mean(values)
 
 
 def to_io500_summary(run: Run) -> str:
@@ -165,13 +163,7 @@ def to_io500_json(run: Run) -> dict[str, object]:
         "run": run.id,
         "phases": [
             {
-                "name": line.name,
-                "unit": line.unit,
-                "value": line.value,
-                "elapsed_s": line.elapsed_s,
-                "low": line.low,
-                "high": line.high,
-                "runs": line.runs,
+                **{key: getattr(line, key) for key in ("name", "unit", "value", "elapsed_s", "low", "high", "runs")},
                 "latencies": {f"{name}_s": seconds for name, seconds in line.latencies.items()},
                 "invalid": list(line.faults),
             }

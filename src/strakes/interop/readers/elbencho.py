@@ -34,8 +34,8 @@ _BLOCK = re.compile(r" *([A-Z]\S*)\s+Elapsed ")
 _RATE = re.compile(r"^(?:Throughput )?(MiB|MB|[A-Z][a-z]+)/s(?: (write|read))?$")
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
 
-# The parts of a phase with reads and writes; other phases have only the first.
-_PARTS = ("", "read")
+# Rates by "mib" and "entries"; the reads of a phase with reads and writes have "read mib" and "read entries".
+_Rates = dict[str, float | None]
 
 
 def is_csv(text: str) -> bool:
@@ -64,11 +64,9 @@ def read_csv(text: str) -> Iterator[Result]:
         first.setdefault(command, row)
         settings = _settings({key: row.get(column, "") for column, _, key in _SETTINGS})
         rates = {
-            part: {
-                "mib": number(row.get(f"{column}MiB/s [last]") or ""),
-                "entries": number(row.get(f"{column}entries/s [last]") or ""),
-            }
-            for part, column in zip(_PARTS, ("", "rwmix read "), strict=True)
+            f"{part}{kind}": number(row.get(f"{column}{unit}/s [last]") or "")
+            for part, column in (("", ""), ("read ", "rwmix read "))
+            for kind, unit in (("mib", "MiB"), ("entries", "entries"))
         }
         runs.setdefault(command, []).extend(_figures(row["operation"], rates, settings))
     for command, figures in runs.items():
@@ -89,10 +87,11 @@ def read_json(text: str) -> Iterator[Result]:
             continue
         config, last = entry.get("config", {}), entry.get("last_done", {})
         settings = _settings({key: str(config.get(name, "")) for _, name, key in _SETTINGS})
-        rates: dict[str, dict[str, float | None]] = {}
-        for part, side in zip(_PARTS, (last, last.get("rwmix_read", {})), strict=True):
+        rates: _Rates = {}
+        for part, side in (("", last), ("read ", last.get("rwmix_read", {}))):
             rate = number(str(side.get("bytes/s", "")))
-            rates[part] = {"mib": rate / MIB if rate else None, "entries": number(str(side.get("entries/s", "")))}
+            rates[f"{part}mib"] = rate / MIB if rate else None
+            rates[f"{part}entries"] = number(str(side.get("entries/s", "")))
         figures, _ = runs.setdefault(str(config.get("command", "")).strip(), ([], entry))
         figures += _figures(entry["phase_type"], rates, settings)
     for command, (figures, first) in runs.items():
@@ -120,7 +119,7 @@ class _Phase:
     """An operation with its rates and its total in MiB or entries."""
 
     name: str
-    rates: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    rates: _Rates = field(default_factory=dict)
     total: float = 0.0
 
 
@@ -146,10 +145,9 @@ def _blocks(lines: Sequence[str]) -> Iterator[_Phase]:
             continue
         value = number(values.split()[-1])
         if match := _RATE.match(label.strip()):
-            part = phase.rates.setdefault(match[2] if match[2] == "read" else "", {})
+            kind = f"{'read ' if match[2] == 'read' else ''}{'mib' if match[1] in _MIB else 'entries'}"
             # --dirstats adds rates of directories below the rates of files.
-            kind = "mib" if match[1] in _MIB else "entries"
-            part.setdefault(kind, value * _MIB.get(match[1], 1.0) if value else None)
+            phase.rates.setdefault(kind, value * _MIB.get(match[1], 1.0) if value else None)
         elif re.search(r"^Total Mi?B|\btotal$", label.strip()):
             phase.total = phase.total or value or 0.0
     if phase:
@@ -165,7 +163,7 @@ def read_live_csv(text: str) -> Iterator[Result]:
     """Read the log of all runs: what each phase had done at its last line, divided by the time until then."""
     header, *lines = text.strip().splitlines()
     figures: list[ForeignFigure] = []
-    rates: dict[str, dict[str, float | None]] = {}
+    rates: _Rates = {}
     began, phase, until = "", "", 0.0
     for row in csv.DictReader([header, *(line for line in lines if line != header)]):
         began = began or row.get("ISO Date", "")
@@ -177,42 +175,24 @@ def read_live_csv(text: str) -> Iterator[Result]:
             phase, rates = row["Phase"], {}
         until = milliseconds
         done, entries = number(row["DoneBytes"]), number(row["Entries"])
-        rates["read" if row["MixType"] == "Read" else ""] = {
-            "mib": done / MIB / until * 1000 if done else None,
-            "entries": entries / until * 1000 if entries else None,
-        }
+        part = "read " if row["MixType"] == "Read" else ""
+        rates[f"{part}mib"] = done / MIB / until * 1000 if done else None
+        rates[f"{part}entries"] = entries / until * 1000 if entries else None
     figures += _figures(phase, rates, {})
     note = "from a live log: the part of each phase after its last line is missing"
     yield Foreign("elbencho", gathered(figures), when=time_of(began), notes=(note,))
 
 
-def _figures(
-    operation: str, rates: Mapping[str, Mapping[str, float | None]], settings: Mapping[str, Setting]
-) -> list[ForeignFigure]:
-    """Return the figures of one operation. Where some ranks read while others write, the names say which."""
-    name = slug(operation)
-    written, read = (rates.get(part, {}) for part in _PARTS)
-    if not any(read.values()):
-        return _pair(name, written.get("mib"), written.get("entries"), settings)
-    return [
-        *_pair(f"{name}-write", written.get("mib"), written.get("entries"), settings),
-        *_pair(f"{name}-read", read.get("mib"), read.get("entries"), settings),
-    ]
-
-
-def _pair(
-    name: str, mib_per_s: float | None, entries_per_s: float | None, settings: Mapping[str, Setting]
-) -> list[ForeignFigure]:
-    figures = []
-    if mib_per_s is not None:
-        figures.append(ForeignFigure(name, "bytes_per_s", (mib_per_s * MIB,), settings))
-    if entries_per_s is not None:
-        figures.append(
-            ForeignFigure(
-                f"{name}-entries" if mib_per_s is not None else name, "operations_per_s", (entries_per_s,), settings
-            )
-        )
-    return figures
+def _figures(operation: str, rates: _Rates, settings: Mapping[str, Setting]) -> Iterator[ForeignFigure]:
+    """Yield the figures of one operation. Where some ranks read while others write, the names say which."""
+    mixed = bool(rates.get("read mib") or rates.get("read entries"))
+    for part, side in (("", "-write" if mixed else ""), ("read ", "-read")):
+        name = f"{slug(operation)}{side}"
+        if (mib_per_s := rates.get(f"{part}mib")) is not None:
+            yield ForeignFigure(name, "bytes_per_s", (mib_per_s * MIB,), settings)
+            name += "-entries"
+        if (entries_per_s := rates.get(f"{part}entries")) is not None:
+            yield ForeignFigure(name, "operations_per_s", (entries_per_s,), settings)
 
 
 def _settings(columns: Mapping[str, str]) -> dict[str, Setting]:

@@ -3,16 +3,20 @@
 The original and our engine run them in turn; ratios with intervals.
 
 python -m bench.command_lines tmpfs=/dev/shm xfs=/mnt/xfs --mpiexec mpiexec --ior path/to/ior --mdtest path/to/mdtest
+
+With --whole, the time of whole commands instead: ior -b 1m and strakes run ior -b 1m, from start to exit.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -97,6 +101,21 @@ def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], M
     return rows
 
 
+def whole(place: Place, ior: str, rounds: int) -> Iterator[str]:
+    """Yield wall time and processor time of strakes run ior -b 1m, divided by those of ior -b 1m."""
+    line = ["-b", "1m", "-o", str(place.directory / "whole")]
+    times: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
+    for _ in range(rounds):
+        for is_own, words in ((False, [ior, *line]), (True, ["strakes", "run", "ior", *line])):
+            before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+            subprocess.run(words, capture_output=True, check=True)
+            wall_s, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+            times[is_own].append((wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+    for index, name in enumerate(("wall time", "processor time")):
+        theirs, own = (median([pair[index] for pair in times[side]]) for side in (False, True))
+        yield f"| {place.name} | {name} | {theirs:.3f} s | {own:.3f} s | {own / theirs:.2f} |"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("places", nargs="+", metavar="NAME=DIR")
@@ -106,7 +125,13 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--only", default="", help="command lines with this in them")
+    parser.add_argument("--whole", action="store_true", help="measure whole commands, from start to exit")
     options = parser.parse_args()
+    if options.whole:
+        print("| on | what | ior | strakes | ratio |\n|---|---|---|---|---|")
+        for place in given_places(options.places):
+            print(*whole(place, options.ior, options.rounds), sep="\n")
+        return 0
     print(
         "| on | command line | figure | original | strakes | ratio, 90 % for all of a line | strakes is "
         "|\n|---|---|---|---|---|---|---|"

@@ -107,11 +107,12 @@ _FEWEST_CONTRASTS = 4
 
 def shrinkage_of(contrasts: Sequence[Contrast]) -> Shrinkage:
     """Fit the scaled F distribution of the comparisons' variances by moments (Smyth 2004, section 6.2)."""
+    if len(contrasts) < _FEWEST_CONTRASTS:
+        return Shrinkage(_SMALLEST_VARIANCE, 0.0)
+    # SciPy takes longer to import than a short run takes.
     import numpy as np
     from scipy.special import digamma, polygamma
 
-    if len(contrasts) < _FEWEST_CONTRASTS:
-        return Shrinkage(_SMALLEST_VARIANCE, 0.0)
     freedom = np.array([contrast.freedom for contrast in contrasts]) / 2
     variances = np.array([max(contrast.variance, _SMALLEST_VARIANCE) for contrast in contrasts])
     logs = np.log(variances) - digamma(freedom) + np.log(freedom)

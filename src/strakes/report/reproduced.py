@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from io import StringIO
 from typing import Any
@@ -106,14 +106,18 @@ def rules(source: Source, portraits: Sequence[Portrait]) -> list[str]:
 
 
 def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) -> list[Row]:
-    found = [
-        row
-        for portrait in portraits
-        for row in (
-            *(_answered(text, answer, portrait) for answer in portrait.answers if _matches(answer.id, patterns)),
-            *(_found(text, finding, portrait) for finding in portrait.findings if _matches(finding.id, patterns)),
-        )
+    answers = [
+        (answer, portrait) for portrait in portraits for answer in portrait.answers if _matches(answer.id, patterns)
     ]
+    findings = [
+        (finding, portrait) for portrait in portraits for finding in portrait.findings if _matches(finding.id, patterns)
+    ]
+    found = [_answered(text, *answer) for answer in answers]
+    for finding, portrait in findings:
+        row = _found(text, finding, portrait)
+        # A statement about several parts of a system names the part.
+        several = finding.grade is not None and len(findings) > 1
+        found.append(replace(row, here=f"{finding.statement.partition(': ')[0]}: {row.here}") if several else row)
     if found:
         return found
     reasons = [

@@ -14,6 +14,7 @@ from typing import Any
 
 LIVE = Path(__file__).resolve().parents[1] / "build" / "live"
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
+_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _GALLERY = "<!-- gallery -->"
 
 
@@ -31,6 +32,21 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
             markdown, {int(line): text for line, text in json.loads(recording.read_text(encoding="utf-8")).items()}
         )
     return _LINK.sub(kept, markdown.replace(_GALLERY, _gallery()))
+
+
+def on_page_content(content: str, **_: object) -> str:
+    """Give each cell of a table the name of its column, which a narrow window shows before it."""
+    return _TABLE.sub(_with_labels, content)
+
+
+def _with_labels(table: re.Match[str]) -> str:
+    columns = [html.escape(re.sub("<[^>]+>", "", head)) for head in re.findall(r"<th[^>]*>(.*?)</th>", table[0])]
+
+    def labelled(row: re.Match[str]) -> str:
+        names = iter(columns)
+        return re.sub("<td", lambda _: f'<td data-label="{next(names, "")}"', row[0])
+
+    return re.sub(r"<tr>.*?</tr>", labelled, table[0], flags=re.DOTALL)
 
 
 def on_post_build(config: Any, **_: object) -> None:

@@ -35,3 +35,5 @@ def test_the_site_keeps_links_between_documents_and_names_other_files() -> None:
     page = SimpleNamespace(file=SimpleNamespace(src_uri="guide/interop.md"))
     text = "[a](lab.md) [`b`](../../schemas/export.json) [c](https://example.org/x) [d](../README.md#top)"
     assert hook.on_page_markdown(text, page=page) == "[a](lab.md) `b` [c](https://example.org/x) [d](../README.md#top)"
+    table = "<table>\n<tr>\n<th>kind</th>\n</tr>\n<tr>\n<td>x</td>\n</tr></table>"
+    assert '<td data-label="kind">x</td>' in hook.on_page_content(table)

@@ -43,6 +43,16 @@ def test_a_cache_is_called_dropped_only_where_it_was_seen_to_be(
     assert read_from(cell, {"file_system": file_system}) == told
 
 
+def test_a_file_that_all_ranks_read_comes_from_the_device_once() -> None:
+    cell = cell_with({"method": "cachestat", "file_bytes": 1_000_000, "resident_before_bytes": 0})
+    seen = cell.observations[0]
+    seen = replace(
+        seen, sample=replace(seen.sample, bytes=4_000_000), servers={"vda": {"data.read_bytes": 1_000_000.0}}
+    )
+    read = replace(cell, settings={**cell.settings, "operation": "read"}, observations=(seen,))
+    assert not from_own_cache(read, {"file_system": "xfs"})
+
+
 CEPH = {"file_system": "fuse.ceph-fuse", "remote": True}
 NODES: dict[str, Any] = {"nodes": {"n1": 2, "n2": 2}, "most_ranks": 4, "file_system": "fuse.ceph-fuse"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strakes.findings.cell import Cell
 from strakes.studies.access_patterns import AccessPatterns
+from strakes.studies.against import Against
 from strakes.studies.open_close import OpenClose
 from strakes.studies.study import Pilot, Study
 from strakes.studies.transfer_size import TransferSize
@@ -105,3 +106,14 @@ def test_a_visit_takes_as_long_as_its_data_at_the_pilots_rates_and_no_longer_tha
     usual = visit_s(cells["transfer-size/buffered/4096"], PILOT, 0.1)
     assert 0.1 < usual < 0.5
     assert visit_s(cells["transfer-size/buffered/4096"], Pilot(1e3, 1e3, 1.0), 0.1) < 1.0
+
+
+def test_two_sides_are_compared_before_anything_is_asked_of_one_of_them() -> None:
+    first = planned(Against(OpenClose(), "vm.dirty_ratio", "2", "40"))[0]
+    assert first.cells == ("A/open-close/1", "B/open-close/1")
+
+
+def test_both_values_of_a_setting_are_measured_with_the_same_plans() -> None:
+    sides = cells_of(Against(OpenClose(), "vm.dirty_ratio", "2", "40"))
+    assert [cell.knobs["vm.dirty_ratio"] for cell in sides[:2]] == ["2", "40"]
+    assert sides[0].plan == sides[1].plan and not sides[1].place.target

@@ -251,7 +251,7 @@ def _effective_text(reading: Reading, used: Mapping[str, str]) -> str:
     """Return the value that was given, or else the one that the servers use by themselves."""
     own = any(value is not None for value in reading.values.values())
     values = dict.fromkeys(reading.knob.shown(value) for value in used.values())
-    return _value_text(reading) if own or not values else f"{', '.join(values)} (default)"
+    return _value_text(reading) if own or not values else f"{', '.join(values)} (of the daemons themselves)"
 
 
 def _print_list(readings: Sequence[Reading], *, with_values: bool, used: Mapping[str, Mapping[str, str]]) -> None:

@@ -37,6 +37,11 @@ from strakes.language import translate
     type=DIRECTORY,
     help="Also measure DIR2, in turn with DIR, and compare the two.",
 )
+@click.option(
+    "--knob",
+    metavar="NAME=A,B",
+    help="Compare two values of the system setting NAME, in turn; it is put back after every visit.",
+)
 @like_option
 @fault_options
 @click.option(
@@ -53,13 +58,15 @@ def command(
     batch: str | None,
     libcephfs: bool,
     against: Path | None,
+    knob: str | None,
     like: str | None,
     agreed: bool,
     fault: AskedFault,
 ) -> int:
     """Run the study NAME on DIR. "strakes study list" lists the studies.
 
-    With --against, both file systems are measured in turn, and the report says which is faster, with intervals.
+    With --against, both file systems are measured in turn, and the report says which is faster, with intervals; with
+    --knob, both values of a setting.
     The options about faults (--fault to --bmc-password-file) are for the study recovery only, whose default fault is
     mds-kill.
     """
@@ -88,7 +95,14 @@ def command(
         visit = drill_visit(directory, agreed, fault, options.servers)
     elif agreed or fault.name or any(fault.words.values()):
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
-    studies = (study if against is None else Against(study),)
+    if knob is not None and (against is not None or study.visits_in_sequence):
+        remedy = (
+            "Leave out --against." if against is not None else "strakes study small-files measures floods of files."
+        )
+        raise BadInputError(
+            f"--knob cannot be used with {'--against' if against else f'the study {name}'}", remedy=remedy
+        )
+    studies = (study if against is None and knob is None else Against(study, *_values(knob)),)
     request = replace(
         request_from(options, "study", name, directory, studies, full=True, amounts=amounts),
         against=against,
@@ -97,3 +111,15 @@ def command(
         libcephfs=libcephfs,
     )
     return measure(request, options, batch=batch)
+
+
+def _values(knob: str | None) -> tuple[str, ...]:
+    """Return the setting and its two values; nothing without one. Raises BadInputError for other words."""
+    if knob is None:
+        return ()
+    name, _, values = knob.partition("=")
+    before, _, after = values.partition(",")
+    if not name or not before or not after or "," in after:
+        remedy = "Give a setting with two values, such as --knob mds_cache_memory_limit=256MiB,1GiB."
+        raise BadInputError(f"--knob {knob} does not name two values", remedy=remedy)
+    return name, before, after

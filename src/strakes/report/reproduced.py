@@ -217,9 +217,9 @@ def _table(found: Sequence[Row]) -> list[str]:
     drawn = Table(box=SIMPLE_HEAD, pad_edge=False, width=_WIDTH)
     for heading, share in (
         ("published", 28),
-        ("here", 28),
-        ("grade", 8),
-        ("ratio [90 % interval]", 20),
+        ("here", 27),
+        ("grade", 10),
+        ("ratio [90 % interval]", 19),
         ("would decide it", 14),
     ):
         drawn.add_column(heading, ratio=share, overflow="fold")

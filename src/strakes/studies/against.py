@@ -1,4 +1,4 @@
-"""Any study on two file systems in turn: every cell on both in every block, so that what slows a block slows both."""
+"""Any study on two file systems, or with two values of a setting: every cell with both in every block."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ _MOST_LINES = 3
 class Against(Study):
     """Two cells for each of the inner study's.
 
-    ``A`` on the file system measured, ``B`` on the one it is measured against.
+    ``A`` on the file system measured, ``B`` on the one it is measured against; or both on one file system, whose
+    setting ``knob`` has the value ``before`` for A and ``after`` for B.
     """
 
-    def __init__(self, inner: Study) -> None:
+    def __init__(self, inner: Study, knob: str = "", before: str = "", after: str = "") -> None:
         self.inner = inner
+        self._knob, self._values = knob, {"A": before, "B": after}
         self.name = f"{PREFIX}{inner.name}"
         self.title = f"{inner.title}: A against B"
         self.question = inner.question
@@ -31,6 +33,11 @@ class Against(Study):
         self.needs_pilot = inner.needs_pilot
         self.needs_description = inner.needs_description
         self.interrupts_service = inner.interrupts_service
+
+    @property
+    def identity(self) -> str:
+        """Name of the study, with the setting and its values."""
+        return " ".join(filter(None, (self.name, self._knob, *self._values.values())))
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return every cell of the inner study twice, once on each file system."""
@@ -41,7 +48,11 @@ class Against(Study):
                 continue
             for side, place in (("A", cell.place), ("B", replace(cell.place, target="against"))):
                 settings = {**cell.settings, "target": side}
-                cells.append(replace(cell, study=self.name, key=f"{side}/{cell.key}", settings=settings, place=place))
+                own = replace(cell, study=self.name, key=f"{side}/{cell.key}", settings=settings)
+                if self._knob:
+                    value = self._values[side]
+                    own = replace(own, settings={**settings, self._knob: value}, knobs={self._knob: value})
+                cells.append(own if self._knob else replace(own, place=place))
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -116,7 +127,7 @@ class Against(Study):
     def _pairs(self, results: Results) -> list[tuple[Measured, Measured]]:
         of_b = {cell.id.removeprefix("B/"): cell for cell in results.where(target="B")}
         pairs = [(cell, of_b.get(cell.id.removeprefix("A/"))) for cell in results.where(target="A")]
-        return [(a, b) for a, b in pairs if b is not None and a.by_block().keys() & b.by_block().keys()]
+        return [(a, b) for a, b in pairs if b is not None]
 
     def _side(self, results: Results, side: Setting) -> Results:
         """One side's results, as if they were the inner study's own."""

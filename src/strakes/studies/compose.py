@@ -179,13 +179,13 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
 def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
     """Tell whether what was read says nothing of the file system: a cache of this node's client had most of it.
 
-    Where servers count, they sent less than half; they are looked at before and after a visit, and count all that was
-    read in it. Where none does, the client may have kept what it had just written.
+    Where servers count, they sent less than half of what the files have; they are looked at before and after a visit,
+    and count all that was read in it. Where none does, the client may have kept what it had just written.
     """
     if cell.settings.get("operation") != "read" or cell.elsewhere:
         return False
     shares = [
-        sum(sent) / seen.sample.bytes
+        sum(sent) / min(seen.sample.bytes, seen.sample.cache.file_bytes or seen.sample.bytes)
         for seen in cell.observations
         if seen.sample.bytes
         and (sent := [counts["data.read_bytes"] for counts in seen.servers.values() if "data.read_bytes" in counts])

@@ -13,6 +13,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
+from strakes.studies.compose import uncached
 from strakes.studies.scenario import ask_way
 from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.targets.description import Layout
@@ -79,9 +80,8 @@ class RestartDump(Study):
             self.name,
             key,
             {**settings, "way": way},
-            Plan(ranks, (dump, load), context.seed),
+            Plan(ranks, (dump, *uncached(context, load)), context.seed),
             measures,
-            priority=1,
             layout=layout,
         )
 

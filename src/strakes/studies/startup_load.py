@@ -13,6 +13,7 @@ from strakes.findings.portrait import Figure, Headline, Point, Reference, Series
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.plan.phases import StagePhase
+from strakes.studies.compose import bypasses_cache
 from strakes.studies.scenario import ask_way
 from strakes.studies.study import Context, Study
 from strakes.targets.description import Layout
@@ -53,7 +54,9 @@ class StartupLoad(Study):
 
     def _cell(self, context: Context, ranks: int, amount: int, readers: int, layout: Layout | None) -> Cell:
         transfer = min(MIB, amount)
-        make = TransferPhase("make", "write", "shared-file", "segmented", transfer, amount, sync="fsync")
+        make = TransferPhase(
+            "make", "write", "shared-file", "segmented", transfer, amount, sync="fsync", direct=bypasses_cache(context)
+        )
         load = StagePhase("load", transfer, readers_per_node=readers, broadcast=readers > 0, cache="drop")
         way = f"{readers} reader{'s' if readers > 1 else ''} of {context.whose}, passed on" if readers else _BEFORE
         key = f"{self.name}/{readers}"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
+from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.studies.compose import ask_level, series
+from strakes.studies.compose import WRITE_AND_READ, ask_level, series
 from strakes.studies.study import Context, Study, power_of_two_at_most
+from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes
 
-_SIZES = (64 * KIB, MIB, 8 * MIB)
-_FULL_SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
-# Other numbers of ranks in total, with the amount of each that S1's rules are about.
-_FULL_TEAMS, _TEAM_BYTES = (4, 64), MIB
+_SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
+# Other numbers of ranks in total, and the stripe counts, with the amount of each rank that S1's rules are about.
+_TEAMS, _TEAM_BYTES = (4, 64), MIB
 
 
 class Writers(Study):
@@ -29,50 +29,49 @@ class Writers(Study):
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return a cell per number of writers among the ranks; those that do not fit are skipped."""
-        ranks = 16 if context.full else 8
-        each = ranks
+        ranks = each = 16
         if len(context.nodes) > 1:
             each = power_of_two_at_most(min(context.nodes.values()))
             ranks = each * len(context.nodes)
-        cells: list[Cell | SkippedCell] = []
-        levels = [(ranks, each, size) for size in (_FULL_SIZES if context.full else _SIZES)]
+        levels: list[tuple[int, int, int, Layout | None]] = [(ranks, each, size, None) for size in _SIZES]
+        if context.striping is not None and context.striping.data_targets > 1:
+            levels += [(ranks, each, _TEAM_BYTES, Layout(MIB, count)) for count in (1, context.striping.data_targets)]
         if each == ranks:
-            levels += [(team, team, _TEAM_BYTES) for team in (_FULL_TEAMS if context.full else ())]
-        for ranks, each, size in levels:
-            for writers in [2**power for power in range(each.bit_length())]:
-                settings: dict[str, Setting] = {"writers": writers, "data_bytes": size, "ranks": ranks}
-                if ranks * size > context.max_bytes:
-                    reason = f"{format_bytes(ranks * size)} are more than strakes may use here"
-                    cells.append(self.skipped(reason, **settings))
-                    continue
-                # As many writers as ranks of a node: nobody hands anything over.
-                phase = TransferPhase(
-                    "write",
-                    "write",
-                    "file-per-process" if writers == each else "file-per-writer",
-                    "segmented",
-                    min(size, MIB),
-                    size,
-                    writers=0 if writers == each else writers,
-                    sync="fsync",
-                    stop=context.stonewall(),
-                )
-                measures = (Measure("write", "bytes_per_s", {"operation": "write"}),)
-                other = f"/of-{ranks}" if ranks != levels[0][0] else ""
-                key = f"{self.name}/{size}/{writers}{other}"
-                plan = Plan(ranks, (phase,), context.seed, each if each < ranks else None)
-                cells.append(Cell(self.name, key, settings, plan, measures, priority=2 if other else 1))
-        return cells
+            levels += [(team, team, _TEAM_BYTES, None) for team in _TEAMS]
+        return [
+            self._cell(context, writers, *level)
+            for level in levels
+            for writers in [2**power for power in range(level[1].bit_length())]
+        ]
+
+    def _cell(
+        self, context: Context, writers: int, ranks: int, each: int, size: int, layout: Layout | None
+    ) -> Cell | SkippedCell:
+        settings: dict[str, Setting] = {"writers": writers, "data_bytes": size, "ranks": ranks}
+        key = f"{self.name}/{size}-of-{ranks}/{writers}"
+        if layout is not None:
+            settings["stripe_count"] = layout.stripe_count or 1
+            key += f"-on-{layout.stripe_count}"
+        if ranks * size > context.max_bytes:
+            return self.skipped(f"{format_bytes(ranks * size)} are more than strakes may use here", **settings)
+        # As many writers as ranks of a node: nobody hands anything over.
+        phase = TransferPhase(
+            "write",
+            "write",
+            "file-per-process" if writers == each else "file-per-writer",
+            "segmented",
+            min(size, MIB),
+            size,
+            writers=0 if writers == each else writers,
+            sync="fsync",
+            stop=context.stonewall(),
+        )
+        plan = Plan(ranks, (phase,), context.seed, each if each < ranks else None)
+        return Cell(self.name, key, settings, plan, WRITE_AND_READ[:1], layout=layout)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth by writers, with S1's advice."""
-        lines = tuple(
-            line
-            for ranks, size in _groups(results)
-            for line in series(
-                f"{format_bytes(float(size))} of each of {ranks} ranks", _along(results, ranks, size), "writers"
-            )
-        )
+        lines = tuple(line for title, cells in _groups(results).items() for line in series(title, cells, "writers"))
         theirs = Reference(
             "S1",
             "S1: at most 1,000 writers in all and 16 times the stripe count, about 8 of a node; with 1 GiB of each "
@@ -87,26 +86,24 @@ class Writers(Study):
         """Return how many writers are enough for each amount of data, and whether more ranks write faster."""
         questions = [
             question
-            for ranks, size in _groups(results)
-            for question in ask_level(
-                self.name,
-                f"{size}-of-{ranks}",
-                f"writers, {format_bytes(float(size))} of each of {ranks} ranks",
-                _along(results, ranks, size),
-                "writers",
-            )
+            for index, (title, cells) in enumerate(_groups(results).items())
+            for question in ask_level(self.name, f"{index}", f"writers, {title}", cells, "writers")
         ]
         everybody = [
-            cell for cell in results.where(data_bytes=_TEAM_BYTES) if cell.settings["writers"] == cell.settings["ranks"]
+            cell
+            for cell in results.where(data_bytes=_TEAM_BYTES)
+            if cell.settings["writers"] == cell.settings["ranks"] and "stripe_count" not in cell.settings
         ]
         title = f"ranks, {format_bytes(_TEAM_BYTES)} of each, all write"
         return [*questions, *ask_level(self.name, "all-ranks", title, everybody, "ranks")]
 
 
-def _groups(results: Results) -> list[tuple[Setting, Setting]]:
-    """Numbers of ranks, and amounts of each, that were measured together."""
-    return list(dict.fromkeys((cell.settings["ranks"], cell.settings["data_bytes"]) for cell in results.where()))
-
-
-def _along(results: Results, ranks: Setting, size: Setting) -> list[Measured]:
-    return results.where(ranks=ranks, data_bytes=size)
+def _groups(results: Results) -> dict[str, list[Measured]]:
+    """Return the cells in which only the number of writers varies, by what they have in common."""
+    groups: dict[str, list[Measured]] = {}
+    for cell in results.where():
+        title = f"{format_bytes(float(cell.settings['data_bytes']))} of each of {cell.settings['ranks']} ranks"
+        if "stripe_count" in cell.settings:
+            title += f", stripe count {cell.settings['stripe_count']}"
+        groups.setdefault(title, []).append(cell)
+    return groups

@@ -64,22 +64,28 @@ def answer(tmp_path: Path) -> Answering:
         study: Study | None = None,
         rates: Callable[[Phase, int], float] = scaling,
         noise: float = 0.01,
+        blocks: int = 12,
         **facts: Any,
     ) -> Answer:
         told = {**FACTS, **facts}
         if study is None:
             return judge([need], told, Results((), 0.9, told), ())[0]
-        run = stored_run(tmp_path, study, rates, noise, told)
+        run = stored_run(tmp_path, study, rates, noise, told, blocks)
         return judge([need], told, results_of(run), figures_of([run]))[0]
 
     return answer
 
 
 def stored_run(
-    tmp_path: Path, study: Study, rates: Callable[[Phase, int], float], noise: float, facts: dict[str, Any]
+    tmp_path: Path,
+    study: Study,
+    rates: Callable[[Phase, int], float],
+    noise: float,
+    facts: dict[str, Any],
+    blocks: int = 12,
 ) -> Run:
     cells = [cell for cell in study.cells(context()) if isinstance(cell, Cell)]
-    visits = [to_record(visit) for visit in stored(visits_of(cells, rates, 12, noise))]
+    visits = [to_record(visit) for visit in stored(visits_of(cells, rates, blocks, noise))]
     path = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
     path.mkdir()
     options = {"confidence": 0.9, "relative_half_width": 0.1}
@@ -130,6 +136,12 @@ def test_a_rate_that_is_saturated_below_the_need_fails_on_a_local_file_system_on
 def test_an_interval_that_holds_the_need_decides_nothing(answer: Answering) -> None:
     need = Need("n", "bandwidth", 100.0 * MIB, operation="write")
     assert answer(need, Stream(), saturated, noise=0.2).verdict == UNKNOWN
+
+
+def test_too_few_runs_for_an_interval_still_show_their_rate(answer: Answering) -> None:
+    found = answer(Need("n", "files-per-hour", 2_000_000), ClientScaling(), blocks=1)
+    assert found.verdict == UNKNOWN
+    assert "files an hour" in found.found and "1 run, too few for an interval" in found.found
 
 
 def test_numbers_of_clients_that_were_not_measured_are_forecast_and_never_pass(answer: Answering) -> None:

@@ -221,7 +221,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     if asked.clients is not None and asked.cells:
         return _with_clients(asked, asked.clients, measured, evidence)
     if not measured:
-        return asked.answer(UNKNOWN, "not measured often enough", "Give a larger --budget.")
+        return asked.answer(UNKNOWN, _without_interval(asked, evidence), "Give a larger --budget.")
     best = max(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
     answer = _judged(asked, best, evidence)
     if answer.verdict != FAIL:
@@ -239,6 +239,18 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
             "off."
         )
     return asked.answer(UNKNOWN, answer.found, why, answer.evidence)
+
+
+def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
+    """Return the best rate of cells that had too few runs for an interval."""
+    seen = [(cell.estimate, cell) for cell in asked.cells if cell.estimate is not None]
+    if not seen:
+        return "not measured often enough"
+    estimate, best = max(seen, key=lambda pair: pair[0].median)
+    return (
+        f"{asked.show(estimate.median)} with {_say_size(evidence.scale_of(best))} in {counted(estimate.runs, 'run')}, "
+        "too few for an interval"
+    )
 
 
 def _has_levelled_off(measured: Sequence[Measured]) -> bool:

@@ -384,8 +384,8 @@ def test_few_writers_are_advised_where_they_are_faster() -> None:
 
     study = Writers()
     results = measured_by_cell(study, rate, noise=0.01)
-    small = answered(study, results)[f"{64 * KIB}-of-8"]
-    assert small.title == "writers, 64 KiB of each of 8 ranks"
+    small = answered(study, results)[f"{64 * KIB}-of-16"]
+    assert small.title == "writers, 64 KiB of each of 16 ranks"
     assert (small.chosen, small.grade) == ("2", "sure") and small.against.low > 1.8
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from strakes.findings.cell import Cell
 from strakes.studies.access_patterns import AccessPatterns
 from strakes.studies.against import Against
@@ -117,3 +121,13 @@ def test_both_values_of_a_setting_are_measured_with_the_same_plans() -> None:
     sides = cells_of(Against(OpenClose(), "vm.dirty_ratio", "2", "40"))
     assert [cell.knobs["vm.dirty_ratio"] for cell in sides[:2]] == ["2", "40"]
     assert sides[0].plan == sides[1].plan and not sides[1].place.target
+
+
+def test_visits_that_take_longer_than_expected_make_the_others_take_longer_too() -> None:
+    study = OpenClose()
+    cells = cells_of(study)
+    plan, _ = schedule(cells, study)
+    plan.plan(1e6)
+    (visit,) = stored(visits_of(cells[:1], flat, 1, 0.01))
+    plan.record(replace(visit, elapsed_s=1.0))
+    assert plan.expected_s(cells[-1]) == pytest.approx(1.0)

@@ -86,8 +86,14 @@ class Writers(Study):
         """Return how many writers are enough for each amount of data, and whether more ranks write faster."""
         questions = [
             question
-            for index, (title, cells) in enumerate(_groups(results).items())
-            for question in ask_level(self.name, f"{index}", f"writers, {title}", cells, "writers")
+            for title, cells in _groups(results).items()
+            for question in ask_level(
+                self.name,
+                cells[0].id.split("/")[1] + title.partition(",")[2].replace(" ", "-"),
+                f"writers, {title}",
+                cells,
+                "writers",
+            )
         ]
         everybody = [
             cell

@@ -51,6 +51,10 @@ def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
             return
         before = len(session.visits)
         for cell in block:
+            if request.full:
+                schedule.fit(session.left_s(MEASURE_SHARE))
+                if cell not in schedule.open_cells():
+                    continue
             expected_s = schedule.expected_s(cell)
             if schedule.block > 1 and expected_s > session.left_s(MEASURE_SHARE):
                 continue

@@ -178,8 +178,15 @@ class Schedule:
         if durations_s:
             return median(durations_s)
         if cell.key in self._visits_s:
-            return self._visits_s[cell.key] / self.limit.share
+            return self._slowness() * self._visits_s[cell.key] / self.limit.share
         return max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share
+
+    def _slowness(self) -> float:
+        """Return how many times as long as expected visits have taken so far."""
+        ratios = [
+            median(state.durations_s) / self._visits_s[key] for key, state in self._states.items() if state.durations_s
+        ]
+        return median(ratios) if ratios else 1.0
 
     def next_block(self) -> list[Cell]:
         """Return the rest of the running block, else a new one, in its random order; empty when nothing is open."""

@@ -20,7 +20,7 @@ from strakes.errors import EnvironmentLacksError
 from strakes.launch.choice import Launch
 from strakes.launch.nodes import hub as hub_module
 from strakes.launch.nodes.agent import _receive, link_addresses, main
-from strakes.launch.nodes.channel import MOST_BYTES, Channel, StrangerError, Unproved, stream_pass
+from strakes.launch.nodes.channel import MOST_BYTES, Channel, OpenConnections, StrangerError, stream_pass
 from strakes.launch.nodes.hub import Hub
 from strakes.processes import python_module
 
@@ -302,7 +302,7 @@ def test_strangers_without_end_keep_no_node_out(tmp_path: Path) -> None:
 
 
 def test_of_too_many_that_have_not_proved_themselves_the_oldest_goes() -> None:
-    unproved, pairs = Unproved(2), [socket.socketpair() for _ in range(4)]
+    unproved, pairs = OpenConnections(2), [socket.socketpair() for _ in range(4)]
     for near, _ in pairs[:3]:
         unproved.add(near)
     assert pairs[0][1].recv(1) == b""
@@ -382,7 +382,7 @@ def test_the_pass_of_a_stream_is_of_the_secret_alone() -> None:
 @pytest.mark.parametrize(("passed", "believed"), [(SECRET, True), (OTHER, False)])
 def test_a_stream_is_counted_only_of_whoever_knows_the_secret(passed: bytes, believed: bool) -> None:
     near, far = socket.socketpair()
-    unproved = Unproved(1)
+    unproved = OpenConnections(1)
     unproved.add(far)
     receiving = threading.Thread(target=_receive, args=(far, SECRET, unproved))
     receiving.start()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import struct
 import subprocess
 import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,36 @@ def test_a_planted_finding_arrives_at_alertmanager_by_the_rules(tmp_path: Path) 
         for question in questions:
             query = urllib.parse.quote(question.replace("$__rate_interval", "5m"))
             assert asked(f"http://127.0.0.1:{own}/api/v1/query?query={query}")["status"] == "success", question
+
+
+def test_silent_connections_do_not_keep_a_scrape_out(capfd: pytest.CaptureFixture[str]) -> None:
+    port = serve(Metrics(), "127.0.0.1", 0)
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        assert answer.status == 200
+    dropped = 0
+    for connection in silent:
+        connection.setblocking(False)
+        with suppress(BlockingIOError):
+            dropped += connection.recv(1) == b""
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    assert dropped >= 40
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "request_text", [b"GET /" + b"a" * 100_000, b"GET /metrics HTTP/1.1\r\n" + b"x: y\r\n" * 1000, b"\0" * 1000]
+)
+def test_a_request_without_sense_prints_nothing(capfd: pytest.CaptureFixture[str], request_text: bytes) -> None:
+    port = serve(Metrics(), "127.0.0.1", 0)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(request_text + b"\r\n\r\n")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        assert answer.status == 200
+    time.sleep(0.5)
+    assert capfd.readouterr().err == ""
 
 
 def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from strakes.launch.nodes.channel import OpenConnections
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -12,6 +18,7 @@ if TYPE_CHECKING:
 # Limits of all series and of one family; a further series reports the number beyond them.
 MOST_SERIES = 2000
 _MOST_OF_A_FAMILY = 400
+_MOST_CONNECTIONS = 16
 
 
 @dataclass
@@ -144,11 +151,41 @@ def _ranked(top: Mapping[str, Sequence[tuple[str, float]]]) -> dict[tuple[str, s
 
 def serve(metrics: Metrics, address: str, port: int) -> int:
     """Answer scrapes in a thread; return the port. Raises OSError if the address cannot be used."""
-    from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+    from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 
     registry = CollectorRegistry()
     registry.register(metrics)
     # Processor time and memory of the watch itself.
     ProcessCollector(registry=registry)
-    server, _ = start_http_server(port, address, registry)
+    _Server.address_family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+    server = make_server(address, port, make_wsgi_app(registry), _Server, _Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     return int(server.server_port)
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = 5.0  # seconds of silence
+
+    def log_message(self, *_: object) -> None:
+        """Do not log scrapes."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """A server that closes the oldest of too many connections; start_http_server has no limit of them."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
+        self._open = OpenConnections(_MOST_CONNECTIONS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.remove(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore clients that disconnect."""

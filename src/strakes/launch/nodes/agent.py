@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from strakes.launch.nodes.channel import Channel, StrangerError, Unproved, stream_pass
+from strakes.launch.nodes.channel import Channel, OpenConnections, StrangerError, stream_pass
 
 SECRET = "STRAKES_HUB_SECRET"
 _MOST_SECRET = 256
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     name = arguments[1] if len(arguments) > 1 else os.environ.get("SLURMD_NODENAME", platform.node())
     hub = _find_hub(arguments[0], secret)
     listeners = _listen(link_addresses(hub.own_address, arguments[0]))
-    unproved = Unproved(_MOST_STREAMS)
+    unproved = OpenConnections(_MOST_STREAMS)
     for listener in listeners:
         threading.Thread(target=_receive_all, args=(listener, secret, unproved), daemon=True).start()
     places = [list(listener.getsockname()[:2]) for listener in listeners]
@@ -183,7 +183,7 @@ def _send(places: Sequence[Sequence[Any]], seconds: float, streams: int, secret:
     return {"bytes": sum(sent), "seconds": time.monotonic() - began}
 
 
-def _receive_all(listener: socket.socket, secret: bytes, unproved: Unproved) -> None:
+def _receive_all(listener: socket.socket, secret: bytes, unproved: OpenConnections) -> None:
     def receive(connection: socket.socket) -> None:
         _receive(connection, secret, unproved)
 
@@ -193,7 +193,7 @@ def _receive_all(listener: socket.socket, secret: bytes, unproved: Unproved) -> 
         threading.Thread(target=receive, args=(connection,), daemon=True).start()
 
 
-def _receive(connection: socket.socket, secret: bytes, unproved: Unproved) -> None:
+def _receive(connection: socket.socket, secret: bytes, unproved: OpenConnections) -> None:
     """Receive one stream and send back its length."""
     buffer, received = bytearray(len(_PIECE)), 0
     with connection, suppress(OSError):

@@ -27,8 +27,8 @@ class StrangerError(OSError):
     """The other side does not know the secret, or sent an invalid message."""
 
 
-class Unproved:
-    """A bounded set of unauthenticated connections: the oldest is closed first, so that agents can always connect."""
+class OpenConnections:
+    """A bounded set of connections: the oldest is closed first, so that another client can always connect."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -36,7 +36,7 @@ class Unproved:
         self._lock = threading.Lock()
 
     def add(self, connection: socket.socket) -> None:
-        """Take one in."""
+        """Add a connection; close the oldest if there are too many."""
         with self._lock:
             if len(self._connections) >= self._most:
                 oldest = self._connections.pop(next(iter(self._connections)))
@@ -45,7 +45,7 @@ class Unproved:
             self._connections[id(connection)] = connection
 
     def remove(self, connection: socket.socket) -> None:
-        """Let one go that has proved himself, or has failed to."""
+        """Forget a connection, which stays open."""
         with self._lock:
             self._connections.pop(id(connection), None)
 

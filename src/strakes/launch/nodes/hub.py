@@ -17,7 +17,7 @@ from typing import Any, Self
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.choice import Launch
 from strakes.launch.nodes.agent import SECRET, own_addresses
-from strakes.launch.nodes.channel import Channel, Unproved
+from strakes.launch.nodes.channel import Channel, OpenConnections
 from strakes.processes import python_module
 from strakes.targets.command import output_file, output_text
 from strakes.units import counted
@@ -93,7 +93,7 @@ class Hub:
         self._listeners = [socket.create_server((address, 0)) for address in addresses or [""]]
         self._addresses = addresses or own_addresses()
         self._proved: queue.SimpleQueue[NodeAgent] = queue.SimpleQueue()
-        self._unproved = Unproved(_MOST_UNPROVED)
+        self._unproved = OpenConnections(_MOST_UNPROVED)
         self._started: list[subprocess.Popen[bytes]] = []
         self._words = output_file("words of launchers")
         self.agents: list[NodeAgent] = []

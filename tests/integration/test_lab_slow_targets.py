@@ -54,7 +54,6 @@ def test_the_slow_one_of_two_metadata_servers_is_found_by_name(labs: Labs, strak
     findings = said(strakes, mount, "60s", seed=1)
     assert slow_ones(findings) == {"metadata-cephfs:1"}
     assert "cephfs:1" in findings["metadata-cephfs:1"]["statement"]
-    assert findings["data"]["verdict"] == "unknown"
 
 
 @pytest.mark.long

@@ -124,12 +124,11 @@ def test_where_targets_cannot_be_told_apart_the_reason_is_given() -> None:
     assert isinstance(only, SkippedCell) and "two or more" in only.reason
 
 
-def test_a_single_target_is_held_against_nothing() -> None:
-    alone = Description("lab", "1", metadata_targets=PARTS.metadata_targets[:1])
-    (finding,) = TargetBaseline().findings(
-        measured_by_cell(TargetBaseline(), lambda cell, block: 1e8, description=alone)
-    )
-    assert finding.verdict == "unknown"
+def test_a_single_target_is_not_measured_because_there_is_no_other() -> None:
+    alone = replace(PARTS, metadata_targets=PARTS.metadata_targets[:1])
+    cells = TargetBaseline().cells(context(description=alone))
+    assert [one.settings for one in cells if isinstance(one, SkippedCell)] == [{"kind": "metadata"}]
+    assert {cell.settings["kind"] for cell in cells if isinstance(cell, Cell)} == {"data"}
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])

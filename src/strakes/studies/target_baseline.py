@@ -12,7 +12,7 @@ from typing import Literal
 from strakes.findings.answers import Claim, Part
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
-from strakes.findings.portrait import Figure, Finding, Point, Reference, Series, SkippedCell
+from strakes.findings.portrait import Figure, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Results
 from strakes.plan import AMOUNT, MetadataPhase, Plan
 from strakes.plan.phases import MetadataOperation
@@ -40,16 +40,19 @@ class TargetBaseline(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per metadata target and data target; kinds that are not visible are skipped."""
+        """Return a cell per metadata target and data target; a kind with fewer than two is skipped."""
         parts = context.description or Description("", "")
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         cells: list[Cell | SkippedCell] = []
-        if not metadata:
-            cells.append(self.skipped(f"no metadata targets are visible here ({context.file_system})", kind="metadata"))
-        if not parts.data_targets:
-            cells.append(self.skipped(f"no data targets are visible here ({context.file_system})", kind="data"))
-        cells += [self._metadata_cell(context, name, index) for name, index in metadata]
-        for target in parts.data_targets:
+        for kind, number in (("metadata", len(metadata)), ("data", len(parts.data_targets))):
+            if number < _PAIR:
+                why = (
+                    f"two or more {kind} targets are needed; {number or 'none'} is visible here ({context.file_system})"
+                )
+                cells.append(self.skipped(why, kind=kind))
+        if len(metadata) >= _PAIR:
+            cells += [self._metadata_cell(context, name, index) for name, index in metadata]
+        for target in parts.data_targets if len(parts.data_targets) >= _PAIR else ():
             layout = layout_on(target, parts, context.file_system)
             if layout is None:
                 reason = "files cannot be put on this target alone, because it has no pool of its own"
@@ -147,18 +150,6 @@ class TargetBaseline(Study):
             statement = f"The {kind} target {target} is at least {SLOW_SHARE} times as fast as the others"
             claims.append(Claim(f"{self.name}-{kind}-{target}", self.name, statement, tuple(parts)))
         return claims
-
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Name a kind that has a single target, which nothing can be compared with."""
-        found = []
-        for kind in ("metadata", "data"):
-            cells = results.where(kind=kind)
-            names = list(dict.fromkeys(str(cell.settings["target"]) for cell in cells))
-            if len(names) == 1:
-                text = f"Whether the {kind} target {names[0]} is slow is unknown: there is no other to compare it with."
-                needs = f"a second {kind} target"
-                found.append(self.finding(kind, text, "unknown", results.ids(cells), needs=needs))
-        return found
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:

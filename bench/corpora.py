@@ -2,7 +2,7 @@
 
 python -m bench.corpora DIR, where DIR has bare clones called OWNER+NAME of the repositories in corpora.toml. The
 comparison does not use the readers: it looks for the tool's own summary lines with patterns of its own. A file of IOR
-or mdtest in a directory of IO500 is also compared with what IO500 read from it. Not a test of CI: the repositories are
+or mdtest in a directory of IO500 is also compared with the summary of IO500. Not a test of CI: the repositories are
 fetched by hand.
 """
 
@@ -65,7 +65,7 @@ def _print_row(name: str, verdicts: Counter[str]) -> None:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of a repository, and the summary of IO500 in its directory or above it; "" where there is none."""
+    """A file of a repository, and the summary of IO500 in its directory or above it; "" without one."""
 
     path: str
     content: bytes
@@ -147,7 +147,7 @@ def _comparisons(text: str, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]
 
 
 def _comparison_with_io500(file: _File, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]:
-    """Yield the comparison of a phase with what IO500 read from its output; details per rank give upper bounds."""
+    """Yield the comparison of a phase with the summary of IO500; details per rank give upper bounds."""
     name = re.fullmatch(r"(ior|mdtest)-(easy|hard)-(write|read|stat|delete)", PurePosixPath(file.path).stem)
     stated = name and re.search(rf"^\[RESULT *\] +{name[0]} +([\d.]+) ", file.summary, re.MULTILINE)
     if name and stated and float(stated[1]) > 0:

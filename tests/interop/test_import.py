@@ -325,21 +325,6 @@ def test_what_fio_wrote_before_the_end_of_a_run_is_left_out() -> None:
     assert values("fio-2.16-intervals.json") == {"steps-write": [0.5], "steps-write-operations": [128]}
 
 
-def test_each_fio_run_in_a_file_is_a_measurement(tmp_path: Path) -> None:
-    path = tmp_path / "appended.json"
-    document = (SAMPLES / "fio-2.2.json").read_text()
-    path.write_text(document + document.replace("2048", "4096"))
-    assert [rates(test)["old-read"] for test in read_file(path).tests] == [[2], [4]]
-
-
-def test_fio_runs_that_a_script_collected_are_all_read(tmp_path: Path) -> None:
-    path = tmp_path / "collected.json"
-    text = (SAMPLES / "fio-2.2.json").read_text()
-    run = json.loads(text[text.index("{") :])
-    path.write_text(json.dumps({"data": [run, {**run, "timestamp": 1500000000}]}, indent=1))
-    assert [rates(test)["old-read"] for test in read_file(path).tests] == [[2], [2]]
-
-
 def test_what_fio_wrote_at_intervals_is_one_run() -> None:
     assert values("fio-3.33-intervals.json")["j3-write"] == [8.01]
 
@@ -357,13 +342,6 @@ def test_tests_that_differ_only_in_directory_or_command_are_several_measurements
 
 def test_mdtest_statistics_of_ranks_are_not_taken_for_those_of_iterations() -> None:
     assert values("mdtest-ranks.txt")["directory-stat"] == [112000.17]
-
-
-def test_mdtest_output_of_times_only_is_refused_by_name(tmp_path: Path) -> None:
-    path = tmp_path / "times.txt"
-    path.write_text((SAMPLES / "mdtest-3.4.txt").read_text().replace("SUMMARY rate", "SUMMARY time"))
-    with pytest.raises(BadInputError, match="mdtest -Z prints times without rates"):
-        read_file(path)
 
 
 def test_decimal_commas_and_invalid_runs_of_io500_are_noted() -> None:

@@ -64,7 +64,7 @@ def transfers(place: Path) -> Transfers:
 
 
 def of_ior(ranks: int, words: Sequence[str], place: Path) -> Transfers:
-    # What is read must have been written, which strakes does unasked.
+    # strakes writes the data of a read by itself; IOR needs -w.
     traced = ("strace", *TRACE, "-o", str(place / "trace"), "ior", *words, *([] if "-w" in words else ["-w"]))
     command = [
         *shlex.split(os.environ.get("IOR_MPIRUN", "mpirun -n")),

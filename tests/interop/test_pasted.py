@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError
 from strakes.interop.formats import ResultFile, read_file
 from strakes.store import Store
+from strakes.units import MIB
 
 SAMPLES = Path(__file__).parent / "samples"
 PASTED = ("ior-4.1.txt", "mdtest-4.1-P.txt", "io500-summary.txt", "elbencho-result.txt")
@@ -124,3 +126,25 @@ def test_text_of_fio_is_refused_with_how_to_write_json(tmp_path: Path, text: str
     (tmp_path / "fio.out").write_text(text)
     with pytest.raises(BadInputError, match="only fio's JSON"):
         read_file(tmp_path / "fio.out")
+
+
+def test_mdtest_output_of_times_only_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "times.txt"
+    path.write_text((SAMPLES / "mdtest-3.4.txt").read_text().replace("SUMMARY rate", "SUMMARY time"))
+    with pytest.raises(BadInputError, match="mdtest -Z prints times without rates"):
+        read_file(path)
+
+
+def test_fio_runs_that_a_script_collected_are_all_read(tmp_path: Path) -> None:
+    path = tmp_path / "collected.json"
+    text = (SAMPLES / "fio-2.2.json").read_text()
+    run = json.loads(text[text.index("{") :])
+    path.write_text(json.dumps({"data": [run, {**run, "timestamp": 1500000000}]}, indent=1))
+    assert [name for name, _ in figures(read_file(path))].count("old-read") == 2
+
+
+def test_each_fio_run_in_a_file_is_a_measurement(tmp_path: Path) -> None:
+    path = tmp_path / "appended.json"
+    document = (SAMPLES / "fio-2.2.json").read_text()
+    path.write_text(document + document.replace("2048", "4096"))
+    assert [test.figures[0].values[0] / MIB for test in read_file(path).tests] == [2, 4]

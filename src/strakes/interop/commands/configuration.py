@@ -92,7 +92,7 @@ def at(path: Path, line: int | None) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return what an error shows of a value; numbers of YAML may be longer than Python writes."""
+    """Return a value as errors show it; numbers of YAML may be longer than Python writes."""
     try:
         return reprlib.repr(value)
     except ValueError:

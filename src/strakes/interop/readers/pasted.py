@@ -1,4 +1,4 @@
-"""Undo what terminals, launchers, mailers and editors did to the printed results of a tool."""
+"""Remove the changes of terminals, launchers, mailers and editors from printed results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def plain_text(content: bytes, tools: Iterable[Printed]) -> str:
 
 
 def _prefixes(lines: list[str], tools: Iterable[Printed]) -> Iterator[str]:
-    """Yield patterns of what precedes the first line of a result and, with other digits, most lines below it."""
+    """Yield patterns of prefixes before the first line of a result and, with other digits, most lines below it."""
     begins = [pattern.pattern for tool in tools for pattern in (tool.opens, tool.table) if pattern]
     opening = re.compile(rf"(.{{1,{_LONGEST_PREFIX}}}?)(?:{'|'.join([*begins, '{ *$'])})")
     for index, line in enumerate(lines):

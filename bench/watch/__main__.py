@@ -175,7 +175,7 @@ def page(rows: Sequence[Row], removed: Sequence[Row]) -> str:
 - **How soon?** An early warning needs {change.SHORTEST["early"]} values after a change and is no alarm; {change.EARLY_FACTOR:g} times as many false
   ones are accepted. An alarm needs {change.SHORTEST["confirmed"]} values.
 
-Made by `python -m bench.watch YEAR.csv.gz --page` from Cori (TOKIO, NERSC, 2017): 36 series in two halves, each a watch of its own,
+Made by `python -m bench.watch YEAR.csv.gz --page` from Cori (TOKIO, NERSC, 2017): 36 series in two halves, each a separate watch,
 with {_PLANTS} plant of each kind in each series (seed {_SEED}). `bench/watch/year.py` defines plants, alarms and precision. The detector was
 tuned on these series with other plants (seed {_TUNED_ON}): numbers of alarms and the ablation are not out of sample.
 

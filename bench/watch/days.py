@@ -1,4 +1,4 @@
-"""Composed days of a Lustre server, what must and must not be told of each, and how much of that the watch tells.
+"""Composed days of a Lustre server, the events that the watch must report of each, and its score.
 
 ``python -m bench.watch.days --seed 1 2 3 5`` composes them from the recorded day of tests/watch and judges each. Whatever a
 day's truth does not name is a false alarm, and so is a second event for one thing.
@@ -20,17 +20,17 @@ from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
 RECORDINGS = Path(__file__).parents[2] / "tests" / "watch" / "recordings"
-# After this long the end of something must have been told.
+# An end must be reported within this time.
 _END_TOLD_S = 90.0
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is to be told of an act: the event, and how exactly (seconds).
+    """An event that an act causes, and its tolerances in seconds.
 
-    ``must``: it is lacking if it is not told; else it may be told. ``after``: told at most so long after the begin;
-    None: as long after the end. ``began``: at most so much too early, too late. ``ended``: at most so far off.
-    ``exact``: its length is what counts, and is to be within what the event says.
+    ``must``: it is lacking if not reported. ``after``: latest report after the begin; None: after the end. ``began``: the
+    reported begin may be this early and this late. ``ended``: error of the reported end. ``exact``: its bounds include
+    the duration.
     """
 
     kind: str
@@ -44,25 +44,25 @@ class Truth:
 _HEAVY = Truth("heavy", after=None, began=(25, 40), ended=40)
 _SLOW = Truth("slow-target", after=100, began=(30, 60), ended=40)
 _AWAY = Truth("outage", after=None, exact=True)
-# Told within, after the end of a noisy job; after a target is back.
+# Reports are due within this time after the end of a noisy job, and after a target is back.
 _AFTER_END_S = {"heavy": 20.0, "outage": 60.0}
 # The documents promise a slow target after three windows of 15 s, and a busy disk after three minutes.
 _SHORTEST_SLOW_S, _SHORTEST_BUSY_S = 60.0, 170.0
 
 
 def truths(day: Day, act: Act) -> list[Truth]:
-    """Return what is to be told of an act; nothing: nothing."""
+    """Return the events that the watch reports of an act."""
     if act.what in ("noisy", "writer"):
         return [_HEAVY]
     if act.what == "grows":
-        # How soon a job that comes slowly is no longer what is usual is a matter of taste.
+        # A slow increase may become usual before it ends.
         soon = act.long_s < 300
         return [replace(_HEAVY, must=soon, began=(25, act.long_s), ended=40 if soon else None)]
     if act.what == "slow":
         busy = [Truth("saturation", must=False)] if act.long_s >= _SHORTEST_BUSY_S else []
         if not act.who:
             return busy
-        # Without disks nothing but the waiting of a few requests shows it. Early, more windows are asked for.
+        # Without disks only the waiting time of a few requests shows it. Early on, more windows are required.
         after = 100 if act.begin_s >= 120 else 120
         must = act.long_s >= _SHORTEST_SLOW_S and day.disks and (act.begin_s >= 120 or act.long_s >= 120)
         return [replace(_SLOW, must=must, after=after), *busy]
@@ -75,7 +75,7 @@ def truths(day: Day, act: Act) -> list[Truth]:
 
 @dataclass
 class Verdict:
-    """What came of a day. ``lacking``: told of too late or not at all; ``wrong``: begin, end or length is off."""
+    """The score of a day. ``lacking``: reported late or not at all; ``wrong``: begin, end or length is off."""
 
     day: Day
     planted: list[str] = field(default_factory=list)
@@ -86,16 +86,16 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """Tell whether everything and nothing else was told, with the right times."""
+        """Return whether all events were reported with the right times, and no other."""
         return not (self.lacking or self.wrong or self.false)
 
 
 def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict:
-    """Hold what was told against the truth."""
+    """Compare events with the truth."""
     verdict = Verdict(day)
     by_key = {event.key: [each for each in events if each.key == event.key] for event in events}
     left = dict(by_key)
-    # Targets that were away together are told in one event.
+    # Simultaneous outages are one event.
     several: set[tuple[tuple[str, str, float], str]] = set()
     for act, begun_s, ended_s in composed.happened:
         for truth in truths(day, act):
@@ -109,16 +109,16 @@ def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict
             if truth.must:
                 verdict.planted.append(truth.kind)
             if not mine:
-                verdict.lacking += [f"{truth.kind} {act.who} not told"] if truth.must else []
+                verdict.lacking += [f"{truth.kind} {act.who} not reported"] if truth.must else []
                 continue
             told = by_key[mine[0]]
             several.add((mine[0], act.who))
-            # What was not read is told of each machine.
+            # Each machine has its own gap.
             for key in mine if truth.kind == "gap" else mine[:1]:
                 left.pop(key, None)
             limit_s = begun_s + truth.after if truth.after else ended_s + _AFTER_END_S.get(truth.kind, 60)
             if truth.must and told[0].told_s > limit_s:
-                verdict.lacking.append(f"{truth.kind} {act.who} told {told[0].told_s - limit_s:.0f} s late")
+                verdict.lacking.append(f"{truth.kind} {act.who} reported {told[0].told_s - limit_s:.0f} s late")
             elif truth.must:
                 verdict.found.append(truth.kind)
             wrong = _wrong(truth, told, begun_s, ended_s, composed.end_s)
@@ -155,7 +155,7 @@ def _wrong(truth: Truth, told: Sequence[WatchEvent], begun_s: float, ended_s: fl
         wrong.append(f"began {first.began_s - begun_s:+.0f} s")
     if truth.ended and end_s >= ended_s + _END_TOLD_S:
         if last.ended_s is None:
-            wrong.append("end not told")
+            wrong.append("end not reported")
         elif abs(last.ended_s - ended_s) > truth.ended:
             wrong.append(f"ended {last.ended_s - ended_s:+.0f} s")
     return wrong
@@ -170,7 +170,7 @@ def watch_day(day: Day, recording: Recording) -> Verdict:
     return judge(day, composed, events)
 
 
-# What, least and most seconds, who, factor.
+# Act, least and most seconds, job or target, factor.
 Plan = tuple[str, float, float] | tuple[str, float, float, str] | tuple[str, float, float, str, float]
 _NOISY, _SLOW_ONE, _AWAY_ONE = ("noisy", 60, 150), ("slow", 90, 200, "OST0001"), ("away", 5, 20, "MDT0001")
 _NAMES = ("mdtest.2107", "noisyjob.1000", "untar.500", "ior.31415", "python3.1201", "48213")
@@ -290,7 +290,7 @@ def _days_with_nothing(quiet: Callable[..., None]) -> None:
 
 
 def row(seed: int, verdicts: Sequence[Verdict]) -> str:
-    """Return a line of the table: found of planted, and what was wrong."""
+    """Return a line of the table: events found of those planted, and errors."""
     found = [
         f"{sum(each.found.count(kind) for each in verdicts)} of {sum(each.planted.count(kind) for each in verdicts)}"
         for kind in _KINDS
@@ -304,7 +304,7 @@ def row(seed: int, verdicts: Sequence[Verdict]) -> str:
 
 
 _KINDS = ("heavy", "slow-target", "outage")
-_HEAD = f"""| seed | days | of them nothing to tell | hours | {" | ".join(_KINDS)} | wrong times | false alarms | without error |
+_HEAD = f"""| seed | days | without events | hours | {" | ".join(_KINDS)} | wrong times | false alarms | without error |
 |{" --- |" * 10}
 """
 

@@ -36,8 +36,8 @@ _TICK_S = 1.0
 _SOON_S = 30.0
 _DAY_S = 86400.0
 _MOST_OPEN = 1000
-# A watch that begins within an hour continues the open alarms of the last one; those that it does not find again within
-# 15 minutes are over.
+# A watch that begins within an hour continues the open alarms of the last one. Alarms that it does not find again
+# within 15 minutes are over.
 _CONTINUE_S, _FOUND_AGAIN_S = 3600.0, 900.0
 
 

@@ -23,7 +23,7 @@ _SETTLE_S = 30.0
 _PING_S = 25.0
 # Outages that began further apart than this are different events.
 _SAME_ONSET_S = 60.0
-# Operations in a directory that wait this long are an outage by themselves.
+# Operations in a directory that wait this long are an outage even without one of a target.
 _HANG_S = 30.0
 # Largest accepted difference between the clocks of two machines.
 _CLOCKS_DIFFER_S = 60.0

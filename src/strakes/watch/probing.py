@@ -121,7 +121,7 @@ class DirectoryProbe:
         self._control = Control()
         # Kinds whose last operation was slow.
         self._slow: set[str] = set()
-        # Kind -> due time of the next operation; the same for those that hang.
+        # Kind -> due time of the next operation, and of operations that hang.
         self._next_s: dict[str, float] = {}
         self._hanging_s: dict[str, float] = {}
         self._hang_s = math.inf
@@ -196,7 +196,7 @@ class DirectoryProbe:
         self._next_s.clear()
 
     def stop(self) -> None:
-        """End the probe. The next start or ``close`` removes what it leaves."""
+        """End the probe. The next start or ``close`` removes its files."""
         stack, self._stack, self._probe = self._stack, None, None
         self._next_s.clear()
         if stack is not None:

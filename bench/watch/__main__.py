@@ -22,7 +22,7 @@ from strakes.watch.watch import FOR_CHANCE
 
 _PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
 _HALVES = ("even", "odd")
-_ASKED = (0.5, 1.0, 2.0)
+_ASKED = (0.5, 1.0, 3.0)
 _TUNED_ON, _SEED, _PLANTS = 60127, 20261127, 1
 _EQUAL = 1.1
 
@@ -169,7 +169,7 @@ def page(rows: Sequence[Row], removed: Sequence[Row]) -> str:
 - **Does it find changes?** {found} of {of_default[0].all.planted} planted changes of -10 to -40 % in the halves of a year of daily benchmarks; PELT
   with the best penalty for these data finds {rival} at no more alarms. The size is inside its 90 % interval in {coverage:.0%} of the cases.
 - **Are its alarms right?** Precision is at least {precision:.2f}.
-- **Does `--false-alarms-a-month` choose the number of alarms?** No. With 0.5, 1 and 2 there were {alarms[0]} alarms a month in one
+- **Does `--false-alarms-a-month` choose the number of alarms?** No. With 0.5, 1 and 3 there were {alarms[0]} alarms a month in one
   half and {alarms[1]} in the other. The option sets the penalty of a change point to what noise exceeds at this rate, by a
   bootstrap of the past of each series; a change that exceeds it is reported however many there are.
 - **How soon?** An early warning needs {change.SHORTEST["early"]} values after a change and is no alarm; {change.EARLY_FACTOR:g} times as many false

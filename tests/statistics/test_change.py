@@ -32,6 +32,18 @@ def test_noise_raises_no_more_than_twice_as_many_alarms_as_requested(correlation
     assert false <= 2 * rate * series * (count - LEARN)
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_noise_raises_at_least_half_of_the_alarms_that_are_requested_at_high_rates(correlation: float) -> None:
+    generator = np.random.default_rng(5)
+    series, count, rate = 6, 300, 0.012
+    false = sum(
+        change.grade == "confirmed"
+        for _ in range(series)
+        for change in changes(autocorrelated(generator, count, correlation), rate)
+    )
+    assert 0.5 <= false / (rate * series * (count - LEARN)) <= 2
+
+
 def test_a_large_change_is_confirmed_after_seven_values_and_dated_exactly() -> None:
     values = np.random.default_rng(6).standard_normal(160)
     values[120:] -= 8.0

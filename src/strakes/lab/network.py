@@ -19,7 +19,7 @@ from strakes.lab.process import run
 from strakes.lab.site import LabSite
 
 LOOPBACK = "127.0.0.1"
-# Below the range from which Linux gives ports to outgoing connections (32768 on), and above the well-known services.
+# Below the ports that Linux gives to outgoing connections (32768 and above), and above the well-known services.
 _LOWEST, _HIGHEST = 20_000, 32_000
 _PORT_TRIES = 2_000
 
@@ -59,7 +59,7 @@ _TRIES = 200
 
 @dataclass(frozen=True)
 class LabNetwork:
-    """``server`` is the address of what runs inside, ``client`` the machine's own in it."""
+    """``server`` is the address inside the namespace, ``client`` the machine's address in this network."""
 
     server: str
     client: str

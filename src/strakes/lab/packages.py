@@ -57,12 +57,12 @@ class Package:
 
 
 def missing(packages: Sequence[Package]) -> tuple[Package, ...]:
-    """Return those that are not installed."""
+    """Return the packages that are not installed."""
     return tuple(package for package in packages if not package.present)
 
 
 def require_packages(kind: str, packages: Sequence[Package], *, install: bool, say: Callable[[str], None]) -> None:
-    """Install missing packages with ``install``. Raises EnvironmentLacksError naming those that stay missing."""
+    """Install missing packages with ``install``. Raises EnvironmentLacksError naming any still missing."""
     lacking = missing(packages)
     if not lacking:
         return
@@ -104,7 +104,7 @@ def _install(registry: str, names: Sequence[str]) -> str:
 def _run(argv: Sequence[str]) -> tuple[int, str]:
     """Run a command; return its exit status and its output."""
     with TemporaryFile() as output:
-        # In a session of its own: Ctrl-C is ours to pass on.
+        # A new session, so that Ctrl-C reaches strakes alone.
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,

@@ -144,7 +144,7 @@ def read_state(directory: Path) -> LabState | None:
 
 
 def _processes(records: Sequence[Mapping[str, Any]]) -> tuple[ProcessRecord, ...]:
-    """Return the processes without those that have ended."""
+    """Return the processes that still run."""
     processes: list[ProcessRecord] = []
     for record in records:
         if record["is"] == "process":

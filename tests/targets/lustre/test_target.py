@@ -184,7 +184,7 @@ def test_a_target_that_was_taken_out_is_inactive_and_a_finding() -> None:
 
 
 def test_a_server_that_does_not_answer_shows_although_lfs_calls_its_targets_active() -> None:
-    # A crash of the server was recorded as a session: what lfs check wrote then stands in its first lines.
+    # The recording of a crash starts with the output of lfs check.
     text = bare("failover/crash_client_while_down.txt").stdout
     silent = Completed(
         (), 0, "", "".join(line for line in text.splitlines(keepends=True) if line.startswith("lfs check"))

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Copied into the directory of the lab as ha.sh, where everything that it uses is.
+# Copied into the lab's directory as ha.sh, next to the files that it uses.
 #   ha.sh node NAME            a machine from power-on to power-off
 #   ha.sh boot NAME            what its first process does, inside
 #   ha.sh cluster              start Corosync and Pacemaker, inside
 #   ha.sh enter NAME COMMAND   run a command on a machine
 #   ha.sh link NUMBER up|down  switch of a heartbeat on or off
-#   ha.sh journal NAME         the journal as that machine has it: of one that is off, what is on its disk
+#   ha.sh journal NAME         the machine's own journal, read from its disk if the machine is off
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
@@ -42,15 +42,15 @@ boot)
     done
     ip route add 10.9.0.0/24 via "10.9.$n.254"
     /usr/bin/python3 "$here/agent.py" serve "10.9.$n.1" &
-    # One that has been set up takes part when it is switched on.
+    # A machine that is already configured joins the cluster when it is switched on.
     [ -e /var/lib/drbd/made ] && mount /dev/vdc /srv/plain && "$here/ha.sh" cluster
-    # The first process has to fetch those that lost their parents.
+    # The first process of a machine must reap orphaned processes.
     while :; do sleep 1; done
     ;;
 cluster)
     corosync -f >/var/log/corosync.out 2>&1 &
     sleep 2
-    # Its detailed log writes out every change of the configuration, on every node: too dear where everything is emulated.
+    # The detailed log writes every configuration change on every node, which is too slow on an emulated machine.
     PCMK_logfile=none setsid pacemakerd -f >/var/log/pacemakerd.out 2>&1 </dev/null &
     ;;
 enter)
@@ -64,7 +64,7 @@ journal)
     else
         copy=$(mktemp -p "$here")
         cp --sparse=always "$here/$name.replicated" "$copy"
-        # What the file system's own journal has is played back first, as a mount would do it.
+        # Replay the file system's own journal first, as a mount would.
         e2fsck -fy "$copy" >"$here/log/e2fsck.$name.out" 2>&1
         debugfs -R 'cat /journal' "$copy" 2>>"$here/log/e2fsck.$name.out"
         rm -f "$copy"

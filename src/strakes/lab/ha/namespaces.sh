@@ -1,10 +1,10 @@
 #!/bin/sh
-# Copied into the directory of the lab as ha.sh, where everything that it uses is.
+# Copied into the lab's directory as ha.sh, next to the files that it uses.
 #   ha.sh node NAME            a node from power-on to power-off
 #   ha.sh boot NAME            what its first process does, inside
 #   ha.sh enter NAME COMMAND   run a command on a node
 #   ha.sh link NUMBER up|down  plug or pull the cable of a heartbeat
-#   ha.sh journal NAME         what a node has written: here all write to one place
+#   ha.sh journal NAME         a node's journal; here all nodes write to the same one
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
@@ -17,8 +17,8 @@ alive() { [ -n "$(init "$1")" ]; }
 case $command in
 node)
     echo $$ >"$here/$name.pid"
-    # What kills the outer process kills the node: all at once, as a power cut does.
-    # What is unmounted outside is unmounted inside, too ("slave"): a lab holds no disk of others.
+    # Killing the outer process kills the whole node at once, like a power cut.
+    # An unmount outside also unmounts inside ("slave"), so the lab never keeps a foreign disk busy.
     exec nsenter --net="$here/net.$name" unshare --mount --uts --ipc --pid --fork --kill-child=KILL --propagation slave \
         "$here/ha.sh" boot "$name"
     ;;
@@ -29,15 +29,15 @@ boot)
     mount -t tmpfs tmpfs /dev/shm
     mount -t tmpfs -o mode=0755 tmpfs /run
     mkdir -p /run/lock /run/resource-agents /run/pacemaker
-    # What a test puts in place of a fresh machine's files and devices.
+    # Files and devices that a test substitutes for those on a fresh machine.
     if [ -e "$here/$name/at-boot" ]; then . "$here/$name/at-boot"; fi
-    # Its own disks: they survive a power cut.
+    # The node's own disks survive a power cut.
     for place in etc/corosync var/lib/corosync var/lib/pacemaker var/log; do mount --bind "$here/$name/$place" "/$place"; done
     mount --bind "$here/hosts" /etc/hosts
     corosync -f >/var/log/corosync.out 2>&1 &
     sleep 1
     PCMK_logfile=/var/log/pacemaker.log pacemakerd -f >/var/log/pacemakerd.out 2>&1 &
-    # The first process has to fetch those that lost their parents.
+    # The first process of a node must reap orphaned processes.
     while :; do sleep 1; done
     ;;
 enter)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# First program of a machine of the lab that is User-mode Linux: this machine's files, read-only, with what it writes on a disk of its own.
+# First program of a lab machine under User-mode Linux: the host's files are read-only, and writes go to the machine's disk.
 # The kernel passes "node=NAME" on as a variable.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 lab=$(dirname "$0")

@@ -1,5 +1,5 @@
-// Between User-mode Linux and ptrace: Linux 6.1 of that kind keeps the 2,696 bytes of a processor's registers that it knows, and newer
-// processors have more (AMX). The kernel below takes all of them or none (EFAULT): what it was not given is filled in as it is.
+// Sits between User-mode Linux and ptrace. User-mode Linux 6.1 keeps the 2,696 bytes of processor registers that it knows, but newer
+// processors have more (AMX), and the host's kernel accepts only a full set (EFAULT). The missing bytes keep their current values.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ long ptrace(enum __ptrace_request request, ...) {
     void *data = va_arg(words, void *);
     va_end(words);
     long word = 0;
-    // As the C library does it: what is read by these comes back as the result.
+    // As in the C library, these requests return the value that they read.
     int reads = request == PTRACE_PEEKTEXT || request == PTRACE_PEEKDATA || request == PTRACE_PEEKUSER;
     long result = call(request, pid, address, reads ? &word : data);
     if (result < 0 && errno == EFAULT && request == PTRACE_SETREGSET && (long)address == NT_X86_XSTATE) result = set_all(pid, data);

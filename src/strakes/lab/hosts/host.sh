@@ -1,5 +1,5 @@
 #!/bin/sh
-# Copied into the directory of the lab, where everything that it uses is.
+# Copied into the lab's directory, next to the files that it uses.
 #   host.sh host NAME           a host from power-on to power-off
 #   host.sh boot NAME ADDRESS   what its first process does, inside
 #   host.sh enter NAME COMMAND  run a command on a host
@@ -15,7 +15,7 @@ init() { # the first process of the host, as seen from outside
 case $command in
 host)
     echo $$ >"$here/$name.pid"
-    # What kills the outer process kills the host: all at once, as a power cut does.
+    # Killing the outer process kills the whole host at once, like a power cut.
     exec nsenter --net="$here/net.$name" unshare --mount --uts --ipc --pid --fork --kill-child=KILL --propagation slave \
         "$here/host.sh" boot "$name" "$3"
     ;;
@@ -23,7 +23,7 @@ boot)
     export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root
     hostname "$name"
     mount -t proc proc /proc
-    # Empty ones of its own, with what of strakes and of the lab lies in the machine's. /mnt is as it was afterwards.
+    # Empty directories for this host, into which the paths of strakes and the lab are mounted. /mnt is free again afterwards.
     for own in /tmp:1777 /dev/shm:1777 /run:0755; do
         place=${own%:*}
         mount -t tmpfs -o "mode=${own#*:}" tmpfs /mnt
@@ -41,9 +41,9 @@ boot)
     ip link set lo up
     ip address add "$3/24" dev eth0
     ip link set eth0 up
-    # It leaves for the background when it listens.
+    # It goes to the background once it listens.
     /usr/sbin/sshd -f "$here/sshd_config" -E "$here/log/sshd.$name" && touch "$here/$name.up"
-    # The first process has to fetch those that lost their parents.
+    # The first process of a host must reap orphaned processes.
     while :; do sleep 1; done
     ;;
 enter)

@@ -58,7 +58,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """Of every host, the one to log in to first."""
+        """The host to log in to first."""
         return {name: str(_NETWORK[_FIRST_HOST_NUMBER + number]) for number, name in enumerate((LOGIN, *self.names))}
 
     def up(self) -> None:
@@ -167,6 +167,6 @@ def _sources() -> tuple[Path, ...]:
 
 
 def _outermost(*paths: Path) -> list[Path]:
-    """Return the paths without those that lie in another of them."""
+    """Return the paths, leaving out any inside another of them."""
     resolved = sorted({path.resolve() for path in paths})
     return [path for path in resolved if not any(other != path and path.is_relative_to(other) for other in resolved)]

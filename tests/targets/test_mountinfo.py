@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mounts import bind_mounted, tmpfs_mounted
+from strakes.errors import EnvironmentLacksError
 from strakes.targets.calls import mount_of
 from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, mounts_of, parse_mountinfo, read_mounts
 
@@ -109,3 +110,9 @@ def test_the_number_of_a_mount_is_the_kernels(tmp_path: Path) -> None:
         assert mount_id_of(descriptor) == mount_of(tmp_path).mount_id
     finally:
         os.close(descriptor)
+
+
+def test_a_chroot_without_a_mount_of_its_own_is_refused_with_a_next_step(mounts: tuple[Mount, ...]) -> None:
+    proc = tuple(mount for mount in mounts if mount.mount_point == "/proc")
+    with pytest.raises(EnvironmentLacksError, match="no mount of this process contains the directory"):
+        find_mount(proc, "/srv")

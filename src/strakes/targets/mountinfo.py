@@ -92,11 +92,18 @@ def _unescape(field: str) -> str:
 def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
     """Return the mount that ``path`` (absolute, without links) is on, by its name alone.
 
-    The longest mount point, the last one mounted there.
+    The longest mount point, the last one mounted there. Raises EnvironmentLacksError if there is none.
     """
     inside = [
         mount for mount in mounts if path == mount.mount_point or path.startswith(mount.mount_point.rstrip("/") + "/")
     ]
+    if not inside:
+        raise EnvironmentLacksError(
+            "no mount of this process contains the directory",
+            where=path,
+            why="this process is in a chroot whose root is not a mount point",
+            remedy="Make it one before the chroot: mount --bind ROOT ROOT",
+        )
     longest = max(len(mount.mount_point) for mount in inside)
     return [mount for mount in inside if len(mount.mount_point) == longest][-1]
 

@@ -18,7 +18,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -29,6 +28,7 @@ from strakes.findings.answers import Answer
 from strakes.findings.cell import Cell
 from strakes.plan import MetadataPhase, Phase, TransferPhase
 from strakes.portraits.build import build_portrait
+from strakes.processes import python_module
 from strakes.statistics.grades import GOOD_ENOUGH
 from strakes.statistics.interval import median, median_interval
 from strakes.store import Run, Store
@@ -49,9 +49,7 @@ Ratio = tuple[float, float, float]
 def survey(directory: Path, budget: str) -> Run:
     """Survey the directory and return the stored run."""
     before = {run.id for run in Store().runs()}
-    subprocess.run(
-        [sys.executable, "-m", "strakes", "survey", str(directory), "--budget", budget, "--quiet"], check=True
-    )
+    subprocess.run(python_module("strakes", "survey", str(directory), "--budget", budget, "--quiet"), check=True)
     return next(Run(run.path) for run in Store().runs() if run.id not in before)
 
 

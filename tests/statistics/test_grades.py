@@ -102,3 +102,12 @@ def test_planted_differences_are_found(effect: float, scatter: float, least: flo
     found = tally(lambda generator: planted(effect, generator), log_normal(scatter), 8, 4, 120.0)
     assert found.planted > 30 and found.found >= least * found.planted
     assert found.share_wrong("sure", "alike") <= 0.05
+
+
+@pytest.mark.parametrize("ratio", [290, 1700])
+def test_a_very_large_ratio_is_sure(ratio: float) -> None:
+    chance = random.Random(3)
+    fast = {block: chance.gauss(0, 0.2) for block in range(1, 11)}
+    slow = {block: -math.log(ratio) + chance.gauss(0, 0.3) for block in range(1, 11)}
+    (answer,) = grade([Choice((fast, slow))])
+    assert answer is not None and answer.grade == "sure" and answer.versus.low < ratio < answer.versus.high

@@ -5,14 +5,13 @@ The statements are those of ``crm configure``: ``property``, ``rsc_defaults``, `
 ``order ID FIRST[:ACTION] THEN[:ACTION]``, ``level NODE INDEX DEVICES``; and ``without ID``. Beside them
 ``corosync SECTION KEY=VALUE`` (``node.1`` is the first node, an empty value removes a key), ``drbd TEXT``,
 ``replicated MOUNT`` (puts DRBD with the clone ``m`` below a mount), ``xml SECTION ELEMENT`` for other parts of the CIB,
-``file NAME: TEXT``, and ``mode OCTAL NAME``.
+and ``file NAME: TEXT``.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -60,8 +59,7 @@ _HELD_BY = {
 
 def setup_of_example(statements: Iterable[str]) -> Setup:
     """Return the pair with these changes."""
-    pair = _Pair((*_PAIR, *statements))
-    return replace(setup_of("an example", Path("/nonexistent"), pair.texts(), None), modes=pair.modes)
+    return setup_of("an example", Path("/nonexistent"), _Pair((*_PAIR, *statements)).texts(), None)
 
 
 class _Pair:
@@ -72,7 +70,6 @@ class _Pair:
         self._pairs: dict[str, dict[str, str]] = {}
         self._corosync: dict[str, dict[str, str]] = {}
         self._files: dict[str, str] = {}
-        self.modes: dict[str, int] = {}
         for statement in statements:
             self._take(*statement.partition(" ")[::2])
 
@@ -82,9 +79,6 @@ class _Pair:
             self._files[name] = text.replace("\\n", "\n")
         elif word == "drbd":
             self._files[f"etc/drbd.d/{len(self._files)}.res"] = rest
-        elif word == "mode":
-            mode, _, name = rest.partition(" ")
-            self.modes[name] = int(mode, 8)
         elif word == "replicated":
             for statement in _REPLICATED:
                 self._take(*statement.replace("{name}", rest).partition(" ")[::2])

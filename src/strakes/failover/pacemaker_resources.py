@@ -8,8 +8,6 @@ from dataclasses import dataclass
 DEFAULT_TIMEOUT_S = 20.0
 # Agents that watch networks and servers, each with the attribute of its node that it sets where nothing else is said.
 WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
-# Those of them that have a list of hosts to ask.
-PINGING = ("ping", "pingd", "healthLNET")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -46,9 +45,9 @@ _STATES = {
 class Setup:
     """The files that are checked.
 
-    Missing parts are None or empty, and their rules are skipped. ``root`` is the directory with ``etc``; ``modes`` are
-    the permissions of the files. ``behaviour`` is the answer of the policy engine, None without one. ``node`` is the
-    owner of the files, empty for all nodes.
+    Missing parts are None or empty, and their rules are skipped. ``root`` is the directory with ``etc``.
+    ``behaviour`` is the answer of the policy engine, None without one. ``node`` is the owner of the files, empty for all
+    nodes.
     """
 
     where: str
@@ -59,7 +58,6 @@ class Setup:
     cib: Cib | None = None
     lustre: str = ""
     fstab: str = ""
-    modes: dict[str, int] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     behaviour: Behaviour | None = None
     node: str = ""
@@ -161,22 +159,16 @@ class Setup:
             "pacemaker": self.cib,
             "lustre": self.lustre,
             "mounting": self.texts.get("lustre/mount-clients.sh", ""),
-            "heartbeat 2": [name for name in self.texts if name.startswith("etc/ha.d/")],
             "sbd": self.sbd,
             "behaviour": self.behaviour,
             "state": PACEMAKER_STATE in self.texts,
             "link state": LINK_STATE in self.texts,
             "replication state": DRBD_STATE in self.texts,
-            "authkey": "etc/corosync/authkey" in self.modes,
-            "fstab": self.fstab,
             "hosts": self.texts.get("etc/hosts", ""),
             "exports": [name for name in self.texts if name.startswith("etc/exports")],
-            "modules": self.modules,
             "sysctl": self.sysctl,
-            "units": self.units or [name for name in self.texts if re.match(r"etc/(rc\.d/)?rc[2-5]\.d/S", name)],
             "nodes": [name for name in self.texts if name.startswith("nodes/")],
             "lnet": self.lnet,
-            "booth": [name for name in self.texts if name.startswith("etc/booth/")],
         }
         return frozenset(name for name, part in there.items() if part)
 
@@ -192,7 +184,6 @@ def views_of_nodes(setup: Setup) -> dict[str, Setup]:
     return {
         node: replace(
             setup_of(setup.where, setup.root, common | files, setup.cluster),
-            modes=setup.modes,
             behaviour=setup.behaviour,
             node=node,
         )
@@ -307,11 +298,6 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         cib=Cib(cib, cib_file, lines) if cib is not None else None,
         lustre=texts.get("lustre/make-targets.sh", ""),
         fstab=texts.get("etc/fstab", ""),
-        modes={
-            name: stat.S_IMODE((root / name).stat().st_mode)
-            for name in (*texts, "etc/corosync/authkey")
-            if (root / name).is_file()
-        },
         texts=texts,
     )
 

@@ -15,7 +15,6 @@ from importlib import resources
 from itertools import pairwise
 
 from strakes.failover.blocks import Block
-from strakes.failover.booth import booths
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Resource
@@ -176,11 +175,6 @@ def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
         # What is set for good, when a target is made and by modprobe.
         text = f"{setup.lustre}\n{setup.modules}\n{setup.lustre_parameters}"
         yield "", "Lustre", lambda key: re.findall(rf"(?:^|[\s,\"'.=]){re.escape(key)}=(\d+)", text)
-    elif place.startswith("ticket"):
-        for booth in booths(setup):
-            for name, own in booth.tickets.items():
-                if place == "ticket" or own.get("mode", "").lower() != "manual":
-                    yield name, f"{booth.name}.conf: {name}", _of_values(own)
 
 
 def _drbd_places(setup: Setup, place: str) -> Iterator[_Place]:
@@ -193,7 +187,6 @@ _READERS: Mapping[str, Callable[[Setup, str], Iterator[_Place]]] = {
     **dict.fromkeys(("totem", "interface", "quorum", "qdevice", "qdevice net", "heuristics"), _corosync_places),
     **dict.fromkeys(("cluster", "device", "meta", "watcher"), _cib_places),
     **dict.fromkeys(("sbd", "multipath", "nfs", "iscsi", "modules", "lustre"), _node_places),
-    **dict.fromkeys(("ticket", "ticket to wait for"), _node_places),
     "net": _drbd_places,
 }
 
@@ -262,11 +255,8 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
                 amount = Amount(device.id, where, f"{key}={given}", seconds(given))
                 yield "device-wait", amount
                 yield kind, amount
-        static_s, random_s = cib.delay_s(device), seconds(device.values.get("pcmk_delay_max", ""))
-        if static_s:
+        if static_s := cib.delay_s(device):
             yield "device-delay", Amount(device.id, where, "pcmk_delay_base", static_s)
-        if static_s or random_s:
-            yield "longest-delay", Amount(device.id, where, "pcmk_delay", max(static_s, random_s))
         disk = device.agent in ("external/sbd", "fence_sbd")
         if disk and setup.sbd:
             watchdog_s = seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
@@ -319,29 +309,13 @@ def fence_peer_s(resource: Resource) -> tuple[float, bool]:
 
 def _of_replication(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for resource in setup.drbd:
-        where = f"drbd: {resource.name}"
-        timeout_s = (_UNITS["tenths"](resource.option("net", "timeout")) or 6.0) * 1.0
-        knocks = resource.option("net", "ko-count")
-        if knocks.isdecimal() and len(knocks) < 9:
-            yield "drbd-expelled", Amount(resource.name, where, f"ko-count {knocks}", int(knocks) * timeout_s)
-        if "crm-fence-peer" not in resource.option("handlers", "fence-peer"):
-            continue
         wait_s, written = fence_peer_s(resource)
-        amount = Amount(resource.name, where, "fence-peer --timeout", wait_s, written)
-        # With a quorum of its own DRBD does not go on without the majority, whatever the handler says.
-        if written:
-            yield "fence-peer", amount
-        elif resource.option("options", "quorum") not in ("majority", "all"):
-            yield "fence-peer-default", amount
+        if written and "crm-fence-peer" in resource.option("handlers", "fence-peer"):
+            yield "fence-peer", Amount(resource.name, f"drbd: {resource.name}", "fence-peer --timeout", wait_s)
 
 
 def _of_sbd(setup: Setup) -> Iterator[tuple[str, Amount]]:
     if setup.sbd:
-        watchdog = setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "")
-        bite_s = (_UNITS["s"](watchdog) or 5.0) * 1.0
-        if not setup.sbd.get("SBD_DEVICE"):
-            text = f"SBD_WATCHDOG_TIMEOUT={watchdog}" if watchdog else "SBD_WATCHDOG_TIMEOUT"
-            yield "watchdog-without-disk", Amount("", "sbd", text, bite_s, bool(watchdog))
         delay_s = _UNITS["s"](setup.sbd.get("SBD_DELAY_START", ""))
         if delay_s and delay_s > 1:
             yield "sbd-delay", Amount("", "sbd", "SBD_DELAY_START", delay_s)
@@ -381,7 +355,7 @@ def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield how long a pool is watched before it is imported, and when it is given up."""
+    """Yield how long a pool is watched before it is imported."""
     for _, where, values_of in _node_places(setup, "modules"):
         each = {
             name: next(iter(values_of(f"zfs zfs_multihost_{name}")), "")
@@ -392,18 +366,6 @@ def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
         written = any(each.values())
         looks, fails = 20.0 if looks is None else looks, 10.0 if fails is None else fails
         yield "pool-watched", Amount("", where, "zfs_multihost", every_s * max(looks, 2 * fails), written)
-        if fails:
-            yield "pool-given-up", Amount("", where, "zfs_multihost", every_s * fails, written)
-
-
-def _of_tickets(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    for booth in booths(setup):
-        for name, own in booth.tickets.items():
-            where, expires_s = f"{booth.name}.conf: {name}", seconds(own["expire"])
-            left_s = expires_s - (seconds(own.get("renewal-freq", "")) or expires_s / 2)
-            tries_s = seconds(own["timeout"]) * (seconds(own["retries"]) + 1)
-            yield "ticket-left", Amount(name, where, "expire less renewal-freq", left_s)
-            yield "ticket-tries", Amount(name, where, "timeout x retries", tries_s)
 
 
 def amounts_of(setup: Setup) -> Amounts:
@@ -411,7 +373,7 @@ def amounts_of(setup: Setup) -> Amounts:
     collected: dict[str, list[Amount]] = {}
     for source in _sources():
         collected.setdefault(source.name, []).extend(_of_source(setup, source))
-    groups = [_of_corosync, _of_replication, _of_sbd, _of_units, _of_paths, _of_multihost, _of_tickets]
+    groups = [_of_corosync, _of_replication, _of_sbd, _of_units, _of_paths, _of_multihost]
     for group in (*groups, *([_of_devices, _of_services] if setup.cib else [])):
         for name, amount in group(setup):
             collected.setdefault(name, []).append(amount)

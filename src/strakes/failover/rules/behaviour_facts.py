@@ -55,7 +55,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _runs_once(one: Primitive) -> bool:
-    """Tell whether two copies on two nodes would destroy data, or answer for one address."""
+    """Return whether two copies on two nodes would destroy data, or answer for one address."""
     mount = one.agent in ("Filesystem", "ZFS") and one.values.get("fstype", "") not in (*CLUSTER_FILE_SYSTEMS, "lustre")
     hashed = one.values.get("clusterip_hash") or is_true(one.values.get("lvs_support", "false"))
     alone = one.is_lustre or (mount and "bind" not in one.values.get("options", ""))

@@ -22,13 +22,10 @@ def cluster(setup: Setup) -> Iterator[Thing]:
     deduced = {
         "number of nodes": str(len(setup.node_names)),
         "alerts events": yes(cib.alerts or any(one.agent in ("ClusterMon", "MailTo") for one in cib.primitives)),
-        "has priorities": yes(any(one.meta.get("priority", "0") != "0" for one in cib.services)),
         "is reset by watchdogs": yes(watchdog_fences(setup)),
         "is reset by a shared disk": yes(any(one.agent in _SHARED_DISK for one in cib.devices)),
         "has a tie breaker": yes(any(tie_breakers(setup))),
         "uses watchdogs": yes(cib.watchdog_s != 0),
-        "default on-fail": cib.operation_defaults.get("on-fail", ""),
-        "default timeout": cib.operation_defaults.get("timeout", ""),
     }
     yield Thing("cib: the cluster", facts(cib.properties, deduced))
 
@@ -54,15 +51,10 @@ def membership(setup: Setup) -> Iterator[Thing]:
     expected = (
         [known + int(device.get("votes") or 1)] if device.settings and device.get("votes", "1").isdecimal() else []
     )
-    links = {tuple(links_of(node)) for node in nodes}
-    totem = setup.membership.one("totem")
     deduced: Table = {
         "number of nodes": str(known) if known else "",
         "possible votes": [str(number) for number in (known, *expected)] if known else (),
         "has a device": yes(quorum.all("device")),
-        "is Corosync 2": yes(totem.get("rrp_mode") or totem.all("interface")),
-        "number of links": [str(len(each)) for each in links],
-        "has equal links": yes(len(links) < 2),
         "nodes with one link": [name_of(node) or "a node" for node in nodes if len(links_of(node)) == 1],
         "addresses": [address for node in nodes for address in links_of(node).values()],
         "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],
@@ -108,12 +100,3 @@ def settings(setup: Setup) -> Iterator[Thing]:
     """Yield the settings in files of nodes."""
     for given in settings_of_nodes(setup):
         yield Thing(f"{given.file}:", facts({"table": given.table, "setting": given.name, "value": given.value}))
-
-
-def files(setup: Setup) -> Iterator[Thing]:
-    """Yield the files, each with the permissions of others than its owner."""
-    for name, mode in setup.modes.items():
-        keys = name in ("etc/corosync/authkey", "etc/ha.d/authkeys")
-        secret = keys or (name.startswith("etc/drbd") and "shared-secret" in setup.texts.get(name, ""))
-        deduced = {"has a secret": yes(secret), "permissions of others": f"{mode & 0o077:o}", "mode": f"{mode:04o}"}
-        yield Thing(name, facts(deduced))

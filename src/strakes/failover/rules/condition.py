@@ -40,12 +40,12 @@ def number(text: str) -> float | None:
 
 
 def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
-    """Tell whether all conditions hold for these facts."""
+    """Return whether all conditions hold for these facts."""
     return all(passes(test, facts(name), facts) for name, test in conditions.items())
 
 
 def passes(test: str, values: tuple[str, ...], facts: Facts) -> bool:
-    """Tell whether a test holds for the values of one fact."""
+    """Return whether a test holds for the values of one fact."""
     if test in ("absent", "present"):
         return bool(values) == (test == "present")
     if test in ("not on", "not off"):

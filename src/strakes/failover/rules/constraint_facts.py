@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
-from strakes.failover.booth import booths
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true, score
 from strakes.failover.pacemaker_resources import Colocation, Order, Primitive
@@ -118,7 +117,7 @@ def _clones(cib: Cib, name: str) -> list[str]:
 
 
 def _follows(cib: Cib, follower: str, leader: str) -> bool:
-    """Tell whether a colocation places the first where the second one is."""
+    """Return whether a colocation places the first where the second one is."""
     pairs = [one for one in cib.constraints("rsc_colocation") if score(one.get("score", "INFINITY")) == _INFINITY]
     return any((one.get("rsc"), one.get("with-rsc")) == (follower, leader) for one in pairs)
 
@@ -150,21 +149,25 @@ def _is_drbd(members: tuple[Primitive, ...]) -> bool:
 
 
 def _unordered(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tuple[Primitive, ...]) -> bool:
-    """Tell whether two services run together and neither waits for the other."""
+    """Return whether two services run together and neither waits for the other."""
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *other))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
     return bool(single) and tie.score == _INFINITY and not any(cib.ties.starts_after(*pair) for pair in pairs)
 
 
 def tickets(setup: Setup) -> Iterator[Thing]:
-    """Yield the tickets that services wait for."""
-    known = {name: booth for booth in booths(setup) for name in booth.tickets}
+    """Yield the tickets that services wait for, with facts of the file of booth that has the ticket."""
+    files = [text for name, text in setup.texts.items() if re.fullmatch(r"etc/booth/[\w.-]+\.conf", name)]
+    known: dict[str, list[tuple[str, str]]] = {}
+    for text in files:
+        pairs = re.findall(r"""(?m)^\s*([\w-]+)\s*=\s*["']?([^"'#\n]*)""", text)
+        known |= {value: pairs for key, value in pairs if key == "ticket"}
     for name in dict.fromkeys(one.get("ticket", "") for one in setup.pacemaker.constraints("rsc_ticket")):
-        booth = known.get(name)
+        pairs = known.get(name, [])
         deduced = {
-            "is in a file of booth": yes(booth),
-            "members": str(len(booth.sites) + len(booth.arbitrators)) if booth else "",
-            "authfile": booth.settings.get("authfile", "") if booth else "",
+            "is in a file of booth": yes(pairs),
+            "members": str(sum(key in ("site", "arbitrator") for key, _ in pairs)) if pairs else "",
+            "authfile": dict(pairs).get("authfile", ""),
         }
         yield Thing(f"cib: ticket {name}", facts(deduced))
 

@@ -38,7 +38,7 @@ def pinned_to_one_node(setup: Setup) -> Iterator[str]:
 
 
 def _passes(identity: str) -> bool:
-    """Tell whether a constraint was set by a command or a handler, which other rules are about."""
+    """Return whether a constraint was set by a command or a handler, which other rules are about."""
     return identity.startswith(("cli-", "drbd-fence"))
 
 

@@ -51,12 +51,12 @@ POWERS_OFF = ("off", "reboot", "cycle", "poweroff")
 
 
 def is_bmc(device: Primitive) -> bool:
-    """Tell whether the device is the controller of one node, and has that node's power."""
+    """Return whether the device is the controller of one node, and has that node's power."""
     return device.agent in _BMC_AGENTS
 
 
 def is_outlet(device: Primitive) -> bool:
-    """Tell whether the device switches power outlets."""
+    """Return whether the device switches power outlets."""
     return bool(_OUTLETS.fullmatch(device.agent))
 
 
@@ -74,7 +74,7 @@ def pretends_because(device: Primitive) -> str:
 
 
 def fencing_enabled(cib: Cib) -> bool:
-    """Tell whether the cluster may power nodes off."""
+    """Return whether the cluster may power nodes off."""
     return cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
 
 
@@ -96,7 +96,7 @@ def plug_of(device: Primitive, node: str) -> str:
 
 
 def watchdog_fences(setup: Setup) -> bool:
-    """Tell whether watchdogs reset nodes without quorum (diskless sbd), and Pacemaker waits for that."""
+    """Return whether watchdogs reset nodes without quorum (diskless sbd), and Pacemaker waits for that."""
     cib = setup.pacemaker
     if cib.watchdog_s == 0 or cib.properties.get("have-watchdog", "").lower() == "false":
         return False

@@ -31,7 +31,7 @@ def name_of(node: Block) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Tell whether the text is an address, and not the name of a host."""
+    """Return whether the text is an address, and not the name of a host."""
     return read_address(text) is not None
 
 

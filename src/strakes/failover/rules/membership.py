@@ -183,7 +183,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
 
 
 def _may_be_one(one: str, other: str, hosts: set[str]) -> bool:
-    """Tell whether two things may be one: a host that cuts the power and has a vote, or a node without a name."""
+    """Return whether two things may be one: a host that cuts the power and has a vote, or a node without a name."""
     pair = {one, other}
     unnamed = any(name.startswith("node ") for name in pair) and bool(pair & hosts)
     return pair == {"power", "quorum host"} or unnamed

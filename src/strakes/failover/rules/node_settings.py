@@ -1,4 +1,4 @@
-"""Settings in the files of a node: the kernel, its modules, systemd, LVM, multipath, NFS, iSCSI, ZFS and Lustre."""
+"""Settings in the files of a node: the kernel, its modules, systemd, multipath, NFS, iSCSI, ZFS and Lustre."""
 
 from __future__ import annotations
 
@@ -47,20 +47,6 @@ def _braces(text: str) -> Iterator[_Row]:
             yield path[-1] if path else "", name, value.strip().strip('"')
 
 
-def _lvm(text: str) -> Iterator[_Row]:
-    section = ""
-    for plain in (line.partition("#")[0].strip() for line in text.splitlines()):
-        if head := re.match(r"(\w+)\s*\{", plain):
-            section = head[1]
-        for name, value in re.findall(r"(\w+)\s*=\s*(\"[^\"]*\"|\[[^\]]*\]?|[^\s}]+)", plain):
-            yield section, name, value.strip('"')
-
-
-def _words(text: str) -> Iterator[_Row]:
-    for name, value in re.findall(r"(?m)^[ \t]*([\w:-]+)[ \t]*[= \t][ \t]*[\"']?(.*?)[\"']?;?[ \t]*$", text):
-        yield "", name, value
-
-
 def _kernel_line(text: str) -> Iterator[_Row]:
     for name, value in re.findall(r"(?m)^\s*(?:export )?(\w+)=[\"']?(.*?)[\"']?\s*$", text):
         yield "menu", name, value
@@ -84,8 +70,6 @@ _FILES: tuple[tuple[re.Pattern[str], str, _Reader], ...] = tuple(
         (r"systemd/logind\.conf(\.d/.*)?", "logind.conf", _ini),
         (r"systemd/system\.conf(\.d/.*)?", "system.conf", _ini),
         (r"systemd/system/.*\.(service|mount|target)(\.d/.*\.conf)?", "unit", _ini),
-        (r"lvm/lvm(local)?\.conf", "lvm.conf", _lvm),
-        (r"kdump\.conf", "kdump", _words),
         (r"dlm/dlm\.conf", "dlm.conf", _ini),
         (r"sanlock/sanlock\.conf", "sanlock.conf", _ini),
         (r"default/grub(\.d/.*)?|sysconfig/bootloader", "boot", _kernel_line),

@@ -16,7 +16,7 @@ def _listed(text: str, name: str) -> str | None:
 
 
 def _rejects_all(text: str) -> bool:
-    """Tell whether a filter rejects every disk but those of DRBD: the first pattern that matches decides."""
+    """Return whether a filter rejects every disk but those of DRBD: the first pattern that matches decides."""
     for rows in re.findall(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
         before, rejects, _ = re.sub(r"\"r([|/])\.\*\1\"", "\0", rows).partition("\0")
         if rejects and all("drbd" in pattern for _, pattern in re.findall(r"\"a(.)(.*?)\1\"", before)):

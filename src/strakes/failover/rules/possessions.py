@@ -81,7 +81,7 @@ class Possessions:
     exports: bool
 
     def takes(self, source: str, place: str) -> bool:
-        """Tell whether a mount of this source on this directory takes what the cluster has."""
+        """Return whether a mount of this source on this directory takes what the cluster has."""
         if source and (one_name(source) in self.disks or source.split("/", maxsplit=1)[0] in self.pools):
             return True
         below = [f"{path.rstrip('/')}/" for path in (place, source) if path.startswith("/") and path != "/"]
@@ -90,7 +90,7 @@ class Possessions:
         )
 
     def is_touched_by(self, words: Sequence[str]) -> bool:
-        """Tell whether a command takes or changes something of the cluster."""
+        """Return whether a command takes or changes something of the cluster."""
         text = " ".join(words)
         kinds = [kind for pattern, kind in _COMMANDS if re.fullmatch(pattern, text)]
         return any(self._is_named(kind, words[1:], text) for kind in kinds)

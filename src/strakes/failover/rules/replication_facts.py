@@ -12,7 +12,6 @@ from strakes.failover.setup import Setup
 
 def replicated_resources(setup: Setup) -> Iterator[Thing]:
     """Yield the resources."""
-    known = set(setup.node_names) or {node.name for node in (setup.cluster.nodes if setup.cluster else ())}
     both = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in setup.services)
     for one in setup.drbd:
         handler = one.option("handlers", "fence-peer")
@@ -27,8 +26,6 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
             "lifts what fence-peer sets": one.option("handlers", "unfence-peer")
             or one.option("handlers", "after-resync-target"),
             "is of version 9": yes(one.dialect9),
-            "hosts that are no nodes": [host.name for host in one.hosts if known and host.name not in known],
-            "is stacked": yes(one.block.all("stacked-on-top-of")),
             "disks": sorted(one.disks),
             "startup.become-primary-on": one.option("startup", "become-primary-on"),
         }

@@ -9,7 +9,6 @@ from itertools import combinations
 
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.known_options import advised_times, options_of
-from strakes.failover.node_cards import cards_of
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.commands import enabled_units
 from strakes.failover.rules.condition import Facts
@@ -20,6 +19,11 @@ from strakes.failover.rules.possessions import units_of
 from strakes.failover.setup import Setup
 
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
+# Files that give network cards their addresses.
+_CARD_FILE = re.compile(
+    r"etc/(sysconfig/network(-scripts)?/ifcfg-.*|NetworkManager/system-connections/.*|netplan/.*|network/interfaces.*|"
+    r"systemd/network/.*)"
+)
 # Parameters that list nodes.
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
 _NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
@@ -82,7 +86,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
 
 
 def _helps(setup: Setup, device: Primitive) -> bool:
-    """Tell whether a device that cuts no power stands before one that does, as fence_kdump should."""
+    """Return whether a device that cuts no power stands before one that does, as fence_kdump should."""
     cib = setup.pacemaker
     return device.agent in ("fence_kdump", "fence_heuristics_ping") and all(
         any(not pretends_because(other) for other in devices_for(cib, node)) and cib.levels_of(node)
@@ -216,7 +220,9 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
         ],
         "enabled units": [unit for unit in units_of(one) if unit in enabled_units(setup)],
         "cards with its address": [
-            card.name for card in cards_of(setup.texts) for each in card.addresses if ip and str(each.ip) == ip
+            file
+            for file in filter(_CARD_FILE.fullmatch, setup.texts)
+            if ip and re.search(rf"(?<![\w.:]){re.escape(ip)}(?![\w.:])", setup.bare(file))
         ],
         "watched cluster addresses": [host for host in hosts if host.partition("@")[0] in own],
         "address problem": _address_problem(one),
@@ -240,7 +246,7 @@ def _own_addresses(setup: Setup) -> Iterator[str]:
 
 
 def _is_network(text: str, *, with_mask: bool) -> bool:
-    """Tell whether the text is an address, or one with a mask where that may be."""
+    """Return whether the text is an address, or one with a mask where that may be."""
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:

@@ -81,7 +81,7 @@ def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
 
 
 def _is_like(one: Primitive, provided: set[str]) -> bool:
-    """Tell whether a resource uses an array or a dataset, and resources provide others of this kind."""
+    """Return whether a resource uses an array or a dataset, and resources provide others of this kind."""
     if one.device.startswith("/dev/md"):
         return any(given.startswith("/dev/md") for given in provided)
     dataset = one.is_lustre and "/" in one.device and not one.device.startswith("/")
@@ -261,7 +261,7 @@ def _local(line: list[str]) -> str:
 
 
 def _is_target(line: list[str]) -> bool:
-    """Tell whether a line of fstab mounts a target of Lustre."""
+    """Return whether a line of fstab mounts a target of Lustre."""
     return line[2] == "lustre" and bool(_local(line))
 
 

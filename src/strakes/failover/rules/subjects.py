@@ -20,7 +20,6 @@ SUBJECTS: Mapping[str, Subject] = {
     "node": subject(cluster_facts.nodes, "pacemaker"),
     "membership": subject(cluster_facts.membership, "corosync"),
     "sbd": subject(cluster_facts.sbd, "sbd"),
-    "file": subject(cluster_facts.files),
     "node setting": subject(cluster_facts.settings),
     "resource": subject(resource_facts.resources, "pacemaker"),
     "service": subject(resource_facts.services, "pacemaker"),

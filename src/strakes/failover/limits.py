@@ -1,4 +1,4 @@
-"""How much a configuration may hold: far more than clusters have, and little enough to be looked at in a moment."""
+"""Limits on the size of a configuration: far above real clusters, and low enough for an answer within seconds."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError
 
-# Rules look at resources and constraints in pairs, and walk down what lies in each other.
+# Rules compare resources and constraints in pairs, and recurse into nested elements.
 _MOST_RESOURCES = 1000
 _MOST_PAIRS = 5000
 MOST_DEPTH = 100
 _MOST_NODES = 1000
 MOST_DRBD = 1000
-# Pacemaker's own tools need a time that grows with their square, for each of dozens of questions.
+# Pacemaker's tools take quadratic time for each of dozens of questions.
 _MOST_ASKED_RESOURCES = 60
 _MOST_ASKED_PAIRS = 1000
 _MOST_ASKED_ELEMENTS = 20_000
-# Of the processor; what takes longer was made to.
+# Processor time; only hostile configurations need more.
 _MOST_S = 8.0
 
 
 def too_much(cib: Xml.Element) -> str:
-    """Say what a CIB has more of than can be checked; empty where it has not."""
+    """Return why a CIB is too large to be checked, or an empty text."""
     if _deeper_than(cib, MOST_DEPTH):
         return f"its elements are nested more than {MOST_DEPTH} deep"
     return _more_than(cib, _MOST_RESOURCES, _MOST_PAIRS)
 
 
 def too_much_to_ask(cib: Xml.Element) -> str:
-    """Say what a CIB has more of than Pacemaker's tools can be asked about in a moment; empty where it has not."""
+    """Return why a CIB is too large for the policy engine, or an empty text."""
     if sum(1 for _ in cib.iter()) > _MOST_ASKED_ELEMENTS:
         return f"it has more than {_MOST_ASKED_ELEMENTS} elements"
     return _more_than(cib, _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS)
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
-    """Let the body have some seconds of the processor. Raises BadInputError after them; in the main thread only."""
+    """Limit the processor time of the body; raises BadInputError afterwards. Works in the main thread only."""
     why = f"it was not read, or its rules were not decided, within {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
@@ -47,9 +47,9 @@ def little_enough(where: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def ended_after(seconds: float, error: BadInputError, timer: int, number: signal.Signals) -> Iterator[None]:
-    """End what the body does with the error when the timer, whose signal has that number, has run so many seconds.
+    """Raise ``error`` in the body when ``timer``, which sends the signal ``number``, has run ``seconds``.
 
-    In the main thread only: no other gets signals.
+    Works in the main thread only, because other threads get no signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -59,7 +59,7 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
         raise error
 
     before = signal.signal(number, stop)
-    # Again and again: what it interrupts may keep an error for itself.
+    # Repeat it, because the interrupted code may catch the error.
     signal.setitimer(timer, seconds, 1.0)
     try:
         yield
@@ -81,7 +81,7 @@ def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > _MOST_NODES:
         return f"it has more than {_MOST_NODES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
-    # Each member of a set may have to do with each of the others.
+    # Each member of a set relates to each other one.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]
     if len(constraints) + sum(count * count // 4 for count in members) > pairs:
         return f"it has more than {pairs} constraints between two resources"

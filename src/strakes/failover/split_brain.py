@@ -17,7 +17,7 @@ from strakes.units import counted
 class JournalRecord:
     """One line of a journal.
 
-    A service that starts begins a new ``term``, one more than the last it finds, by a record of its own.
+    A starting service writes a record with a new ``term``, one above the last one in its copy.
     """
 
     term: int
@@ -37,7 +37,7 @@ class Acknowledgement:
 
 @dataclass(frozen=True)
 class SplitBrainJudgement:
-    """What the copies of a journal show.
+    """The result of comparing the copies of a journal.
 
     ``split_brain`` says in words how two sides were seen to serve. ``lost`` records were acknowledged, and are not in
     the copy that is in use; ``twice``: kept more than once; ``unanswered``: kept although nobody was told.
@@ -122,7 +122,7 @@ def _stale_writers(copies: Mapping[str, Sequence[JournalRecord]]) -> list[str]:
 
 
 def _stale_answers(acknowledged: Sequence[Acknowledgement]) -> list[str]:
-    """Find answers to what was sent after a newer term was known; what was on its way then proves nothing."""
+    """Find answers to requests that were sent after a newer term was known; earlier requests prove nothing."""
     first_told: dict[int, float] = {}
     for one in acknowledged:
         first_told[one.record.term] = min(one.told_s, first_told.get(one.record.term, one.told_s))
@@ -144,4 +144,6 @@ def _forked(copies: Mapping[str, Sequence[JournalRecord]], told: set[JournalReco
         return []
     names = " and ".join(holding)
     after = counted(common, "record")
-    return [f"the copies of {names} went apart after {after}, and clients were told of records on both sides"]
+    return [
+        f"the copies of {names} went apart after {after}, and clients got acknowledgements of records on both sides"
+    ]

@@ -1,7 +1,4 @@
-"""A fail-over as clients saw it.
-
-What happened when, how long each waited, and when the first, the median and the last were back.
-"""
+"""A fail-over as clients saw it: events, the longest wait of each client, and the times of their return."""
 
 from __future__ import annotations
 
@@ -14,22 +11,22 @@ from typing import NamedTuple
 
 from strakes.targets.description import TargetRecovery
 
-# How much longer than every shorter wait one must be to stand apart; and than the longest before the fault, where there
-# were enough of them, to count without standing apart. In recordings of clients that were not hit the two longest waits
-# are 2.2 times apart and 7 times beyond those before; of clients that were hit, 12 and 64 times at least.
+# A wait is an outlier if it exceeds every shorter wait by the factor _APART or, given _ENOUGH waits before the fault,
+# the longest of them by _FAR_BEYOND. In recordings the two longest waits differ by a factor of 2.2 for clients that
+# were not hit and of at least 12 for others; against the waits before the fault, by 7 and by at least 64.
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
-# Below this nobody speaks of an outage.
+# Shorter waits are no outages.
 _LEAST_S = 0.5
-# An outage is what chance would bring about so rarely; how many of the longest other waits it is held against, and how
-# many times longer than each it must be where there are no more than a few.
+# Significance level of an outage; the numbers of longest other waits to estimate the tail from; and the factor over the
+# longest other wait if there are at most _FEW.
 _CHANCE = 0.01
 _REACHES = (3, 5, 10, 20)
 _FEW, _FAR_OF_FEW = 3, 20.0
-# Of fewer other waits nothing is known about what a client waits anyway.
+# Fewer other waits do not show how long a client usually waits.
 _LEAST = 3
-# A wait that begins so soon after the fault, which chance alone rarely brings about, need only be so many times longer.
+# A wait that begins within _SOON_S of the fault needs only the factor _FAR_SOON, because the coincidence is evidence.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-# What chance would bring about so often is no outage; what is between is not known.
+# Above this probability a wait is no outage; between _CHANCE and _LIKELY it is undecided.
 _LIKELY = 0.2
 # Errors that are answers: a file system that gives them is at work.
 _ANSWERS = frozenset(
@@ -68,12 +65,12 @@ class Moment:
 
 @dataclass(frozen=True)
 class Outage:
-    """What a fail-over was for one client.
+    """The effect of a fail-over on one client.
 
-    ``stall_s`` is the longest time that it waited for an answer after the fault, ``back_after_s`` from the fault to the
-    end of it. ``hit``: that time is beyond what this client waits anyway, or operations failed in it that never failed
-    before; ``known`` whether there were enough operations to tell. ``back_after_s`` is None for a client that was not
-    hit, and for one that was never back. ``usual_s`` is the median operation.
+    ``stall_s`` is its longest wait for an answer after the fault, and ``back_after_s`` the time from the fault to the
+    end of that wait: None for a client that was not hit or never came back. ``hit``: the wait exceeds this client's
+    usual waits, or operations failed that had never failed before. ``known``: there were enough operations to decide.
+    ``usual_s`` is the median duration of an operation.
     """
 
     client: str
@@ -102,10 +99,7 @@ class Timeline:
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
-        """Return when the first, the median and the last client that was hit was back.
-
-        None while one is not back, and where none was hit.
-        """
+        """Return when the first, the median and the last client came back; None if one did not or none was hit."""
         hit = [outage for outage in self.outages if outage.hit]
         times = [outage.back_after_s for outage in hit if outage.back_after_s is not None]
         if not times or len(times) < len(hit):
@@ -121,8 +115,8 @@ class Timeline:
 class _Wait(NamedTuple):
     """The time from one answer to the next.
 
-    ``asking_s`` is the part in which the client wanted one: pauses of its own are not the servers' doing. ``failures``
-    are the operations that ended in it without an answer, ``answered`` whether an answer ends it.
+    ``asking_s`` is the part with a request pending. ``failures`` counts the operations that ended without an answer;
+    ``answered`` says whether an answer ends the wait.
     """
 
     began_s: float
@@ -169,10 +163,10 @@ def _outage(client: str, operations: Sequence[ClientOperation], waits: Sequence[
 def outages_of(
     clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
 ) -> tuple[Outage, ...]:
-    """Return that of each client; ``moments`` is what else is known to have happened.
+    """Return the outage of each client; ``moments`` are the other events.
 
-    A client that hangs writes no more lines. So one whose record ends while others go on, or servers are still at work,
-    was never back where it ended with the fault, else it is not known.
+    A client that hangs writes no more lines. A record that ends while others continue therefore counts as an outage
+    without an end if it ends with the fault, and is undecided otherwise.
     """
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
@@ -210,12 +204,9 @@ def _silenced(
 
 
 def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
-    """Cut a client's record at the answers that it got.
-
-    What follows the last one is a wait if something was asked in it.
-    """
+    """Split a client's record at its answers; the rest is a wait too if a request was pending."""
     by_end = sorted(operations, key=lambda operation: operation.ended_s)
-    # Of this operation and all that end later: when the first was begun.
+    # The earliest begin among this operation and all that end later.
     first_begun = list(accumulate((operation.begun_s for operation in reversed(by_end)), min))[::-1]
     waits: list[_Wait] = []
     last_s = first_begun[0] if first_begun else 0.0
@@ -233,9 +224,9 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
 
 
 def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
-    """Return the waits of an outage, and whether there was enough to tell.
+    """Return the waits of an outage, and whether there were enough operations to decide.
 
-    Operations that fail as none did before are an outage, however short.
+    New kinds of failures are an outage of any length.
     """
     before = [wait for wait in waits if wait.ended_s < fault_s]
     after = [wait for wait in waits if wait.ended_s >= fault_s]
@@ -247,11 +238,11 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     if not far:
         return failed, True
     longest = max(far, key=lambda wait: wait.asking_s)
-    # In their order, each once: there may be as many as operations.
+    # A dict keeps their order, and there may be one wait for each operation.
     episode = dict.fromkeys(wait for wait in far if _gap_s(wait, longest) <= longest.asking_s)
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
-        # It waits so long again and again: the fault's doing only if it had time to do so before, and did not.
+        # Long waits recur. They are due to the fault only if none occurred before it although there was time for one.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
         every_s = max(later - earlier for earlier, later in pairwise(moments))
         if fault_s - waits[0].began_s < 2 * every_s:
@@ -268,8 +259,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
         times = _FAR_SOON if late_s <= _SOON_S else math.inf
         share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
         length = _chance(longest.asking_s, others)
-        # Of one that began with the fault the place is no chance; of any other, it is one of two that both may be
-        # small.
+        # A wait that began with the fault is judged by its length, any other one by its length and its place.
         chance = min(1.0, share) * length if late_s <= _SOON_S else _both(min(1.0, share), length)
     if longest.asking_s >= times * most_s or chance <= _CHANCE:
         return [*failed, *episode], True
@@ -281,11 +271,11 @@ def _gap_s(wait: _Wait, other: _Wait) -> float:
 
 
 def _chance(longest_s: float, others_s: Sequence[float]) -> float:
-    """Return how likely the longest wait is so long if it is of the same kind as the others.
+    """Return the probability of a longest wait of this length under the distribution of the others.
 
-    Long waits mostly have a tail that falls as a power of their length. Then the logarithms of the ratios between each
-    and the next shorter one, times its rank, all have one exponential distribution: that of the longest is held against
-    those of the next. How far the tail reaches down is not known: the client may do several kinds of things.
+    Long waits mostly have a power-law tail. The rank-weighted logarithms of the ratios of consecutive order statistics
+    are then exponential (Renyi 1953; Hill 1975), so the spacing of the longest is tested against the next ones. The
+    start of the tail is unknown, hence the minimum over several numbers of order statistics.
     """
     falling = sorted((max(wait_s, 1e-6) for wait_s in others_s), reverse=True)
     own = math.log(max(longest_s, 1e-6) / falling[0])
@@ -297,16 +287,13 @@ def _chance(longest_s: float, others_s: Sequence[float]) -> float:
 
 
 def _both(first: float, second: float) -> float:
-    """Return how likely two chances are that have a product so small (Fisher 1932, for two)."""
+    """Return the combined p-value of two independent tests (Fisher 1932)."""
     product = first * second
     return product * (1 - math.log(product)) if product else 0.0
 
 
 def _standing_apart(before: Sequence[_Wait], after: Sequence[_Wait]) -> list[_Wait]:
-    """Return the waits after the fault that stand apart from all that are shorter, or are far beyond all from before.
-
-    What counts is how much longer a wait is than the median one.
-    """
+    """Return the waits after the fault that are outliers by their excess over the median wait."""
     usual_s = statistics.median(wait.asking_s for wait in before or after)
     most_s = max((wait.asking_s - usual_s for wait in before), default=0.0)
     limit_s = _FAR_BEYOND * most_s if len(before) >= _ENOUGH else math.inf
@@ -326,7 +313,7 @@ def timeline(
     outages: Iterable[Outage],
     targets: Iterable[TargetRecovery] = (),
 ) -> Timeline:
-    """Put together what happened in its order, with the wait and return of each client that was hit."""
+    """Return the events in order of time, including the wait and the return of each client that was hit."""
     waits = tuple(outages)
     moments = list(moments)
     for outage in waits:

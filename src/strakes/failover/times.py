@@ -23,7 +23,7 @@ from strakes.failover.setup import Setup
 _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "": 1.0}
 _FENCE_PEER_S = 90.0
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
-# Parameters of agents that are waits of their own, by the operation that waits.
+# Parameters of agents that limit a wait of the agent, by operation.
 _OWN_WAITS = {
     "start": re.compile(r"(\w+_)?(start|startup|wfc)_(timeout|time)|START_WAITTIME|startdelay"),
     "stop": re.compile(r"(\w+_)?(stop|shutdown|kill|kill_term)_(timeout|time)|(max_)?stop_(time|escalate)|stopdelay"),
@@ -172,7 +172,7 @@ def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
         }
         yield "", "modprobe.d", _of_values(given)
     elif place == "lustre":
-        # What is set for good, when a target is made and by modprobe.
+        # Permanent settings of mkfs.lustre, lctl and modprobe.
         text = f"{setup.lustre}\n{setup.modules}\n{setup.lustre_parameters}"
         yield "", "Lustre", lambda key: re.findall(rf"(?:^|[\s,\"'.=]){re.escape(key)}=(\d+)", text)
 
@@ -264,7 +264,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_services(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the time-outs of operations as they count, and the waits that agents have of their own."""
+    """Yield the effective time-outs of operations, and the waits within agents."""
     longest: Amount | None = None
     for one in setup.pacemaker.services:
         where = f"cib: {one.id}"
@@ -331,7 +331,7 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
             # Zero is for ever, or, of old releases, nothing.
             if wait_s and key in ("TimeoutStopSec", "TimeoutSec"):
                 for one in setup.services:
-                    # Of a template the instance is named: NAME@INSTANCE.
+                    # The unit of a template names its instance: NAME@INSTANCE.
                     unit = re.sub(r"@.+", "@", one.agent.removesuffix(".service"))
                     if one.standard in ("systemd", "service") and re.sub(r"@.+", "@", program) == unit:
                         yield "unit-stop", Amount(one.id, f"systemd: {program}", f"{key}={value}", wait_s)

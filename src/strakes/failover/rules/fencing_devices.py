@@ -1,4 +1,4 @@
-"""What a fencing device powers off, when, and whether it really does: facts that several rules are about."""
+"""Facts of fencing devices: the nodes that they power off, their delays, and whether they cut power at all."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def tie_breakers(setup: Setup) -> Iterator[bool]:
 
 
 def _first_level(cib: Cib, node: str) -> list[Primitive]:
-    """Return the devices that are asked first, of those that cut power: fence_kdump only listens."""
+    """Return the devices of the first level that cut power; fence_kdump only listens."""
     devices = [device for device in devices_for(cib, node) if device.agent != "fence_kdump"]
     levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
     return next(filter(None, levels), []) if levels else devices

@@ -1,4 +1,4 @@
-"""What belongs to the cluster: disks, directories, pools, addresses, units; so that nothing else may use them."""
+"""Disks, directories, pools, addresses and units that belong to the cluster, so that nothing else may use them."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
 
 
 def clones(setup: Setup) -> Iterator[Thing]:
-    """Yield the clones, also those of one primitive in a group."""
+    """Yield the clones, including clones of one primitive in a group."""
     cib = setup.pacemaker
     both = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in cib.services)
     hosts = {one.name: len(one.hosts) for one in setup.drbd}
@@ -154,7 +154,7 @@ def groups(setup: Setup) -> Iterator[Thing]:
 
 
 def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts:
-    """Return the facts of a resource; ``more`` are those of its kind."""
+    """Return the facts of a resource; ``more`` are the facts of its kind."""
     cib = setup.pacemaker
     least = dict(_LEAST_S.get("Lustre" if one.is_lustre else one.agent, {}))
     if one.standard in ("systemd", "service", "lsb"):

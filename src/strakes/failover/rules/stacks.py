@@ -1,4 +1,4 @@
-"""What lies on top of what: volumes, pools, arrays, mounts, servers, and the services that use them."""
+"""Dependencies between resources: volumes, pools, arrays, mounts, servers, and the services that use them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOCKED = ("gfs2", "ocfs2")
 
 
 def provided_by(one: Primitive) -> tuple[str, ...]:
-    """Return what a resource provides for others: the beginnings of the paths below it, or a device."""
+    """Return the path prefixes or the device that a resource provides for others."""
     values = one.values
     pool = values.get("pool", "") if "zfs" in one.agent.lower() or one.agent == "zpool" else ""
     if pool:
@@ -28,7 +28,7 @@ def provided_by(one: Primitive) -> tuple[str, ...]:
 
 
 def _named(one: Primitive) -> Iterator[str]:
-    """Yield the paths that the parameters of a resource name, those of volumes in one form."""
+    """Yield the paths in the parameters of a resource, with volumes in one form."""
     for value in one.values.values():
         yield f"{one_name(value.rstrip('/'))}/"
 
@@ -44,7 +44,7 @@ def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield each service with what it needs on its node: what it uses, its lock manager, server or target."""
+    """Yield each service with each resource that it needs on its node: storage, lock manager, server or target."""
     yield from users(cib)
     by_agent: dict[str, list[Primitive]] = {}
     for one in cib.services:
@@ -61,14 +61,14 @@ def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 def clone_of(setup: Setup, device: str) -> str:
-    """Return the clone that promotes the resource of a replicated device; empty where there is none."""
+    """Return the clone that promotes the DRBD resource of a device, or an empty text."""
     clones = {one.values.get("drbd_resource", ""): one.clone for one in setup.services if one.is_drbd}
     names = [resource.name for resource in setup.drbd if device in resource.devices]
     return next((clones[name] for name in names if name in clones), "")
 
 
 def needed_with_role(setup: Setup) -> Iterator[tuple[Primitive, Primitive, str]]:
-    """Yield each service with what it needs on its node, and the role which that must have."""
+    """Yield each service with each resource that it needs on its node, and the role that the latter must have."""
     cib = setup.pacemaker
     yield from ((user, base, "") for user, base in needs_of(cib))
     for user in cib.services if setup.drbd else ():

@@ -1,4 +1,4 @@
-"""Rules about what lies on top of what, by the values of parameters."""
+"""Rules about dependencies between resources, by the values of parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_info
 
 
 def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
-    """Find services that do not wait for what they need."""
+    """Find services that start before a resource that they need."""
     cib = setup.pacemaker
     for user, base in needs_of(cib):
         if not cib.ties.starts_after(user, base):
@@ -38,7 +38,7 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
 
 
 def not_with_what_it_uses(setup: Setup) -> Iterator[str]:
-    """Find services that may run on another node than what they need."""
+    """Find services that may run on another node than a resource that they need."""
     cib = setup.pacemaker
     for user, base in needs_of(cib):
         if not base.clone and base.id not in cib.ties.together(user):
@@ -64,7 +64,7 @@ def half_tied_to_its_mount(setup: Setup) -> Iterator[str]:
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
-    """Find groups in which what is provided is not used, and what is used is provided by nobody."""
+    """Find groups that provide a mount without a user, and use a directory without a mount."""
     cib = setup.pacemaker
     pairs = list(users(cib))
     used, based = {base.id for _, base in pairs}, {user.id for user, _ in pairs}
@@ -188,7 +188,7 @@ def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
             if is_address(address) and not anywhere and address not in known:
                 yield f"cib: {one.id} has {name}={address}, which no IPaddr2 has"
         if one.agent == "nfsnotify" and not one.values.get("source_host"):
-            yield f"cib: {one.id} has no source_host: clients are told from an address of the node"
+            yield f"cib: {one.id} has no source_host: clients are notified from an address of the node"
 
 
 def port_stays_blocked(setup: Setup) -> Iterator[str]:
@@ -294,7 +294,7 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
 
 
 def command_against_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find commands that a node runs by itself and that take from the cluster what it has."""
+    """Find automatic commands of a node that change resources of the cluster."""
     owned = possessions_of(setup)
     for command in commands_run(setup):
         if command.when != "script" and owned.is_touched_by(command.words):

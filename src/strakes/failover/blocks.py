@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from strakes.errors import BadInputError
 from strakes.failover.limits import MOST_DEPTH
 
-# A quote without its end takes the rest of its line: what has been looked at is not looked at again.
+# A quote without an end takes the rest of its line, so that any text takes linear time.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
 
 
@@ -31,7 +31,7 @@ class Block:
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:
-        """Return the block of that name, several merged; empty when there is none."""
+        """Return the block of that name, several merged; an empty one if it is missing."""
         found = self.all(name)
         merged = Block(name, found[0].words if found else ())
         for block in found:

@@ -1,4 +1,4 @@
-"""What a CIB ties to what: members of groups, clones and tags, what runs together, and what waits for what.
+"""Ties between resources of a CIB: members of groups, clones and tags, colocations and orders.
 
 Rules ask this for every pair of resources: each answer is found by indexes, in a time like the length of the CIB.
 """
@@ -35,7 +35,7 @@ class Ties:
         self._tags = tags
         self._members: dict[str, list[Primitive]] = defaultdict(list)
         self._groups: dict[str, list[Primitive]] = defaultdict(list)
-        # Of each primitive in its group.
+        # The place of each primitive in its group.
         self._place: dict[str, int] = {}
         for one in primitives:
             for name in dict.fromkeys((one.id, one.group, one.clone)):
@@ -107,7 +107,7 @@ class Ties:
         return False
 
     def ordered_after_promotion(self, primitive: Primitive, clone: str) -> list[Order] | None:
-        """Return the orders that lead from the promotion to its start; None where there are none."""
+        """Return the orders that lead from the promotion to its start, or None."""
         copies = {clone, *(member.id for member in self.members(clone))}
         first = [order for order in self._orders if order.first in copies and order.first_action == "promote"]
         reached = self._reached([(order.then, _Path(order, None)) for order in first])
@@ -120,7 +120,7 @@ class Ties:
         return orders[::-1]
 
     def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
-        """Return whether the start of one primitive waits for that of the other, by their group or by orders."""
+        """Return whether one primitive starts only after the other, by their group or by orders."""
         if earlier.id not in self._after:
             mates = self._groups.get(earlier.group, ())
             behind = mates[self._place[earlier.id] + 1 :] if mates else ()
@@ -135,7 +135,7 @@ class Ties:
         reached: dict[str, _Path | None] = {}
         waiting = deque[str]()
         followed = set[str]()
-        # Of each group the members from this one on are reached already.
+        # For each group, the first of its members that is already reached.
         from_here: dict[str, int] = {}
 
         def wait(name: str, path: _Path | None) -> None:
@@ -161,7 +161,7 @@ class Ties:
                     wait(one.id, path)
                 if member.group:
                     from_here[member.group] = min(place, last)
-                # What waits for all of the group, or of the clone, waits for this member, too.
+                # Resources that wait for the whole group or clone also wait for this member.
                 follow(member.group, path)
                 follow(member.clone, path)
             follow(name, path)

@@ -87,11 +87,11 @@ class Node:
 
 @dataclass(frozen=True)
 class ServedTarget:
-    """One device and what is served from it.
+    """One device and the service on it.
 
     ``address`` is the service's own (``ADDRESS/BITS``), which moves with it. ``devices`` gives the disk below DRBD by
     node. Where the nodes share their disks it is the same on both, or empty with a ``pool`` of ZFS, which is made of
-    ``vdevs``. ``nodes`` are those that can serve it. ``given`` has those of ``minor`` and ``port`` that were written.
+    ``vdevs``. ``nodes`` are those that can serve it.
     """
 
     name: str
@@ -110,7 +110,6 @@ class ServedTarget:
     address: str = ""
     units: tuple[str, ...] = ()
     clients: str = ""
-    given: frozenset[str] = frozenset()
 
     @property
     def replicated(self) -> bool:
@@ -157,7 +156,7 @@ class FileSystem:
 
 @dataclass(frozen=True)
 class Alerts:
-    """Who is told of events: a mail address, and a file that holds the URL of a webhook."""
+    """Recipients of alerts: a mail address, and a file that holds the URL of a webhook."""
 
     mail_to: str = ""
     webhook_url_file: str = ""
@@ -168,7 +167,7 @@ class Cluster:
     """The whole description.
 
     ``quorum_host`` is empty where the two nodes need no third; ``survivor`` wins when each node would power the other
-    off; ``given`` has the keys of ``[cluster]`` that were written.
+    off.
     """
 
     name: str
@@ -182,7 +181,6 @@ class Cluster:
     file_system: FileSystem
     targets: tuple[ServedTarget, ...]
     alerts: Alerts
-    given: frozenset[str] = frozenset()
 
     @cached_property
     def heartbeats(self) -> tuple[Network, ...]:
@@ -201,7 +199,7 @@ class Cluster:
 
     @cached_property
     def client_networks(self) -> tuple[Network, ...]:
-        """Return the networks over which clients reach what is served."""
+        """Return the networks over which clients reach the services."""
         addresses = [target.address.partition("/")[0] for target in self.targets]
         return tuple(
             network
@@ -215,11 +213,11 @@ class Cluster:
         return len(self.nodes) == 2 and not self.quorum_host
 
     def node(self, name: str) -> Node:
-        """Return the node of this name. Raises StopIteration when there is none."""
+        """Return the node of this name. Raises StopIteration for an unknown name."""
         return next(node for node in self.nodes if node.name == name)
 
     def target(self, name: str) -> ServedTarget:
-        """Return the target of this name. Raises StopIteration when there is none."""
+        """Return the target of this name. Raises StopIteration for an unknown name."""
         return next(target for target in self.targets if target.name == name)
 
     def targets_of(self, node: str) -> tuple[ServedTarget, ...]:
@@ -227,5 +225,5 @@ class Cluster:
         return tuple(target for target in self.targets if node in target.nodes)
 
     def network(self, name: str) -> Network:
-        """Return the network of this name. Raises StopIteration when there is none."""
+        """Return the network of this name. Raises StopIteration for an unknown name."""
         return next(network for network in self.networks if network.name == name)

@@ -1,4 +1,4 @@
-"""``cluster.toml`` read into the values of ``cluster``, each key with what it may be."""
+"""Reader of ``cluster.toml``: checks each key and makes the values of ``cluster``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = ("lustre", "nfs", "service")
 
 
 def read_description(path: Path) -> Cluster:
-    """Read a description. Raises BadInputError naming the file, the place in it and what is wrong."""
+    """Read a description. Raises BadInputError with the file, the key and the reason."""
     return _cluster(ConfigurationSection(read_toml(path, "the description", "cluster").values, str(path)))
 
 
@@ -57,7 +57,6 @@ def _cluster(top: ConfigurationSection) -> Cluster:
         file_system=file_system,
         targets=targets,
         alerts=alerts,
-        given=frozenset(filter(head.has, ("drbd", "token", "resync_mib_per_s"))),
     )
     head.finish()
     top.finish()
@@ -183,14 +182,12 @@ def _target(
     name = _name(section, "name")
     storage = _storage(section, servers)
     kind = file_system.kind
-    given = frozenset(filter(section.has, ("minor", "port")))
     target = ServedTarget(
         name=name,
         devices=storage.devices,
         prefers=section.text("prefers", storage.nodes[0], choices=storage.nodes),
         mount=_word(section, "mount"),
         minor=section.number("minor", number),
-        given=given,
         port=section.number("port", 7788 + number, least=1),
         nodes=storage.nodes,
         shared=storage.shared,
@@ -308,7 +305,7 @@ def _name(section: ConfigurationSection, key: str) -> str:
 
 
 def _word(section: ConfigurationSection, key: str) -> str:
-    """Take what goes into configuration files as it is: nothing that those could take for something else."""
+    """Return a text that configuration files take literally: without spaces and quotes."""
     value = section.text(key)
     if not _WORD.fullmatch(value):
         raise section.wrong(key, value, "a text without spaces and quotes")

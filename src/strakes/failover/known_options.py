@@ -18,7 +18,7 @@ from strakes.targets.command import CommandTimeout, run
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f")
 _TIME = re.compile(r"\+?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)
-# What values of a kind look like, and what is asked for where one does not.
+# The pattern of the values of each kind, and its description.
 _KINDS = {
     "bool": (re.compile("|".join(_BOOLEANS), re.IGNORECASE), "true or false"),
     # Pacemaker reads INFINITY, and agents a unit, where the metadata say integer.
@@ -44,7 +44,7 @@ _ASK_S = 5.0
 class Option:
     """One option; ``kind`` is ``bool``, ``int``, ``1..9``, ``yes|no`` ..., or empty for any text.
 
-    In ``#|off`` the sign stands for a number.
+    In ``#|off`` the ``#`` means a number.
     ``unique`` options have another value in each resource.
     """
 
@@ -129,7 +129,7 @@ def advised_times(agent: str) -> Mapping[str, float]:
 
 @cache
 def newer_names() -> Mapping[str, str]:
-    """Return what newer releases no longer have, each with what stands in its place."""
+    """Return names that newer releases have replaced, each with its replacement."""
     return {name: newer for name, _, newer in (word.partition("=") for word in _tables()["deprecated"].split())}
 
 
@@ -163,7 +163,7 @@ def installed_options(one: Primitive) -> frozenset[str]:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the known name that an unknown one resembles, empty where there is none."""
+    """Return the known name that an unknown one resembles, or an empty text."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
     # In a short name two letters that changed places are much of it.
@@ -175,7 +175,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 def slip(name: str, known: Iterable[str]) -> str:
     """Return the known name that differs by one letter, by two that changed places, or by capitals; else nothing.
 
-    Numbers tell names apart: they are no slips.
+    Differences in digits are no slips.
 
     >>> slip("vg_dta", ["vg_data"]), slip("ost1", ["ost0"]), slip("hme", ["home", "hmes"]), slip("OST0", ["ost0"])
     ('vg_data', '', 'home', 'ost0')

@@ -23,7 +23,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation with its effective values: its own, then those of ``op_defaults``, then Pacemaker's."""
+    """One operation with its effective values: its own, then ``op_defaults``, then Pacemaker's defaults."""
 
     name: str
     interval_s: float
@@ -60,7 +60,7 @@ class Primitive:
     source: Source = Source("")
 
     def operation(self, name: str, role: str = "") -> Operation | None:
-        """Return the first operation of this name, and of this role where one is given; None without one."""
+        """Return the first operation of this name and, if given, of this role; None if it is missing."""
         return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
 
     def timeout_s(self, name: str) -> float:

@@ -29,10 +29,6 @@ class ConfigurationSection:
             raise self.wrong(key, value, f"one of {', '.join(choices)}")
         return value
 
-    def has(self, key: str) -> bool:
-        """Return whether the key is there."""
-        return key in self._values
-
     def number(self, key: str, default: int | None = None, *, least: int = 0) -> int:
         """Return a whole number. Raises BadInputError when it is missing, below ``least`` or no number."""
         value = self._take(key, default)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from strakes.failover.blocks import Block
 
-# 8.3's words for what is a value of an option today.
+# Flags of DRBD 8.3 that are values of options today.
 _OLD_FLAGS = {
     "no-disk-flushes": ("disk-flushes", "no"),
     "no-md-flushes": ("md-flushes", "no"),
@@ -168,7 +168,7 @@ def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
 
 
 def kib(rate: str) -> float | None:
-    """Read a rate, which is in KiB where it has no unit; None for what is no rate.
+    """Return a rate in KiB per second, the default unit; None for any other text.
 
     >>> kib("100M"), kib("512"), kib("4k"), kib("fast")
     (102400.0, 512.0, 4.0, None)

@@ -1,1 +1,1 @@
-"""What a plan consists of: one module for each program that is configured."""
+"""Files of a plan: one module for each program that is configured."""

@@ -1,4 +1,4 @@
-"""The programs that Pacemaker calls to tell people: by mail, and to a webhook whose address is a secret."""
+"""Alert programs of Pacemaker: by mail, and to a webhook whose address is a secret."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _DELAY_S = 10
 # More than the stickiness of all members of a group.
 _WATCHED = 20_000
 STONITH_TIMEOUT_S = 120
-# What DRBD waits for the fencing of its peer before it writes on: longer than Pacemaker tries.
+# Time that DRBD waits for the fencing of its peer: longer than Pacemaker tries.
 FENCE_PEER_S = STONITH_TIMEOUT_S + 60
 ALERTS = "/etc/strakes"
 
@@ -38,7 +38,7 @@ class _Builder:
             Xml.SubElement(made, "nvpair", id=f"{identity}-{name}", name=name, value=value)
 
     def explained_values(self, parent: Xml.Element, tag: str, identity: str, rows: dict[str, tuple[str, str]]) -> None:
-        """Add values, each with what it protects against."""
+        """Add values, each with the risk that it averts."""
         self.values(parent, tag, identity, {name: value for name, (value, _) in rows.items()})
         for name, (value, why) in rows.items():
             self.explain(f"{name}={value}", why)
@@ -54,7 +54,7 @@ class _Builder:
         return made
 
     def keep_away(self, name: str, node: str, called: str = "") -> None:
-        """Let a resource neither run on a node nor be looked for there; ``called`` stands for it in the id."""
+        """Keep a resource and its probes off a node; ``called`` is its name in the id."""
         away = {"rsc": name, "node": node, "score": "-INFINITY", "resource-discovery": "never"}
         Xml.SubElement(self.constraints, "rsc_location", {"id": f"{called or name}-not-{node}", **away})
 

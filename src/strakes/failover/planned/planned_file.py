@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Line:
-    """One setting, and what it protects against."""
+    """One setting, and the risk that it averts."""
 
     text: str
     why: str = ""
@@ -16,7 +16,7 @@ class Line:
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """One file; ``goes_to`` is where it is put on each node, ``lines`` are those that the run-book explains."""
+    """One file; ``goes_to`` is where it is put on each node, ``lines`` are explained in the run-book."""
 
     path: str
     text: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strakes.failover.cluster import ServedTarget
 
-# What a pool that can move is made with, and what for.
+# Properties of a pool that can move, with their reasons.
 POOL_OPTIONS = (
     (
         "zpool create -o multihost=on",

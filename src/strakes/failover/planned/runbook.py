@@ -42,7 +42,7 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     source = resources.files("strakes").joinpath("failover/templates/runbook.md.j2").read_text(encoding="utf-8")
-    # Markdown for people, not HTML: nothing is to be escaped.
+    # The output is Markdown, which needs no escapes.
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False
     )

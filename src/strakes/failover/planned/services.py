@@ -1,4 +1,4 @@
-"""What is served from a target: its resources in Pacemaker, in the order in which they start."""
+"""The Pacemaker resources of a target, in the order of their start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def service_rows(cluster: Cluster, target: ServedTarget) -> list[ServiceRow]:
     """Return rows of id, agent, values and operations."""
     rows: list[ServiceRow] = []
     if target.pool:
-        # Forced: a node that was powered off has not exported it. What keeps two nodes apart is multihost=on.
+        # Forced: a node that was powered off has not exported it. multihost=on prevents an import on two nodes.
         values = {"pool": target.pool, "importforce": "true", "importargs": import_options(target)}
         rows.append((f"pool-{target.name}", "ocf:heartbeat:ZFS", values, _PATIENT))
     if cluster.file_system.kind == "lustre":

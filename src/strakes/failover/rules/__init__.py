@@ -1,1 +1,1 @@
-"""What has gone wrong for others: one rule for each mistake, with its reason and where it happened in public."""
+"""Rules about mistakes in clusters, each with its reason and a public source."""

@@ -18,7 +18,7 @@ _BESIDE = (*WATCHERS, "SysInfo", "controld", "clvm", "lvmlockd")
 
 
 def _role(cib: Cib, service: Primitive) -> str:
-    """Return the role in which one copy of a promotable clone has to be, empty for others."""
+    """Return the role that one copy of a promotable clone must have, empty for others."""
     unpromoted = service.meta.get("target-role") in ("Unpromoted", "Started")
     return "Promoted" if cib.promotable(service.clone) and not unpromoted else ""
 
@@ -80,7 +80,7 @@ def _moves_back(seen: Behaviour, one: Primitive, role: str) -> str:
 
 
 def _without_service(cib: Cib, seen: Behaviour, one: Primitive) -> str:
-    """Return the trial in which an address is on a node where no service runs."""
+    """Return the first trial that leaves an address on a node without services."""
     others = [other for other in cib.services if other.agent not in (*ADDRESSES, *_BESIDE)]
     for when, snapshot in _snapshots(seen) if one.agent in ADDRESSES and not one.clone else ():
         busy = frozenset[str]().union(*(snapshot.nodes_of(other.id, _role(cib, other)) for other in others))
@@ -118,7 +118,7 @@ def needs(setup: Setup) -> Iterator[Thing]:
         deduced = {"the base": base.id, "is started without it": _too_early(setup, user, base, role)}
         yield Thing(f"cib: {user.id}", facts(deduced))
     for (user_id, _, role), bases in alike.items():
-        # Of several bases that would do, one is enough.
+        # One of several suitable bases is enough.
         apart = [when for when, snapshot in _snapshots(seen) if _apart(snapshot, user_id, bases, role)]
         yield Thing(f"cib: {user_id}", facts({"the base": bases[0].id, "is apart from it": apart[:1]}))
 

@@ -1,4 +1,4 @@
-"""Commands that a node runs by itself: scripts at boot, units, cron, udev, the network, logrotate."""
+"""Automatic commands of a node: scripts at boot, units, cron, udev, the network, logrotate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCRIPTS: tuple[tuple[re.Pattern[str], When], ...] = (
     (re.compile(r"etc/(NetworkManager/dispatcher\.d|network/if-up\.d)/.*"), "event"),
     (re.compile(r"lustre/.*\.sh"), "script"),
 )
-# Files that have commands beside other things, and how they stand in them.
+# Files that contain commands, and the pattern of these.
 _WITHIN: tuple[tuple[re.Pattern[str], When, re.Pattern[str]], ...] = (
     (
         re.compile(r"etc/network/interfaces(\.d/.*)?"),
@@ -40,7 +40,7 @@ _WITHIN: tuple[tuple[re.Pattern[str], When, re.Pattern[str]], ...] = (
 _CRON_TABLE = re.compile(r"etc/(crontab|anacrontab|cron\.d/.*)|var/spool/cron/.*")
 _UNIT = re.compile(r"etc/systemd/system/([\w@.\\-]+\.service)(\.d/.*\.conf)?")
 _LINK = re.compile(r"\.(wants|requires)/")
-# Words that stand before what is run, with their own options and values.
+# Words that precede the program, with their own options and values.
 _BEFORE = re.compile(
     r"(if|then|do|else|while|until|time|exec|sudo|nohup|!|\{|\(|nice|ionice|setsid|chrt|timeout|flock|stdbuf|env)"
 )
@@ -68,7 +68,7 @@ class Command:
 def enabled_units(setup: Setup) -> set[str]:
     """Return the names of the units that start at boot, links of the older scripts included."""
     found = {name.rpartition("/")[2] for name in setup.units if _LINK.search(name)}
-    # systemd follows the older links only where it has no unit of its own; then none of its links is here.
+    # systemd follows the links of SysV init only for services without a unit.
     for name in setup.texts if not found else ():
         if old := re.fullmatch(r"etc/(?:rc\.d/)?rc[2-5]\.d/S\d\d(\S+)", name):
             found.add(f"{old[1]}.service")
@@ -82,7 +82,7 @@ def _starts_itself(name: str, text: str, kind: str) -> bool:
 
 
 def commands_run(setup: Setup) -> Iterator[Command]:
-    """Yield every command that a node runs by itself, or that a script has which is run by hand."""
+    """Yield every automatic command of a node, and those of scripts for administrators."""
     enabled = enabled_units(setup)
     timers = {name.rpartition("/")[2] for name in setup.units if name.endswith(".timer")}
     for file, text in setup.texts.items():
@@ -101,7 +101,7 @@ def commands_run(setup: Setup) -> Iterator[Command]:
 def _of_unit(
     file: str, unit: str, text: str, enabled: set[str], timers: set[str], *, dropped_in: bool
 ) -> Iterator[Command]:
-    """Yield what a unit runs, where it starts by itself or belongs to one that is delivered."""
+    """Yield the commands of a unit that is enabled, or of a drop-in file."""
     by_timer = f"{unit.removesuffix('.service')}.timer" in timers
     if unit not in enabled and not dropped_in and not _starts_itself(unit, text, ".service"):
         return

@@ -38,7 +38,7 @@ def yes(condition: object) -> str:
 
 
 def facts(*tables: Table) -> Facts:
-    """Return the facts of several tables, of which the last one counts; an empty text is no value."""
+    """Return the facts of several tables; later tables win, and an empty text is no value."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for name, value in table.items():

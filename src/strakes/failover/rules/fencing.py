@@ -90,7 +90,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
 
 
 def _levels_of_nobody(setup: Setup) -> Iterator[str]:
-    """Find levels for names, patterns or attributes that no node has, and indexes that are none."""
+    """Find levels for names, patterns or attributes that no node has, and invalid indexes."""
     cib = setup.pacemaker
     names = (*setup.node_names, *cib.remote_nodes)
     for level in cib.levels if setup.node_names else ():

@@ -74,7 +74,7 @@ def lustre_network_not_configured(setup: Setup) -> Iterator[str]:
 
 
 def _spoken(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield what the files say of roles, as kind, subject and value: to be compared with those of a plan."""
+    """Yield the roles in the files as kind, subject and value, for a comparison with a plan."""
     known = hosts_of(setup)
     if setup.corosync:
         yield "cluster", "cluster_name", setup.corosync.one("totem").get("cluster_name")
@@ -112,7 +112,7 @@ def _spoken_of_power(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def differs_from_the_description(setup: Setup) -> Iterator[str]:
-    """Find what the files say otherwise than a plan of the description, and what they lack."""
+    """Find differences between the files and a plan of the description."""
     cluster = setup.described
     files = {file.path: file.text for file in plan_files(cluster)}
     planned, given = (_by_subject(one) for one in (setup_of("", Path(), files, cluster), setup))

@@ -18,7 +18,7 @@ def made_targets(setup: Setup) -> Iterator[list[str]]:
 
 
 def option_values(words: list[str], option: str) -> list[str]:
-    """Return the values of an option: those of several nodes stand between colons."""
+    """Return the values of an option, which separates nodes by colons."""
     given = [word.partition("=")[2] for word in words if word.startswith(f"--{option}=")]
     return [part for value in given for part in value.split(":") if part]
 

@@ -46,8 +46,7 @@ class Setup:
     """The files that are checked.
 
     Missing parts are None or empty, and their rules are skipped. ``root`` is the directory with ``etc``.
-    ``behaviour`` is the answer of the policy engine, None without one. ``node`` is the owner of the files, empty for all
-    nodes.
+    ``behaviour`` is the answer of the policy engine, None without one. ``node`` owns the files, empty for all nodes.
     """
 
     where: str

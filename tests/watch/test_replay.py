@@ -49,7 +49,7 @@ def test_the_series_that_changed_is_named_with_day_and_size(tmp_path: Path, inde
 
 def test_a_change_with_a_cause_raises_no_alarm(tmp_path: Path) -> None:
     write_year(tmp_path / "year.csv", cause=True)
-    found = replay(tmp_path / "year.csv", COLUMNS)
+    found = replay(tmp_path / "year.csv", COLUMNS, 0.1)
     assert "failed-over data targets" in [event.cause for event in found.events] and found.alarms == 0
 
 

@@ -13,11 +13,10 @@ Action = tuple[str, str, str]
 class Snapshot:
     """The cluster after a trial.
 
-    ``places`` gives, for each resource, the nodes on which it runs with its role there; ``fenced`` are the nodes whose
-    power was cut; ``before`` gives, for each action that was done, all that had to be over first; ``stuck`` are the
-    resources whose actions wait for each other, so that none of them is ever done; ``unclean`` are nodes that could not
-    be fenced, ``restarted`` the resources that were recovered, ``unmanaged`` those that are left alone; ``file`` is the
-    CIB afterwards.
+    ``places``: resource -> nodes on which it runs, with its role there. ``fenced``: nodes that were powered off.
+    ``before``: completed action -> actions that had to complete first. ``stuck``: resources whose actions wait for
+    each other in a circle. ``unclean``: nodes that could not be fenced. ``restarted``: resources that were recovered.
+    ``unmanaged``: resources that Pacemaker does not manage. ``file``: the CIB afterwards.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
@@ -30,11 +29,11 @@ class Snapshot:
     file: Path = Path()
 
     def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
-        """Return the nodes on which a resource runs, in this role where one is given."""
+        """Return the nodes on which a resource runs; with ``role``, only those on which it has this role."""
         return frozenset(node for node, own in self.places.get(resource, ()) if role in ("", own))
 
     def waits(self, later: Action, earlier: Action) -> bool:
-        """Return whether an action had to wait for another one, directly or by others between."""
+        """Return whether ``later`` had to wait for ``earlier``, directly or transitively."""
         seen, waiting = set[Action](), [later]
         while waiting:
             for action in self.before.get(waiting.pop(), frozenset()) - seen:

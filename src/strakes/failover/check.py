@@ -1,4 +1,4 @@
-"""A whole check: what the rules find, what the programs say, and what could not be looked at."""
+"""The whole check of a setup: findings of the rules, verdicts of the cluster's programs, and rules not checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.targets.command import CommandTimeout
 
 @dataclass(frozen=True)
 class Check:
-    """What came of a check; ``passed_over`` are rules about parts that this setup does not have."""
+    """The result of a check. ``passed_over``: rules about parts that this setup does not have."""
 
     where: str
     findings: tuple[RuleFinding, ...]
@@ -32,9 +32,9 @@ class Check:
 
 
 def check(setup: Setup) -> Check:
-    """Apply all rules to the setup and to what the policy engine does with it, and ask the programs about their own.
+    """Apply all rules to the setup and to the simulation of it, and let the cluster's programs verify their files.
 
-    Raises BadInputError where that takes longer than any cluster needs.
+    Raises BadInputError if that exceeds the limit of processor time in ``strakes.failover.limits``.
     """
     asked: tuple[ValidatorVerdict, ...] = ()
     with little_enough(setup.where):

@@ -48,7 +48,7 @@ def is_true(text: str) -> bool:
 
 
 def seconds(text: str) -> float:
-    """Read a time as Pacemaker does, in seconds; 0 for what it does not understand.
+    """Read a time as Pacemaker does; return seconds, or 0 if it is not valid.
 
     >>> seconds("10s"), seconds("2min"), seconds("500ms"), seconds("90"), seconds("PT1M30S"), seconds("")
     (10.0, 120.0, 0.5, 90.0, 90.0, 0.0)

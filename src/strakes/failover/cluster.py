@@ -89,9 +89,9 @@ class Node:
 class ServedTarget:
     """One device and the service on it.
 
-    ``address`` is the service's own (``ADDRESS/BITS``), which moves with it. ``devices`` gives the disk below DRBD by
-    node. Where the nodes share their disks it is the same on both, or empty with a ``pool`` of ZFS, which is made of
-    ``vdevs``. ``nodes`` are those that can serve it.
+    ``address``: address of the service (``ADDRESS/BITS``), which moves with it. ``devices``: node -> disk, below DRBD.
+    A shared disk has the same name on both nodes. For a ZFS ``pool``, made of ``vdevs``, ``devices`` is empty.
+    ``nodes``: nodes that can serve the target.
     """
 
     name: str

@@ -31,7 +31,7 @@ def numbered(name: str) -> str:
 
 
 def read_networks(text: str) -> tuple[LnetNetwork, ...]:
-    """Return the networks of a list, as far as they can be told.
+    """Return the networks of a list, without entries that are not networks.
 
     >>> read_networks("o2ib(ib0,ib1),tcp1(eth0:1)")
     (LnetNetwork(name='o2ib0', cards=('ib0', 'ib1')), LnetNetwork(name='tcp1', cards=('eth0',)))
@@ -46,7 +46,7 @@ def read_networks(text: str) -> tuple[LnetNetwork, ...]:
 
 
 def complaints(text: str) -> Iterator[str]:
-    """Yield what LNet does not take in a list of networks."""
+    """Yield the errors in a list of networks."""
     if text.count("(") != text.count(")") or re.search(r"\([^)]*\(", text):
         yield "its parentheses do not match"
         return
@@ -62,7 +62,7 @@ def complaints(text: str) -> Iterator[str]:
 
 
 def _complaint(part: str) -> str:
-    """Return what is wrong with one network, empty where nothing is."""
+    """Return the error in one network, or an empty text."""
     match = _NETWORK.fullmatch(part)
     if not match:
         return f"{part.strip()!r} is not a network" if part.strip() else "it has a comma too many"
@@ -77,5 +77,5 @@ def _complaint(part: str) -> str:
 
 
 def _parts(text: str) -> list[str]:
-    """Return what stands between the commas that are in no parentheses or brackets."""
+    """Split the list at commas outside parentheses and brackets."""
     return re.split(r",(?![^(]*\))(?![^\[]*\])", text)

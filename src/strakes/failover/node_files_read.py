@@ -1,4 +1,4 @@
-"""The files of a node that are read: those that rules look at."""
+"""The files of a node that the rules read."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Operation:
 
     @property
     def repeats(self) -> bool:
-        """Return whether this is a monitor that looks again and again, if it is enabled."""
+        """Return whether this is a recurring monitor."""
         return self.name == "monitor" and self.interval_s > 0
 
 
@@ -43,8 +43,7 @@ class Operation:
 class Primitive:
     """One resource or fencing device.
 
-    ``clone`` and ``group`` are the ids of what it belongs to; ``meta`` are its effective meta attributes, defaults
-    included.
+    ``clone`` and ``group``: ids of its clone and its group. ``meta``: effective meta attributes, with defaults.
     """
 
     id: str
@@ -60,11 +59,11 @@ class Primitive:
     source: Source = Source("")
 
     def operation(self, name: str, role: str = "") -> Operation | None:
-        """Return the first operation of this name and, if given, of this role; None if it is missing."""
+        """Return the first operation with this name and, if given, this role; None if it is missing."""
         return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
 
     def timeout_s(self, name: str) -> float:
-        """Return the time-out of an operation in seconds, also of one that is not configured."""
+        """Return the time-out of an operation in seconds, or the default one if it is not configured."""
         operation = self.operation(name)
         return operation.timeout_s if operation else self.default_timeout_s
 

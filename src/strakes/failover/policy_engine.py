@@ -203,7 +203,7 @@ def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def _waits(graph: Xml.Element) -> Iterator[tuple[Action, frozenset[Action]]]:
-    """Yield each action of a transition with those that it waits for."""
+    """Yield each action of a transition with the actions that it waits for."""
     actions: dict[str, Action] = {}
     for element in graph.iterfind("./synapse/action_set/*"):
         part = element.find("./primitive")

@@ -1,4 +1,4 @@
-"""Tables of a TOML file, read strictly: what is missing, of the wrong type or unknown is named with its place."""
+"""Strict reader of TOML tables: errors name the missing, mistyped or unknown key and its table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strakes.units import parse_seconds
 
 
 class ConfigurationSection:
-    """One table. Every key is taken once; ``finish`` refuses those that nobody took."""
+    """One table. ``finish`` refuses the keys that were not read."""
 
     def __init__(self, values: Any, where: str) -> None:
         if not isinstance(values, Mapping):
@@ -88,7 +88,7 @@ class ConfigurationSection:
         return {name: ConfigurationSection(one, f"{self.where}: {key}.{name}") for name, one in value.items()}
 
     def finish(self) -> None:
-        """Raise BadInputError for the first key that nothing has asked for."""
+        """Raise BadInputError for the first key that was not read."""
         for key in self._values:
             if key not in self._known:
                 close = get_close_matches(key, self._known, 1)
@@ -98,7 +98,7 @@ class ConfigurationSection:
                 )
 
     def wrong(self, key: str, value: object, wanted: str) -> BadInputError:
-        """Return the error for a value that is missing, or not what is wanted."""
+        """Return the error for a missing or wrong value; ``wanted`` describes a right one."""
         if value is None:
             return BadInputError(f"the key {key!r} is missing", where=self.where, remedy=f"It must be {wanted}.")
         return BadInputError(f"{key!r} must be {wanted}", where=self.where, why=f"it is {value!r}")
@@ -106,14 +106,14 @@ class ConfigurationSection:
     def _take(self, key: str, default: object) -> Any:
         self._known.append(key)
         value = self._values.get(key, default)
-        # They end up in files of other programs, each line of which means something; XML has no NUL at all.
+        # Texts are written to line-based configuration files and to XML, which cannot hold NUL.
         if any(not text.isprintable() for text in _texts(value)):
             raise self.wrong(key, value, "without control characters and ends of lines")
         return value
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield every text in a value, names of keys too."""
+    """Yield every text in a value, including the names of keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

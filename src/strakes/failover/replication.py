@@ -1,4 +1,4 @@
-"""DRBD's resources with their effective values: 8.4 and 9, with volumes, connections and what ``common`` says."""
+"""DRBD resources (8.4 and 9) with their effective values: volumes, connections, and the section ``common``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OLD_FLAGS = {
 
 @dataclass(frozen=True)
 class Host:
-    """One node's side. ``volumes``: number -> (device, disk, meta-disk); ``addresses``: of every path to it."""
+    """One node's side. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: addresses of all paths."""
 
     name: str
     volumes: dict[str, tuple[str, str, str]]
@@ -35,12 +35,12 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """Return the name of the resource, empty where none is given."""
+        """Return the name of the resource, or an empty text."""
         return self.block.words[0] if self.block.words else ""
 
     @property
     def dialect9(self) -> bool:
-        """Return whether the resource is written in the words of DRBD 9."""
+        """Return whether the resource uses the syntax of DRBD 9."""
         return bool(self.block.all("connection") or self.block.all("connection-mesh")) or any(
             host.get("node-id") for host in self.block.all("on")
         )
@@ -59,7 +59,7 @@ class Resource:
         return blocks
 
     def all_values(self, section: str, key: str) -> list[str]:
-        """Return the value in every place that may have its own: each connection (``net``), each volume (``disk``)."""
+        """Return the different values of an option: of each connection (``net``), or of each volume (``disk``)."""
         general = self._value(self.block, section, key) or self._value(self.common, section, key)
         within = {"net": self._connections, "disk": [*self._volumes, *self._connections]}.get(section, [])
         special = [value for block in within if (value := self._value(block, section, key))]
@@ -67,12 +67,12 @@ class Resource:
         return list(dict.fromkeys([*special, *([general] if general and not everywhere else [])]))
 
     def option(self, section: str, key: str, default: str = "") -> str:
-        """Return the first value of an option, the default where it is not set."""
+        """Return the first value of an option, or the default if it is not set."""
         return next(iter(self.all_values(section, key)), default)
 
     @staticmethod
     def _value(parent: Block, section: str, key: str) -> str:
-        """Take the last word; a flag without a value is yes."""
+        """Return the last setting of this key; a flag without a value is "yes"."""
         found = ""
         for setting in parent.one(section).settings:
             name, value = _OLD_FLAGS.get(setting[0], setting)
@@ -87,7 +87,7 @@ class Resource:
 
     @property
     def fencing(self) -> list[str]:
-        """Return the fencing policy in every place, wherever the dialect wants it."""
+        """Return the fencing policies, which DRBD 9 has in ``net`` and 8.4 in ``disk``."""
         return self.all_values("net", "fencing") or self.all_values("disk", "fencing") or ["dont-care"]
 
     @cached_property

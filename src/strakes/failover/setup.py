@@ -45,8 +45,8 @@ _STATES = {
 class Setup:
     """The files that are checked.
 
-    Missing parts are None or empty, and their rules are skipped. ``root`` is the directory with ``etc``.
-    ``behaviour`` is the answer of the policy engine, None without one. ``node`` owns the files, empty for all nodes.
+    Missing parts are None or empty, and their rules are skipped. ``root``: the directory with ``etc``. ``behaviour``:
+    results of the policy engine, or None. ``node``: owner of the files, empty for files of all nodes.
     """
 
     where: str

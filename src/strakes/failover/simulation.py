@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return the answers of the policy engine; None without a CIB or an engine, or for a CIB that it refuses.
+    """Return the results of the policy engine; None without a CIB or an engine, or for a CIB that it refuses.
 
-    It is also None for more resources than can be asked about in a moment. Raises CommandTimeout if the first answer is
-    late.
+    Also None if the CIB has too many resources for the time limit. Raises CommandTimeout if the first simulation
+    exceeds it.
     """
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None

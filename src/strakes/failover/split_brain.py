@@ -28,7 +28,7 @@ class JournalRecord:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """One answer to a client that ``record`` is kept; times are in seconds since 1970."""
+    """The acknowledgement of ``record`` to a client; times are in seconds since 1970."""
 
     record: JournalRecord
     sent_s: float
@@ -39,8 +39,9 @@ class Acknowledgement:
 class SplitBrainJudgement:
     """The result of comparing the copies of a journal.
 
-    ``split_brain`` says in words how two sides were seen to serve. ``lost`` records were acknowledged, and are not in
-    the copy that is in use; ``twice``: kept more than once; ``unanswered``: kept although nobody was told.
+    ``split_brain``: evidence that two nodes served at the same time, in words. ``lost``: acknowledged records that the
+    copy in use does not have. ``twice``: records that it has more than once. ``unanswered``: number of its records
+    without an acknowledgement.
     """
 
     acknowledged: int
@@ -51,7 +52,7 @@ class SplitBrainJudgement:
 
     @property
     def good(self) -> bool:
-        """Return whether one side served at a time, and nothing was lost or done twice."""
+        """Return whether one node served at a time, and no record is lost or stored twice."""
         return not (self.split_brain or self.lost or self.twice)
 
 
@@ -79,15 +80,14 @@ def judge(
     in_use: str,
     start: str = "start",
 ) -> SplitBrainJudgement:
-    """Judge the copies of a journal that are left.
+    """Compare the copies of a journal.
 
-    ``copies`` gives the journal of each node in the order in which it was written; ``in_use`` is the node whose copy is
-    served now.
+    ``copies``: node -> journal in the order of writing. ``in_use``: node whose copy is served now.
 
-    A copy that stopped early is only old, and so is an end of it that nobody was told of: neither is split brain. Split
-    brain is: two nodes in one term; a record of an old term after one of a newer; an acknowledgement of an old term for
-    a record that was sent when a newer term was known; and two copies that each hold acknowledged records after the
-    last record that both have.
+    A copy that stopped early is only outdated, and a tail of records without acknowledgements is harmless. Split brain
+    is: two nodes in one term; a record of an old term after one of a newer term; an acknowledgement of an old term for
+    a record that was sent when a newer term was known; and two copies that each hold acknowledged records after their
+    last common record.
 
     >>> first, second = JournalRecord(1, "a", "c", 1), JournalRecord(2, "b", "c", 2)
     >>> told = [Acknowledgement(first, 0.0, 0.1), Acknowledgement(second, 5.0, 5.1)]

@@ -67,10 +67,10 @@ class Moment:
 class Outage:
     """The effect of a fail-over on one client.
 
-    ``stall_s`` is its longest wait for an answer after the fault, and ``back_after_s`` the time from the fault to the
-    end of that wait: None for a client that was not hit or never came back. ``hit``: the wait exceeds this client's
-    usual waits, or operations failed that had never failed before. ``known``: there were enough operations to decide.
-    ``usual_s`` is the median duration of an operation.
+    ``stall_s``: longest wait for an answer after the fault. ``back_after_s``: time from the fault to the end of that
+    wait; None if the client was not hit or never came back. ``hit``: the wait exceeds this client's usual waits, or
+    operations failed that had never failed before. ``known``: there were enough operations for a decision.
+    ``usual_s``: median duration of an operation.
     """
 
     client: str
@@ -99,7 +99,10 @@ class Timeline:
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
-        """Return when the first, the median and the last client came back; None if one did not or none was hit."""
+        """Return the times from the fault to the return of the first, the median and the last client, in seconds.
+
+        None if a client did not return or no client was hit.
+        """
         hit = [outage for outage in self.outages if outage.hit]
         times = [outage.back_after_s for outage in hit if outage.back_after_s is not None]
         if not times or len(times) < len(hit):

@@ -154,7 +154,7 @@ def _agents(setup: Setup) -> ValidatorVerdict:
 
 
 def _crm_verify(setup: Setup) -> ValidatorVerdict:
-    """Ask crm_verify first as it is, for what does not even load, then with all nodes up, for it complains of those."""
+    """Run crm_verify on the CIB with all nodes up, because it warns of offline nodes; without a simulation as it is."""
     assert setup.cib is not None
     if why := too_much_to_ask(setup.cib.root):
         return ValidatorVerdict("crm_verify", "unable", f"{why}; run it yourself, it takes a while")

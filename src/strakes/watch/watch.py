@@ -86,7 +86,7 @@ class Watch:
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
     def passed(self, seconds: float) -> None:
-        """Skip this time, in which the watch was stopped or the clock set. The caller reports it."""
+        """Skip the time during which the watch was stopped or by which the clock was set. The caller reports it."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:

@@ -105,7 +105,7 @@ def _host(cluster: Cluster, target: ServedTarget, network: Network, number: int)
 
 
 def _connection(cluster: Cluster, target: ServedTarget, replication: Network) -> str:
-    """Make the connection: the network of the replication first; those of the heartbeat stand in for it."""
+    """Return the connection: a path over the replication network, then paths over the heartbeat networks."""
     networks = [replication, *(network for network in cluster.heartbeats if network != replication)]
     paths = [
         block(

@@ -1,4 +1,4 @@
-"""Lustre: how the targets are made and mounted so that clients, and targets, find them on either node."""
+"""Lustre: commands that make and mount the targets so that clients and other targets find them on either node."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def recovery_limits(cluster: Cluster) -> tuple[int, int]:
-    """Return the soft and the hard limit in seconds, as described or from the number of clients.
+    """Return the soft and the hard recovery limit in seconds, from the description or from the number of clients.
 
-    Then the hard one is twice the time published for so many clients, the soft one a third of it; neither is below
-    Lustre's default.
+    From the number of clients, the hard limit is twice the published recovery time, and the soft limit a third of the
+    hard one; neither is below Lustre's default.
     """
     needed = math.ceil(2 * PUBLISHED_S_PER_CLIENT * cluster.file_system.clients)
     hard = round(cluster.file_system.recovery_hard_s) or max(_HARD_S, needed)

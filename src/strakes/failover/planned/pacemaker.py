@@ -20,7 +20,7 @@ ALERTS = "/etc/strakes"
 
 
 class _Builder:
-    """The elements of a CIB, with ids that follow from their place, and the reasons of those that have one."""
+    """Builds a CIB and the explanations of its elements."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -170,7 +170,7 @@ def _device(build: _Builder, identity: str, agent: str, values: dict[str, str], 
 
 
 def _topology(build: _Builder) -> None:
-    """Add fencing levels: first the BMC, which tells that the node is off, then all outlets together."""
+    """Add fencing levels: first the BMC, which confirms that the node is off, then all outlets together."""
     if not any(node.pdus for node in build.cluster.nodes):
         return
     topology = Xml.SubElement(build.configuration, "fencing-topology")
@@ -213,7 +213,7 @@ def _target(build: _Builder, target: ServedTarget) -> None:
 
 
 def _copies(build: _Builder, target: ServedTarget) -> None:
-    """Add DRBD's two copies, of which one is written to; the group is where that one is."""
+    """Add the promotable clone of DRBD, and run the group on its promoted node."""
     drbd, group = f"drbd-{target.name}", f"serve-{target.name}"
     clone = Xml.SubElement(build.resources, "clone", id=f"{drbd}-clone")
     build.values(
@@ -263,7 +263,7 @@ def _copies(build: _Builder, target: ServedTarget) -> None:
 
 
 def _watch(build: _Builder) -> None:
-    """Let a node that has lost the clients' network hand over: with one card in it no heartbeat need notice."""
+    """Move services away from a node that has lost the clients' network, which no heartbeat may use."""
     hosts = build.cluster.file_system.watch
     if hosts and "@" in hosts[0]:
         values = {"lctl": "true", "host_list": " ".join(hosts), "multiplier": str(_WATCHED)}
@@ -279,7 +279,7 @@ def _watch(build: _Builder) -> None:
 
 
 def _watcher(build: _Builder, name: str, agent: str, values: dict[str, str]) -> None:
-    """Add one agent on every server, and let what is served prefer nodes for which it counts more."""
+    """Run one agent on every server; the groups prefer nodes with a higher value of its attribute."""
     clone = Xml.SubElement(build.resources, "clone", id=f"{name}-clone")
     primitive = build.primitive(clone, name, agent, {**values, "name": name})
     build.operations(primitive, [("monitor", "10s", "60s", ""), ("start", "0s", "60s", ""), ("stop", "0s", "20s", "")])

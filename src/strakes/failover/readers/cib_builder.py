@@ -75,7 +75,7 @@ class CibBuilder:
 
     @property
     def node_names(self) -> list[str]:
-        """Return the names of the nodes so far."""
+        """Return the names of the nodes added to the CIB."""
         return [node.get("uname", "") for node in self._sections["nodes"]]
 
     def find(self, identity: str) -> Xml.Element | None:

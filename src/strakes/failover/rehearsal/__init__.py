@@ -1,1 +1,1 @@
-"""What each failure will do: Pacemaker's own policy engine, behind a small model of cables, power and disks."""
+"""Prediction of failures by Pacemaker's own policy engine, with a small model of cables, power and disks."""

@@ -39,10 +39,10 @@ class Cut:
 
 @dataclass(frozen=True)
 class Wiring:
-    """The links and the fencing devices that the configuration makes.
+    """Heartbeat links and fencing devices.
 
-    ``links`` are the networks of those Corosync links that connect both nodes; ``levels`` gives the levels by node, of
-    which each needs all its devices.
+    ``links``: networks of the Corosync links that connect both nodes. ``levels``: node -> fencing levels; a level
+    succeeds only if all its devices do.
     """
 
     links: tuple[str, ...]
@@ -51,7 +51,7 @@ class Wiring:
 
     @classmethod
     def described(cls, cluster: Cluster) -> Wiring:
-        """Return the wiring as it is meant."""
+        """Return the wiring of the description."""
         levels = {}
         for node in cluster.nodes:
             outlets = tuple(Cut("outlets", "outlet", node.name, pdu.feed) for pdu in node.pdus)
@@ -61,7 +61,7 @@ class Wiring:
 
     @classmethod
     def configured(cls, setup: Setup, cluster: Cluster) -> Wiring:
-        """Return the wiring as the files say, which is what happens."""
+        """Return the wiring of the configuration files, which may differ from the description."""
         if setup.corosync is None:
             host, links = "", tuple(network.name for network in cluster.heartbeats)
         else:

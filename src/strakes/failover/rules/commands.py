@@ -82,7 +82,7 @@ def _starts_itself(name: str, text: str, kind: str) -> bool:
 
 
 def commands_run(setup: Setup) -> Iterator[Command]:
-    """Yield every automatic command of a node, and those of scripts for administrators."""
+    """Yield every automatic command of a node, and the commands in scripts for administrators."""
     enabled = enabled_units(setup)
     timers = {name.rpartition("/")[2] for name in setup.units if name.endswith(".timer")}
     for file, text in setup.texts.items():

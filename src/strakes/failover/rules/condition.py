@@ -1,12 +1,12 @@
-"""Conditions of rules: tests of named facts, as the TOML files write them.
+"""Conditions of rules: tests of named facts, in the notation of the TOML files.
 
 A fact has no value, one, or several; a test holds if any value passes it. The tests:
 
 - ``absent``, ``present``: the fact has no value, or at least one
 - ``on``, ``off``: a boolean as Pacemaker reads it; ``not on`` and ``not off`` also hold for an absent fact
 - ``< 20s``, ``>= 3``, ``< 1.2 x token``, ``!= host``: a comparison with a number, a time or another fact
-- ``/REGEX/``: the whole value matches, whatever its case; ``not /REGEX/``: a value is present and does not match
-- ``a|b``: the value is one of these words; ``not a|b``: a value is present and is none of them
+- ``/REGEX/``: the whole value matches, ignoring case; ``not /REGEX/``: a value is present and does not match
+- ``a|b``: the value is one of these words; ``not a|b``: a value is present and is another word
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _host_lines(setup: Setup) -> Iterator[tuple[str, str]]:
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
-    """Find nodes on the loopback, addresses of two nodes, and those that are near a link of their node, and none."""
+    """Find nodes on a loopback address, addresses of two nodes, and addresses that differ from a nearby link."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     owners: dict[str, str] = {}
     for address, name in _host_lines(setup):
@@ -131,7 +131,7 @@ def _device_host(setup: Setup, host: str) -> Iterator[str]:
 
 
 def _useless_heuristics(setup: Setup) -> Iterator[str]:
-    """Find heuristics of the quorum device that do not tell one side from the other."""
+    """Find heuristics of the quorum device that give both sides the same result."""
     own = {text for node in nodes_of(setup) for text in (*links_of(node).values(), name_of(node))}
     own |= {one.values.get("ip", "") for one in setup.services} | {"localhost", "::1"}
     heuristics = setup.membership.one("quorum").one("device").one("heuristics")

@@ -10,13 +10,13 @@ from strakes.failover.setup import Setup
 
 
 def _listed(text: str, name: str) -> str | None:
-    """Return a list of lvm.conf, None where it is not set."""
+    """Return the text of a list in lvm.conf, or None if it is not set."""
     found = re.search(rf"(?<!\w){name}\s*=\s*\[([^\]]*)\]", text)
     return found[1] if found else None
 
 
 def _rejects_all(text: str) -> bool:
-    """Return whether a filter rejects every disk but those of DRBD: the first pattern that matches decides."""
+    """Return whether a filter of LVM rejects every disk except DRBD devices; the first matching pattern decides."""
     for rows in re.findall(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
         before, rejects, _ = re.sub(r"\"r([|/])\.\*\1\"", "\0", rows).partition("\0")
         if rejects and all("drbd" in pattern for _, pattern in re.findall(r"\"a(.)(.*?)\1\"", before)):

@@ -55,7 +55,7 @@ def replication_address_wrong(setup: Setup) -> Iterator[str]:
 
 
 def _foreign_addresses(setup: Setup, resource: Resource) -> Iterator[str]:
-    """Find addresses that are not those of the node's links, where the address of another side is."""
+    """Find addresses that are not links of their node, if most sides of the resource use addresses of links."""
     hosts = hosts_of(setup)
     links = {name_of(node): {hosts.get(text, text) for text in links_of(node).values()} for node in nodes_of(setup)}
     sides = [(host.name, text.rpartition(":")[0].strip("[]")) for host in resource.hosts for text in host.addresses]

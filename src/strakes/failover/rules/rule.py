@@ -1,4 +1,4 @@
-"""The rules: read from the TOML files of this package, applied to a setup, and what they find.
+"""The rules: reads them from the TOML files of this package and applies them to a setup.
 
 A rule of a TOML file has ``when`` (conditions on the things of a subject) or ``limits`` (relations between times).
 With neither, it is the function of the same name in the module beside its file.
@@ -49,9 +49,9 @@ Find = Callable[[Setup], Iterable[str]]
 class Rule:
     """One kind of mistake.
 
-    ``find`` yields one text for each place where the mistake is made; ``needs`` are the parts of a setup that it reads.
-    ``source`` is a public page that says what ``reason`` says, or a report of the mistake. ``bad`` and ``good`` are
-    examples, each a change to a good pair (``tests/failover/rule_example.py``).
+    ``find`` yields one text for each place of the mistake. ``needs``: parts of a setup that it reads. ``source``: a
+    public page that supports ``reason``, or a report of the mistake. ``bad`` and ``good``: examples, each a change to a
+    good pair (``tests/failover/rule_example.py``).
     """
 
     name: str
@@ -68,7 +68,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleFinding:
-    """A mistake that a rule found: the places where it is made, why it is one, and what to do."""
+    """A mistake that a rule found: its places, the reason and the remedy."""
 
     rule: str
     severity: Severity

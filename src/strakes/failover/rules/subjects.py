@@ -1,4 +1,4 @@
-"""What rules of TOML files may be about: the value of ``about``, and where its things and facts come from."""
+"""The subjects of rules: each value of ``about``, with the function that yields its things and facts."""
 
 from __future__ import annotations
 

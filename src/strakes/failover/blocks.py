@@ -111,7 +111,7 @@ def read_drbd(text: str, where: str) -> Block:
 
 
 def included_by(text: str) -> list[str]:
-    """Return what a file of DRBD includes, as it is written there.
+    """Return the file patterns in the include statements of a DRBD file.
 
     >>> included_by('include "drbd.d/*.res";')
     ['drbd.d/*.res']

@@ -261,7 +261,7 @@ class Cib:
         return len(self.root.findall("./configuration/alerts/alert"))
 
     def fences(self, device: Primitive) -> tuple[str, ...]:
-        """Return the nodes that a device powers off, as far as it says."""
+        """Return the nodes in the host list and map of a device; all nodes if it has neither."""
         if self.fences_everybody(device):
             return self.nodes
         keys = ("pcmk_host_list", *_own_host_list(device))
@@ -285,7 +285,10 @@ class Cib:
         return device.agent in _FOR_EVERY_NODE
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
-        """Return the static one; one device for several nodes may say it for each: ``a:10s;b:0s``."""
+        """Return the static delay of a device in seconds, which may differ by node (``a:10s;b:0s``).
+
+        Without ``node``, the longest of them.
+        """
         value = device.values.get("pcmk_delay_base", "") or device.values.get("delay", "")
         mapped = dict(pair.split(":", 1) for pair in re.split(r"[;\s]+", value) if ":" in pair)
         if mapped:
@@ -294,9 +297,9 @@ class Cib:
 
     @property
     def watchdog_s(self) -> float:
-        """Return how long Pacemaker waits until the watchdog has reset a node without quorum, in seconds.
+        """Return the time in seconds after which Pacemaker assumes that the watchdog has reset a node without quorum.
 
-        The value is 0 where watchdogs are not used, -1 where it follows from sbd.
+        0 if watchdogs are not used, -1 if Pacemaker derives the time from sbd.
         """
         return (
             seconds(self.properties.get("stonith-watchdog-timeout", "0"))
@@ -316,9 +319,9 @@ class Cib:
         return Ties(self.primitives, templates, tags, self.colocations, self.orders)
 
     def _merged(self, path: str, about: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, str]:
-        """Merge several sets: the one with the highest score decides; those with a rule apply only sometimes.
+        """Merge several sets: the highest score takes precedence; sets with a rule apply only if it matches ``about``.
 
-        ``about`` has the attributes of what the rules of defaults ask for: a resource, and one of its operations.
+        ``about``: attributes of a resource and of one of its operations, which the rules of defaults test.
         """
         found: dict[str, str] = {}
         for block in self._sets(path):
@@ -342,7 +345,7 @@ class Cib:
         return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
 
     def _block(self, element: Xml.Element, tag: str) -> dict[str, str]:
-        """Merge the sets of one element; parameters for some nodes only count where no other set has them."""
+        """Merge the sets of one element. Parameters in a set with a rule are used only if no other set has them."""
         blocks = list(reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]))
         if tag == "instance_attributes":
             blocks.sort(key=lambda block: block.find("./rule") is None)
@@ -524,7 +527,7 @@ def _refs(resource_set: Xml.Element) -> list[str]:
 
 
 def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple[str, str]]]:
-    """Return what waits for what: within a set each for the one before, unless it says not, and sets for sets."""
+    """Return pairs (first, then) of (resource, action): between successive sets, and within sequential sets."""
     rows = [[(name, one.get("action", "start")) for name in _refs(one)] for one in sets]
     pairs = []
     for one, row in zip(sets, rows, strict=True):

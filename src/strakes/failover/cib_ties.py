@@ -15,14 +15,14 @@ _INFINITY = float("inf")
 
 
 class _Path(NamedTuple):
-    """The orders that lead somewhere, the last one first: many ways share their beginnings."""
+    """A chain of orders as a linked list, last one first, so that chains share their beginnings."""
 
     order: Order
     before: _Path | None
 
 
 class Ties:
-    """Answers about one CIB; ``templates`` has the template of each primitive, ``tags`` what each tag names."""
+    """Groups, colocations and orders of one CIB. ``templates``: primitive -> template. ``tags``: tag -> ids."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Ties:
         return tuple(found.values())
 
     def together(self, primitive: Primitive) -> frozenset[str]:
-        """Return the ids of all that only ever runs where the primitive does, by groups and colocations."""
+        """Return the ids that groups and mandatory colocations place on the same node as the primitive."""
         if primitive.id not in self._together:
             waiting = [primitive.id]
             reached = list[str]()
@@ -93,7 +93,7 @@ class Ties:
         return self._together[primitive.id]
 
     def tied(self, primitive: Primitive, clone: str) -> bool:
-        """Return whether the primitive only ever runs where the clone is promoted, directly or by its ties."""
+        """Return whether the primitive runs only where the clone is promoted, directly or through other resources."""
         waiting = [primitive.id, primitive.group, primitive.clone]
         for name in _each_once(waiting):
             for member in self.members(name):

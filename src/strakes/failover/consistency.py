@@ -9,7 +9,7 @@ from strakes.failover.cluster import Cluster
 
 
 def require_whole(cluster: Cluster, where: str) -> None:
-    """Check what no single table can know. Raises BadInputError for what contradicts itself."""
+    """Check the tables against each other. Raises BadInputError for a contradiction."""
     if not cluster.targets:
         raise BadInputError("there is nothing to keep up", where=where, remedy="Add at least one [[target]].")
     carrying = sum(network.replication for network in cluster.networks)

@@ -54,7 +54,7 @@ class Option:
     unique: bool = False
 
     def complaint(self, value: str) -> str:
-        """Return what the value ought to be, empty where it is accepted."""
+        """Return a description of valid values if this value is not one, else an empty text."""
         if not self.kind or value.startswith("lrm://"):
             return ""
         if "|" in self.kind:
@@ -71,9 +71,9 @@ class Option:
 
 
 def _out_of_range(kind: str, value: str) -> str:
-    """Return the limits that a number does not keep, empty where it does.
+    """Return the limits that a number violates, or an empty text.
 
-    Numbers of DRBD have a unit; the letter behind the limits is the one that they have without.
+    Numbers of DRBD may have a unit; the letter after the limits is the default unit.
     """
     bounds = re.fullmatch(r"(-?\d+)\.\.(\d+)([a-z]?)", kind)
     number = re.fullmatch(r"(-?\d+)([bskmgt]?)", value.lower())
@@ -97,14 +97,14 @@ def _tables() -> Mapping[str, str]:
 
 
 def _words(section: str) -> Iterator[str]:
-    """Yield the words of a section; of one that it names, such as @ssh, the words in its place."""
+    """Yield the words of a section, with references to other sections, such as @ssh, expanded."""
     for word in _tables().get(section, "").split():
         yield from _words(word) if word.startswith("@") else (word,)
 
 
 @cache
 def options_of(*sections: str) -> Mapping[str, Option]:
-    """Return the options of all these sections by their names; empty where none of them is known."""
+    """Return name -> option of all these sections; empty if no section is known."""
     found = {}
     for section in sections:
         for word in _words(section):
@@ -122,7 +122,7 @@ def is_known(section: str) -> bool:
 
 @cache
 def advised_times(agent: str) -> Mapping[str, float]:
-    """Return the seconds that an agent (PROVIDER:TYPE) advises for its operations, empty where it has no table."""
+    """Return operation -> advised time-out in seconds of an agent (PROVIDER:TYPE); empty without a table."""
     words = _tables().get(f"times of {agent}", "").split()
     return {name: float(limit) for name, _, limit in (word.partition("=") for word in words)}
 
@@ -148,7 +148,7 @@ def fencing_agents() -> tuple[str, ...]:
 
 @cache
 def _installed(agent: str) -> frozenset[str]:
-    """Return the parameters in the metadata of an installed agent, none where it cannot be asked."""
+    """Return the parameters in the metadata of an installed agent; empty if the metadata cannot be read."""
     try:
         answer = run(["crm_resource", "--show-metadata", agent], _ASK_S)
         named = Xml.fromstring(answer.stdout) if answer.status == 0 else Xml.Element("none")
@@ -158,7 +158,7 @@ def _installed(agent: str) -> frozenset[str]:
 
 
 def installed_options(one: Primitive) -> frozenset[str]:
-    """Return the parameters that the agent of a resource itself knows, where it is installed on this machine."""
+    """Return the parameters of the agent of a resource as installed on this machine."""
     return _installed(":".join(filter(None, (one.standard, one.provider, one.agent))))
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Pacemaker's own, where nothing else is said.
+# Pacemaker's default.
 DEFAULT_TIMEOUT_S = 20.0
-# Agents that watch networks and servers, each with the attribute of its node that it sets where nothing else is said.
+# Agents that monitor networks and servers, each with the default name of the node attribute that it sets.
 WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
 
 
 @dataclass(frozen=True)
 class Source:
-    """The place of a fact: a file and a line of it, 0 where no line says it."""
+    """The place of a fact: a file and a line, 0 without a line."""
 
     file: str
     line: int = 0
@@ -23,7 +23,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation with its effective values: its own, then ``op_defaults``, then Pacemaker's defaults."""
+    """One operation with its effective values: configured, from ``op_defaults``, or Pacemaker's defaults."""
 
     name: str
     interval_s: float
@@ -96,12 +96,12 @@ class Primitive:
 
     @property
     def device(self) -> str:
-        """Return the device that this mounts or hands out, empty where none is given."""
+        """Return the device that this mounts or exports, or an empty text."""
         return self.values.get("device") or self.values.get("target") or self.values.get("path", "")
 
     @property
     def mount_point(self) -> str:
-        """Return the directory that this is mounted on, empty where none is given."""
+        """Return the mount point, or an empty text."""
         return (self.values.get("directory") or self.values.get("mountpoint", "")).rstrip("/")
 
 
@@ -109,7 +109,7 @@ class Primitive:
 class Location:
     """One preference for nodes, or against them.
 
-    ``certain`` is False where a rule also asks for the time, or for what nobody knows beforehand.
+    ``certain`` is False if a rule depends on the time or on something else that is not known beforehand.
     """
 
     id: str

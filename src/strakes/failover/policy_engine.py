@@ -53,12 +53,15 @@ class PolicyEngine:
 
     @property
     def _granted(self) -> list[str]:
-        """Return the words that grant every ticket: the questions are about the site that serves."""
+        """Return the arguments that grant every ticket, because the simulated site is the active one."""
         tickets = dict.fromkeys(one.get("ticket", "") for one in self._cib.constraints("rsc_ticket"))
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
-        """Return the state when no action is left, or after ``most`` transitions; ``words`` are for the first."""
+        """Return the state when no action is left, or after ``most`` transitions.
+
+        ``words``: arguments of crm_simulate for the first transition.
+        """
         fenced: list[str] = []
         restarted: list[str] = []
         before: dict[Action, frozenset[Action]] = {}

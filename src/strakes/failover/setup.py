@@ -81,18 +81,18 @@ class Setup:
 
     @property
     def simulated(self) -> Behaviour:
-        """Return what the policy engine does, for rules that need it."""
+        """Return the simulation, for rules that need it."""
         assert self.behaviour is not None
         return self.behaviour
 
     @property
     def services(self) -> tuple[Primitive, ...]:
-        """Return Pacemaker's services, none where it is not configured."""
+        """Return Pacemaker's services; empty without a CIB."""
         return self.cib.services if self.cib else ()
 
     @property
     def devices(self) -> tuple[Primitive, ...]:
-        """Return Pacemaker's fencing devices, none where it is not configured."""
+        """Return Pacemaker's fencing devices; empty without a CIB."""
         return self.cib.devices if self.cib else ()
 
     def bare(self, name: str, marks: str = "#") -> str:
@@ -117,7 +117,7 @@ class Setup:
 
     @property
     def lustre_parameters(self) -> str:
-        """Return what scripts give to lctl for good; the time-out of Lustre under its full name, sys.timeout."""
+        """Return the arguments of ``lctl set_param`` and ``conf_param`` in scripts, with timeout as sys.timeout."""
         scripts = "\n".join(self.texts.get(name, "") for name in ("lustre/parameters.sh", "etc/rc.local"))
         lines = re.findall(r"(?m)^[^#\n]*\blctl\s+(?:set|conf)_param\s+([^#\n]*)", scripts)
         return re.sub(r"(?<![\w.])(?=timeout=)", "sys.", "\n".join(lines))
@@ -254,7 +254,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
 
 
 def _read_state(runner: Runner) -> dict[str, str]:
-    """Ask for the state; of DRBD 9 its own words, of 8.4 what the kernel shows."""
+    """Read the state of the running cluster; for DRBD from drbdsetup (9) or /proc/drbd (8.4)."""
     answers = {name: _answer(runner, *words) for name, words in _STATES.items()}
     if "<nodes>" not in answers[PACEMAKER_STATE]:
         del answers[PACEMAKER_STATE]
@@ -264,7 +264,7 @@ def _read_state(runner: Runner) -> dict[str, str]:
 
 
 def _answer(runner: Runner, *words: str) -> str:
-    """Return what the program says, empty where it is not there or does not answer."""
+    """Return the output of a command, or an empty text if it is missing, fails or times out."""
     try:
         answer = runner(list(words), 30.0)
     except (EnvironmentLacksError, CommandTimeout):

@@ -35,8 +35,8 @@ _OWN_WAITS = {
 class Amount:
     """One time, or another limit.
 
-    ``scope`` names the link, device or resource that it is for, empty for the whole cluster; ``text`` is how it is
-    written, or where it comes from if it is not ``written``. ``unit`` is empty for a number.
+    ``scope``: its link, device or resource, empty for the whole cluster. ``text``: the setting as ``written``, or the
+    origin of a default. ``unit`` is empty for a number.
     """
 
     scope: str
@@ -59,7 +59,7 @@ _Place = tuple[str, str, Callable[[str], list[str]]]
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a time is written: the first of ``keys`` that is there; ``default`` counts where none is."""
+    """The source of a time: the first of ``keys`` that is present, else ``default``."""
 
     name: str
     place: str
@@ -230,10 +230,10 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield what each fencing device waits for, and how long Pacemaker waits for it."""
+    """Yield the waiting times of each fencing device, and the limits that Pacemaker sets for it."""
     cib = setup.pacemaker
     common = next(iter(_of_source(setup, next(one for one in _sources() if one.name == "fencing-limit"))))
-    # The time-out of a device for what Pacemaker asks of it takes the place of the common one.
+    # pcmk_*_timeout of a device overrides stonith-timeout.
     asked = "off" if cib.properties.get("stonith-action", "reboot") in ("off", "poweroff") else "reboot"
     for device in cib.devices:
         where = f"cib: {device.id}"

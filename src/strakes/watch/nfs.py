@@ -28,14 +28,14 @@ _SILENT = 2
 
 @dataclass(frozen=True)
 class _Since:
-    """The last reading at which the server had answered all, or something new."""
+    """The last reading in which the server had answered all requests, or at least new ones."""
 
     time_s: float
     silent: int = 0
 
 
 class NfsSource:
-    """``server`` is what the mount names; ``read_text`` gives the text of /proc/self/mountstats."""
+    """``server``: server in the mount source. ``read_text`` returns /proc/self/mountstats."""
 
     every_s = 10.0
 

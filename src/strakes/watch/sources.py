@@ -153,12 +153,12 @@ class TargetSource:
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             clients = self.target.client_requests()
-            # Asking takes a process; where the probe works, nobody else needs to see whether there is an answer.
+            # This call starts a process. A working probe shows already whether the file system answers.
             if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
                 full |= self.target.fullness()
                 self._full_s = time_s
         except UnansweredError as error:
-            # Which call it was that waits is no matter.
+            # Omit the name of the call, so that one hang is one message.
             missing = (error.what,)
         except StrakesError as error:
             missing = (f"{error.what}: {error.why}" if error.why else error.what,)
@@ -175,7 +175,7 @@ class TargetSource:
         )
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return what cannot be watched here, a sentence each, judged by a first reading."""
+        """Return the events that cannot be detected here, one sentence each, from a first reading."""
         why = {limit.what: limit.why for limit in self.target.limits()}
         lines = []
         if not reading.work:
@@ -225,7 +225,7 @@ def reading_of_counters(
     since: Callable[[str, float, float], float],
     group: str = DATA_TARGETS,
 ) -> CounterReading:
-    """Return what counters under their common names say; ``group``: what those are that hold data."""
+    """Return a reading from counters under their common names. ``group``: peer group of the data targets."""
     work: dict[str, dict[str, Work]] = {}
     serving: dict[str, float] = {}
     for target, counters in observation.items():

@@ -1,4 +1,4 @@
-"""DRBD: one resource for each target, in the words of version 8.4 or 9."""
+"""DRBD: one resource for each target, in the syntax of version 8.4 or 9."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AUTHENTICATION = "/etc/drbd.d/authentication.secret"
 
 
 def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the configuration of DRBD; nothing where the nodes share their disks."""
+    """Return the configuration of DRBD; empty if the nodes share their disks."""
     replicated = [target for target in cluster.targets if target.replicated]
     if not replicated:
         return ()

@@ -16,7 +16,7 @@ class Line:
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """One file; ``goes_to`` is where it is put on each node, ``lines`` are explained in the run-book."""
+    """One file. ``goes_to``: its path on each node. ``lines``: lines that the run-book explains."""
 
     path: str
     text: str

@@ -29,6 +29,6 @@ def pool_lines(target: ServedTarget) -> tuple[str, ...]:
 
 
 def import_options(target: ServedTarget) -> str:
-    """Return where the disks of a pool are looked for: not by names that differ between nodes."""
+    """Return the directories in which ``zpool import`` looks for disks by names that are the same on both nodes."""
     places = dict.fromkeys(word.rpartition("/")[0] for word in target.vdevs if word.startswith("/dev/"))
     return " ".join(f"-d {place}" for place in places)

@@ -77,7 +77,7 @@ class Policies:
         return max(seen, key=lambda island: (len(island), self.first in island), default=frozenset())
 
     def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
-        """Return what the agents that watch networks write down on each node."""
+        """Return (attribute, node, value) for each attribute that network monitors set."""
         return frozenset(
             (watcher.watched_attribute, node.name, _reached(room, watcher, node.name))
             for watcher in self.watchers

@@ -18,7 +18,7 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """How each single failure ends, and each pair of failures; ``assumed`` is what no file says."""
+    """The results of all single failures and pairs. ``assumed``: assumptions that no file confirms."""
 
     where: str
     singles: tuple[Scene, ...]
@@ -54,7 +54,7 @@ def rehearse(
 
 
 def require_pacemaker(setup: Setup) -> None:
-    """Raise BadInputError without a Pacemaker configuration, which is what a rehearsal plays."""
+    """Raise BadInputError without a Pacemaker configuration, which a rehearsal needs."""
     if setup.cib is None:
         raise BadInputError(
             "no Pacemaker configuration",
@@ -88,5 +88,5 @@ def document(rehearsal: Rehearsal) -> str:
 
 
 def deciders(scene: Scene) -> str:
-    """Return what decided how a scene ends: the policy engine, with our model before it or alone."""
+    """Return who decided the result of a scene: the policy engine alone, or after the model."""
     return "model, then policy engine" if scene.modelled else "policy engine"

@@ -1,6 +1,6 @@
-"""Our own small model of the room: what hangs on what, and so who is alive, who sees whom and who can power off whom.
+"""Model of the server room: which nodes live, which reach each other, and which can power off which.
 
-It knows nothing of half-broken parts: a network is there or it is not, for everybody on it or for one node.
+Parts work or have failed; partial failures are not modelled. A network fails for all nodes or for one node.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Room:
     def network_works(self, name: str) -> bool:
         """Return whether messages get through the network in both directions."""
         switch = self.cluster.network(name).switch
-        # Corosync's links and DRBD's connections want answers: what gets through in one direction only is no link.
+        # Corosync and DRBD need both directions, so a one-way loss is a broken link.
         cut = any(self.is_broken(kind, name) for kind in ("network", "one-way"))
         return not cut and not (switch and self.is_broken("switch", switch))
 

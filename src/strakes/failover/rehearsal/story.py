@@ -1,4 +1,4 @@
-"""A chain of failures: what each does to the room, what the policy engine does then, and who serves in the end."""
+"""A chain of failures: the effect of each on the room, the reaction of the policy engine, and the serving nodes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Story:
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
         """Let one part fail, and the cluster answer it."""
         world, step = self._failed(world, part)
-        # Who serves without its partner writes what the partner has not.
+        # A node that serves without its partner makes the partner's copy stale.
         alone = {
             (target, other)
             for target, place in world.places.items()
@@ -273,24 +273,24 @@ class Story:
         state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
         world = replace(world, state=state, off=world.off | names, quorum=True)
         moved = [name for name, place in world.places.items() if place != before[name]]
-        # Writing to what stays where it is waits as well, with DRBD, until the peer is known to be off.
+        # DRBD also suspends writes of services that do not move, until the peer is confirmed off.
         frozen = self.policies.frozen_without_peer and any(target.replicated for target in world.room.cluster.targets)
         wait = NO_WAIT
         if moved or frozen:
             wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
         if not frozen:
-            # Who loses serves on until its power is cut.
+            # The loser continues to serve until its power is cut.
             wait = replace(wait, least_s=self.times.start(moved).least_s)
         survivors = f"{', '.join(sorted(winners))} survive{'s' if len(winners) == 1 else ''}"
         return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
-        """Return who powers off the other: one node, nobody (empty), or both at once (None)."""
+        """Return the winner of the fencing race: one node, nobody (empty), or both at once (None)."""
         able = [node for node in standing if room.can_power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
             return tuple(able)
         if not self.policies.delays_s:
-            # Chance, or priorities: the worse of both is that the one that serves is powered off.
+            # Without delays the race is random. Assume the worse result: the serving node is powered off.
             serving = self.first.state.places.values()
             return tuple(node for node in standing if node.name not in serving)[:1] or tuple(able[:1])
         first, second = (self.policies.delays_s.get(node.name, 0.0) for node in standing)

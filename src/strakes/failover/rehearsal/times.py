@@ -115,7 +115,7 @@ class Times:
 
 
 def watches_network(service: Primitive) -> bool:
-    """Return whether an agent writes down, as an attribute of its node, what that reaches."""
+    """Return whether an agent records the reachable hosts in an attribute of its node."""
     return bool(service.watched_attribute) and service.agent != "healthLUSTRE"
 
 

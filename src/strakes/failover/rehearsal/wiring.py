@@ -25,10 +25,10 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Cut:
-    """The effect of one device that is asked to power off a node.
+    """The effect of one fencing device.
 
-    ``node`` is the one whose power it really cuts, ``feed`` the feed of an outlet. ``pretends``: it reports success and
-    cuts nothing; ``lost``: nobody is at its address; ``surely``: a device of its kind cannot fail here.
+    ``node``: node whose power it really cuts. ``feed``: power feed of an outlet. Kinds: ``pretends`` reports success
+    and cuts nothing, ``lost`` does not answer at its address, ``surely`` cannot fail in this model.
     """
 
     device: str

@@ -35,7 +35,7 @@ class World:
 
     @property
     def places(self) -> dict[str, str]:
-        """Return the node that serves each target from a good copy, empty where none does."""
+        """Return target -> node that serves it from a good copy, or an empty text."""
         return {target.name: self._place(target) for target in self.room.cluster.targets}
 
     def _place(self, target: ServedTarget) -> str:
@@ -55,7 +55,7 @@ class World:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Return the targets that are served where no client reaches them."""
+        """Return the targets on nodes that no client reaches."""
         return tuple(
             target for target, place in self.places.items() if place and not self.room.reached_by_clients(place)
         )

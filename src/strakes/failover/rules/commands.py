@@ -48,7 +48,7 @@ _BEFORE = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    """One command: the file, when it is run, and its words; the program is without its directory."""
+    """One command: its file, the time at which it runs, and its words. The program has no directory."""
 
     file: str
     when: When
@@ -142,7 +142,7 @@ def _of_line(file: str, when: When, line: str) -> Iterator[Command]:
 
 @lru_cache(maxsize=4096)  # many rules ask about the same lines
 def _tokens(line: str) -> tuple[str, ...]:
-    """Return the words of a line and what ends its commands; nothing for a line without the end of a quote."""
+    """Return the words and command separators of a line; empty if a quotation mark is not closed."""
     try:
         lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
         lexer.whitespace_split = True
@@ -156,7 +156,7 @@ def _one(file: str, when: When, words: list[str]) -> Iterator[Command]:
     while words and (_BEFORE.fullmatch(words[0].rpartition("/")[2]) or re.match(r"\w+=", words[0])):
         first = words[0].rpartition("/")[2]
         words = words[1:]
-        # nice -n 19, timeout 60, flock FILE: their own words.
+        # Skip the arguments of the wrapper, as in nice -n 19, timeout 60, flock FILE.
         own = first in ("nice", "ionice", "timeout", "flock", "chrt", "stdbuf")
         while own and words and re.match(r"-|\d|/(run|var|tmp)/", words[0]):
             words = words[1:]

@@ -75,7 +75,7 @@ def _bans_at_times(rule: Xml.Element) -> bool:
 
 
 def _worth(cib: Cib, element: Xml.Element, members: tuple[Primitive, ...]) -> str:
-    """Return what a reached network is worth, where the stickiness of the service is more."""
+    """Return the score of a reachable network if it is at most the stickiness of the service, else an empty text."""
     watchers = {one.watched_attribute: one for one in cib.primitives if one.watched_attribute}
     stick = sum(score(one.meta.get("resource-stickiness", "0")) for one in members)
     for rule in element.iter("rule"):
@@ -117,7 +117,7 @@ def _clones(cib: Cib, name: str) -> list[str]:
 
 
 def _follows(cib: Cib, follower: str, leader: str) -> bool:
-    """Return whether a colocation places the first where the second one is."""
+    """Return whether a mandatory colocation places ``follower`` on the node of ``leader``."""
     pairs = [one for one in cib.constraints("rsc_colocation") if score(one.get("score", "INFINITY")) == _INFINITY]
     return any((one.get("rsc"), one.get("with-rsc")) == (follower, leader) for one in pairs)
 

@@ -15,7 +15,7 @@ _PORTS_OF_OTHERS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "54
 
 
 def _reached(setup: Setup, number: int) -> dict[str, str]:
-    """Return the network of one link by node, where the address is written or known by /etc/hosts."""
+    """Return node -> network of link ``number``, for nodes whose address is given or listed in /etc/hosts."""
     known = hosts_of(setup)
     found = {}
     for node in nodes_of(setup):
@@ -183,7 +183,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
 
 
 def _may_be_one(one: str, other: str, hosts: set[str]) -> bool:
-    """Return whether two things may be one: a host that cuts the power and has a vote, or a node without a name."""
+    """Return whether two owners may be the same host: a fencing device and the quorum host, or an unnamed node."""
     pair = {one, other}
     unnamed = any(name.startswith("node ") for name in pair) and bool(pair & hosts)
     return pair == {"power", "quorum host"} or unnamed

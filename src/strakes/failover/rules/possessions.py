@@ -69,7 +69,7 @@ def units_of(one: Primitive) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Possessions:
-    """Names of what the cluster has: disks with those below DRBD, mount points, pools, volume groups, and others."""
+    """Names of the cluster's resources: disks, also below DRBD, mount points, pools, volume groups and others."""
 
     disks: frozenset[str]
     places: frozenset[str]
@@ -81,7 +81,7 @@ class Possessions:
     exports: bool
 
     def takes(self, source: str, place: str) -> bool:
-        """Return whether a mount of this source on this directory takes what the cluster has."""
+        """Return whether a mount of ``source`` on ``place`` uses a disk, pool or directory of the cluster."""
         if source and (one_name(source) in self.disks or source.split("/", maxsplit=1)[0] in self.pools):
             return True
         below = [f"{path.rstrip('/')}/" for path in (place, source) if path.startswith("/") and path != "/"]

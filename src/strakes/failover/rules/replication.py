@@ -29,7 +29,7 @@ def devices_collide(setup: Setup) -> Iterator[str]:
 
 
 def _uses(resource: Resource, host: Host) -> Iterator[tuple[str, str, str]]:
-    """Yield what a side of a resource has for itself: the kind, the value and the volume."""
+    """Yield the exclusive settings of one side of a resource: kind, value and name of the volume."""
     yield from (("address", address, resource.name) for address in dict.fromkeys(host.addresses))
     for number, (device, disk, metadata) in host.volumes.items():
         name = f"{resource.name} volume {number}"

@@ -34,7 +34,7 @@ _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identit
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _USERS = ("username", "login", "userid")
 CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
-# Seconds that agents need at least, of those whose own advice is not enough or that advise nothing.
+# Least time-outs in seconds, for agents that advise too little or nothing.
 _LEAST_S: Mapping[str, Mapping[str, float]] = {
     "drbd": dict.fromkeys(("start", "stop", "promote", "demote"), 60.0),
     "Filesystem": {"start": 40.0, "stop": 60.0},

@@ -277,7 +277,7 @@ def _opened_at_boot(setup: Setup, owned: Possessions) -> Iterator[str]:
 
 
 def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find exports and imports at boot of what the cluster moves, and servers that start at boot and export it."""
+    """Find exports and boot-time imports of the cluster's storage, and boot-time servers that export it."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
     for file in (name for name in setup.texts if name.startswith("etc/exports")):
         for line in setup.bare(file).splitlines():

@@ -15,7 +15,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
 
 @dataclass
 class Block:
-    """One section; ``settings`` keep their order and may repeat, ``words`` stand between its name and the brace."""
+    """One section. ``settings`` keep their order and may repeat. ``words``: words between its name and the brace."""
 
     name: str
     words: tuple[str, ...] = ()

@@ -514,7 +514,7 @@ def _same(key: str, wanted: str | None, given: str | None) -> bool:
 
 
 def _own_host_list(device: Primitive) -> tuple[str, ...]:
-    """Return the parameters by which an older agent itself says, when it is asked, which nodes it is for."""
+    """Return the parameters with which older agents name the nodes that they power off."""
     return ("hostlist", "hostname") if device.agent.startswith("external/") else ("hostlist",)
 
 

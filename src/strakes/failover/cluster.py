@@ -11,8 +11,8 @@ from functools import cached_property
 class Network:
     """One network.
 
-    ``switch`` is empty for a direct cable. ``stands_in_for`` names what older designs had in its place. ``interface``
-    is the name of the nodes' card on it, where that is watched.
+    ``switch``: empty for a direct cable. ``stands_in_for``: the part that it replaces in older designs. ``interface``:
+    name of the nodes' network card, if the cluster monitors it.
     """
 
     name: str
@@ -137,9 +137,9 @@ class ServedTarget:
 class FileSystem:
     """The file system that the cluster serves.
 
-    ``recovery_hard_s`` and ``recovery_soft_s`` are 0 where they follow from the number of clients. ``watch`` are
-    addresses on the clients' network that always answer: a node that reaches none of them serves only when no other
-    does. ``mgs`` are the NIDs of the MGS of a Lustre file system where another cluster has it.
+    ``recovery_hard_s``, ``recovery_soft_s``: 0 to calculate them from the number of clients. ``watch``: addresses on
+    the clients' network that always answer; a node that reaches fewer of them than its partner hands over. ``mgs``:
+    NIDs of a Lustre MGS in another cluster.
     """
 
     kind: str
@@ -166,8 +166,7 @@ class Alerts:
 class Cluster:
     """The whole description.
 
-    ``quorum_host`` is empty where the two nodes need no third; ``survivor`` wins when each node would power the other
-    off.
+    ``quorum_host``: host of the quorum device, or empty. ``survivor``: node that wins the fencing race.
     """
 
     name: str
@@ -189,7 +188,7 @@ class Cluster:
 
     @cached_property
     def replication(self) -> Network | None:
-        """Return the network of the replication, None where no target is replicated."""
+        """Return the replication network, or None if no target is replicated."""
         return next((network for network in self.networks if network.replication), None)
 
     @cached_property

@@ -59,7 +59,7 @@ def _is_of(service: Service, target: ServedTarget) -> bool:
 
 
 def _networks(model: ClusterModel) -> Iterator[Network]:
-    """Yield a network for each Corosync link, and others for replication and fencing where they need one."""
+    """Yield a network for each Corosync link, and separate ones for replication and fencing if needed."""
     addresses = [address for one in model.replicated for host in one.hosts for address in host.addresses]
     replication = [_ip(address) for address in addresses]
     numbers = [link.number for link in model.links] or [0, 1]

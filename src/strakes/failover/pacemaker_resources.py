@@ -122,7 +122,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Colocation:
-    """Two resources on one node, or apart; the direction is not kept, for either one ties both."""
+    """Two resources on one node, or, with a negative score, on different ones; the direction is not stored."""
 
     id: str
     resources: tuple[tuple[str, str], tuple[str, str]]

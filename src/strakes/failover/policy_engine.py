@@ -1,4 +1,4 @@
-"""Pacemaker's policy engine, by ``crm_simulate``: a fresh cluster of a configuration, and what a transition does."""
+"""Pacemaker's policy engine, through ``crm_simulate``: the first start of a cluster, and later transitions."""
 
 from __future__ import annotations
 

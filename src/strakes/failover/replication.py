@@ -151,13 +151,13 @@ class Resource:
 
     @property
     def metadata(self) -> set[str]:
-        """Return the devices that hold the metadata of all sides, where those are not on the disks."""
+        """Return the external metadata devices of all sides."""
         found = {meta.partition("[")[0].strip() for host in self.hosts for _, _, meta in host.volumes.values()}
         return {device for device in found if device.startswith("/dev/")}
 
 
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
-    """Return all resources of the files, each with what ``common`` says."""
+    """Return all resources of the files, each with the section ``common``."""
     blocks = list(files)
     common = Block("common")
     for top in blocks:

@@ -191,7 +191,7 @@ def views_of_nodes(setup: Setup) -> dict[str, Setup]:
 
 
 def read_plan(directory: Path) -> Setup:
-    """Read the plan in a directory, also one that was changed by hand.
+    """Read the plan in a directory, or other files of a cluster.
 
     Raises BadInputError for a directory without files of a cluster, and for unreadable files.
     """

@@ -1,7 +1,4 @@
-"""Judgement of a trial: whether two sides ever served at a time, and whether acknowledged writes are kept.
-
-It is made from the copies of a journal and the clients' record.
-"""
+"""Detection of split brain and of lost writes in a trial, from the copies of a journal and the clients' records."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _ANSWERS = frozenset(
 
 @dataclass(frozen=True)
 class ClientOperation:
-    """One operation of a client, in seconds since 1970. ``error`` is empty where it was acknowledged."""
+    """One operation of a client, in seconds since 1970. ``error`` is empty for an acknowledged operation."""
 
     begun_s: float
     ended_s: float

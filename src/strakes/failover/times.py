@@ -301,7 +301,7 @@ def _own_waits(one: Primitive, where: str) -> Iterator[tuple[str, Amount]]:
 
 
 def fence_peer_s(resource: Resource) -> tuple[float, bool]:
-    """Return how many seconds the handler ``fence-peer`` holds up writing at most, and whether that is written."""
+    """Return the longest time in seconds that the handler ``fence-peer`` suspends writes, and whether it is set."""
     words = resource.option("handlers", "fence-peer").replace("=", " ").split()
     given = next((after for word, after in pairwise(words) if word in ("--timeout", "-t")), "")
     return (seconds(given) or _FENCE_PEER_S), bool(given)
@@ -328,7 +328,7 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
         program = name.partition(".service.d/")[0]
         for key, value in re.findall(r"(?m)^\s*(Timeout\w*Sec)\s*=\s*(\S.*?)\s*$", text):
             wait_s = _systemd(value)
-            # Zero is for ever, or, of old releases, nothing.
+            # Skip zero, whose meaning depends on the release of systemd.
             if wait_s and key in ("TimeoutStopSec", "TimeoutSec"):
                 for one in setup.services:
                     # The unit of a template names its instance: NAME@INSTANCE.

@@ -42,7 +42,7 @@ _PACKAGES = {
 class ValidatorVerdict:
     """The verdict of a program on its configuration.
 
-    ``state`` is ``absent`` when the program is not installed, ``unable`` when it could not do its work here.
+    ``state``: ``absent`` if the program is not installed, ``unable`` if it could not run here.
     """
 
     program: str

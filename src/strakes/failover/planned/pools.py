@@ -1,4 +1,4 @@
-"""ZFS pools on disks that both nodes reach: made so that only one node can have them imported."""
+"""ZFS pools on shared disks, with the options that let only one node import them."""
 
 from __future__ import annotations
 

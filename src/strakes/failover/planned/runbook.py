@@ -1,4 +1,4 @@
-"""The run-book: how the plan is put in place, what each line is for, and what to do when something has happened."""
+"""The run-book: installation of the plan, explanations of its lines, and the steps after a failure."""
 
 from __future__ import annotations
 

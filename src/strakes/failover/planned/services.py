@@ -38,13 +38,13 @@ def service_rows(cluster: Cluster, target: ServedTarget) -> list[ServiceRow]:
         (f"address-{target.name}", "ocf:heartbeat:IPaddr2", {"ip": address, "cidr_netmask": bits or "32"}, _MOUNTING)
     )
     if cluster.file_system.kind == "nfs":
-        # From the service's own address, or clients do not know whose locks are gone.
+        # Clients reclaim locks only if the notice comes from the address that they mounted.
         rows.append((f"notify-{target.name}", "ocf:heartbeat:nfsnotify", {"source_host": address}, _MOUNTING))
     return rows
 
 
 def _nfs_server(target: ServedTarget) -> list[ServiceRow]:
-    """Return the server's rows; its record of who holds which lock is not where clients may write."""
+    """Return the rows of the NFS server. Its lock state is outside the exported directory."""
     state = {"nfs_shared_infodir": f"{target.mount}/nfs-state", "nfs_no_notify": "true"}
     exported = {
         "clientspec": target.clients,

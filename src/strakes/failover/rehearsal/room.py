@@ -90,7 +90,7 @@ class RoomPart:
 
     @property
     def order(self) -> int:
-        """Return where this kind of part comes in a list of failures."""
+        """Return the sort key of this kind of part in a list of failures."""
         return _ORDER.index(self.kind)
 
 
@@ -195,7 +195,7 @@ class Room:
         return len(self.islands(self.cluster.nodes)) == 1
 
     def replication_works(self, target: ServedTarget) -> bool:
-        """Return whether the nodes of a target reach each other; in DRBD 9 also over the networks of the heartbeat."""
+        """Return whether the nodes of a target can replicate; DRBD 9 also uses the heartbeat networks."""
         paths = [self.cluster.replication, *(self.cluster.heartbeats if self.cluster.drbd == "9" else ())]
         return any(
             path is not None and all(self.on_network(node, path.name) for node in target.nodes) for path in paths

@@ -1,4 +1,4 @@
-"""Roughly how long clients wait: from what the configuration says of noticing, powering off, stopping and starting."""
+"""Bounds of the waits of clients, from the configured times of detection, power-off, stop and start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from strakes.failover.setup import Setup
 
 _TOKEN_MS, _COEFFICIENT_MS = 3000, 650
 _STONITH_S = 60.0
-# For each node beyond the second, and 1.2 times of it until the remaining nodes agree (corosync.conf(5)).
+# Corosync adds the coefficient to the token time for each node beyond the second. The nodes agree within 1.2 times the
+# token time (corosync.conf(5)).
 _CONSENSUS = 1.2
 # The least time of a power-off, and of a start of an agent.
 _POWER_OFF_S, _AGENT_S = 1.0, 0.1
@@ -37,7 +38,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """Return the span in words, empty where nobody waits.
+        """Return the span in words, or an empty text without a wait.
 
         >>> Span(3.4, 700).text
         '3 s to 12 min'

@@ -16,11 +16,11 @@ WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs"
 
 @dataclass(frozen=True)
 class World:
-    """Everything as it is now.
+    """The state of the room and of the cluster.
 
-    ``off`` are nodes without power or dead; ``stale`` are pairs (target, node) with an old copy. ``stuck``: a person
-    has to act before anything more is taken over; ``apart``: the nodes are alive and do not see each other; ``frozen``:
-    DRBD has stopped all writing.
+    ``off``: nodes without power or dead. ``stale``: pairs (target, node) with an outdated copy. ``stuck``: no further
+    take-over until a person acts. ``apart``: live nodes do not reach each other. ``frozen``: DRBD has suspended all
+    writes.
     """
 
     room: Room
@@ -74,7 +74,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """One row of the rehearsal. ``places`` is target -> node, empty where it is not served."""
+    """One row of the rehearsal. ``places``: target -> node, or an empty text if it is not served."""
 
     failures: tuple[RoomPart, ...]
     ending: Ending

@@ -18,7 +18,7 @@ _OWN_ATTRIBUTES = re.compile(
 )
 # Agents that set attributes under several names.
 _SETS_OTHERS = ("attribute", "SysInfo", "HealthCPU", "HealthSMART", "HealthIOWait", "ClusterMon", "NodeUtilization")
-# Tests that are true where the network is reached.
+# Comparisons that are true on nodes that reach the network.
 _REACHED = (("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0"))
 
 

@@ -84,7 +84,7 @@ def devices_for(cib: Cib, node: str) -> list[Primitive]:
 
 
 def address_of(device: Primitive) -> str:
-    """Return the address of a fencing device, empty where it has none."""
+    """Return the address of a fencing device, or an empty text."""
     return next((device.values[key] for key in ("ip", "ipaddr", "hostname") if device.values.get(key)), "")
 
 

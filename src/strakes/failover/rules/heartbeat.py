@@ -11,7 +11,7 @@ _MOST_LINKS = 8
 
 
 def nodes_of(setup: Setup) -> list[Block]:
-    """Return the nodes of corosync.conf, none where it was not read."""
+    """Return the nodes of corosync.conf; empty without that file."""
     return setup.corosync.one("nodelist").all("node") if setup.corosync else []
 
 

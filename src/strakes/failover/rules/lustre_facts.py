@@ -29,7 +29,7 @@ def nids(words: list[str], *options: str) -> set[str]:
 
 
 def mgs_servers(setup: Setup) -> set[str]:
-    """Return the NIDs of the servers of the MGS, as far as the script makes it."""
+    """Return the NIDs of the MGS servers; empty if the script does not make the MGS."""
     managers = [words for words in made_targets(setup) if "--mgs" in words]
     return {nid for words in managers for nid in nids(words, "servicenode", "failnode")}
 

@@ -43,7 +43,7 @@ class _Settings:
 
 
 def _parameters(one: Primitive) -> Mapping[str, Option]:
-    """Return the parameters that the agent of a resource knows, none where the agent is unknown."""
+    """Return the known parameters of the agent of a resource; empty for an unknown agent."""
     if one.standard == "stonith":
         return options_of("fencing", "fence", one.agent) if is_known(one.agent) else {}
     name = f"{one.provider}:{one.agent}"

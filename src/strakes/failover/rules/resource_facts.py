@@ -246,7 +246,7 @@ def _own_addresses(setup: Setup) -> Iterator[str]:
 
 
 def _is_network(text: str, *, with_mask: bool) -> bool:
-    """Return whether the text is an address, or one with a mask where that may be."""
+    """Return whether the text is an address; ``with_mask`` also allows a network."""
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
@@ -255,7 +255,7 @@ def _is_network(text: str, *, with_mask: bool) -> bool:
 
 
 def _address_problem(one: Primitive) -> str:
-    """Return why no host can have the address of a resource, empty where one can."""
+    """Return why no host can have the address of a resource, or an empty text."""
     text, bits = one.values.get("ip", ""), one.values.get("cidr_netmask", "")
     for name, value in one.values.items():
         words = [word.partition("@")[0] for word in re.split(r"[,\s]+", value)] if name in _WITH_ADDRESSES else []

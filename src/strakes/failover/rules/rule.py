@@ -23,7 +23,7 @@ from strakes.failover.setup import Setup, views_of_nodes
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-# One file for each kind of thing that rules are about; findings are listed in this order.
+# One file for each area; findings are listed in this order.
 _FILES = (
     "membership",
     "cluster",
@@ -39,7 +39,7 @@ _FILES = (
     "behaviour",
     "state",
 )
-# Facts that say which thing this is, and facts with a space in their name, which are deduced: no file has them.
+# Identifying facts, and facts with a space in their name, which are deduced and in no file.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
 
 Find = Callable[[Setup], Iterable[str]]
@@ -116,7 +116,7 @@ def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule
 
 
 def _cases_met(cases: Sequence[tuple[str, Mapping[str, str]]], say: str, setup: Setup) -> Iterator[str]:
-    """Find the things for which all conditions of one of the cases hold."""
+    """Find the things for which all conditions of a case hold."""
     for about in dict.fromkeys(about for about, _ in cases):
         own = [conditions for subject, conditions in cases if subject == about]
         for thing in SUBJECTS[about].things(setup) if SUBJECTS[about].needs <= setup.parts else ():
@@ -126,7 +126,7 @@ def _cases_met(cases: Sequence[tuple[str, Mapping[str, str]]], say: str, setup: 
 
 
 def _filled(say: str, thing: Thing) -> str:
-    """Fill in facts; a part in square brackets is left out where a fact in it has no value."""
+    """Fill in facts; omit a part in square brackets if a fact in it has no value."""
     for part in re.findall(r"\[([^\[\]]+)\]", say):
         known = all(thing.fact(name) for name in re.findall(r"\{([^{}]+)\}", part))
         say = say.replace(f"[{part}]", part if known else "")

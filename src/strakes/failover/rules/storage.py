@@ -89,7 +89,7 @@ def _is_like(one: Primitive, provided: set[str]) -> bool:
 
 
 def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
-    """Yield what only one resource can have."""
+    """Yield the kind and value of each parameter that must be unique among resources."""
     known = options_of(f"{one.provider}:{one.agent}")
     names = [name for name, option in known.items() if option.unique] if known else ["iqn", "dataset"]
     if one.uses_disk and "bind" not in one.values.get("options", ""):
@@ -123,7 +123,7 @@ def unique_value_used_twice(setup: Setup) -> Iterator[str]:
 
 
 def path_outside_its_mount(setup: Setup) -> Iterator[str]:
-    """Find directories that are exported or hold data, and lie on no mount and in no pool of the cluster."""
+    """Find exported directories and data directories that are outside the mounts and pools of the cluster."""
     cib = setup.pacemaker
     beginnings = [
         given for one in cib.services if one.is_mount or "zfs" in one.agent.lower() for given in provided_by(one)
@@ -236,7 +236,7 @@ def lun_without_target(setup: Setup) -> Iterator[str]:
 
 
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
-    """Find what the node mounts, opens or imports at boot although it is DRBD's or Pacemaker's."""
+    """Find devices of DRBD or Pacemaker that the node mounts, opens or imports at boot."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
     for line in (line.partition("#")[0].split() for line in setup.fstab.splitlines()):
         if len(line) > 2 and _mounts_at_boot(line) and (_is_target(line) or owned.takes(_local(line), line[1])):

@@ -29,9 +29,9 @@ from strakes.failover.patterns import matches
 _MOST_ATTRIBUTES = 256
 # Tools refuse a CIB of a newer release than their own.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
-# Their id names another element.
+# The id of these elements is a reference to another element.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
-# Agents that cut the power of whichever node asks, or is asked for, without a list of hosts.
+# Agents that fence every node without a list of hosts.
 _FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 
 
@@ -50,7 +50,7 @@ class Cib:
             raise BadInputError("this CIB cannot be checked", where=where, why=why)
         many = next((each for each in self.root.iter() if len(each.attrib) > _MOST_ATTRIBUTES), None)
         if many is not None:
-            # Pacemaker's own tools, which get this text too, need a time that grows with their square.
+            # Pacemaker's tools, which also read this CIB, take quadratic time in the number of attributes.
             why = f"<{many.tag[:60]}> has {len(many.attrib)} attributes, more than {_MOST_ATTRIBUTES}"
             raise BadInputError("this is not a CIB", where=where, why=why)
         if self.root.tag != "cib":
@@ -430,7 +430,7 @@ class Cib:
         return tuple(name for one in element.iterfind("./resource_set") for name in _refs(one))
 
     def _matching(self, rule: Xml.Element) -> tuple[tuple[str, ...], bool]:
-        """Return the nodes that a rule is about, and whether it is only about nodes."""
+        """Return the nodes that match a rule, and whether the rule tests node attributes only."""
         certain = True
         columns: list[set[str]] = []
         for part in rule:
@@ -472,7 +472,7 @@ class Cib:
 
 
 def _is_about(rule: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool:
-    """Return whether a rule of defaults is surely true of a resource, or of one of its operations."""
+    """Return whether a rule of defaults certainly matches a resource or an operation; ``about``: their attributes."""
     answers = []
     for part in rule:
         if part.tag == "rule":

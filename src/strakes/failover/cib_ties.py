@@ -131,11 +131,11 @@ class Ties:
         return later.id in self._after[earlier.id]
 
     def _reached(self, first: Iterable[tuple[str, _Path | None]]) -> dict[str, _Path | None]:
-        """Return everything that waits for these, each with the orders that lead there."""
+        """Return resource -> chain of orders, for all resources that must wait for ``first``."""
         reached: dict[str, _Path | None] = {}
         waiting = deque[str]()
         followed = set[str]()
-        # For each group, the first of its members that is already reached.
+        # Group -> index of its first reached member.
         from_here: dict[str, int] = {}
 
         def wait(name: str, path: _Path | None) -> None:

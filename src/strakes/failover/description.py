@@ -219,7 +219,7 @@ def _target(
 
 @dataclass(frozen=True)
 class _Storage:
-    """The place where a target is stored, as the fields of ``ServedTarget``."""
+    """The storage of a target, as the fields of ``ServedTarget``."""
 
     nodes: tuple[str, ...]
     devices: dict[str, str]
@@ -229,10 +229,10 @@ class _Storage:
 
 
 def _storage(section: ConfigurationSection, servers: tuple[str, ...]) -> _Storage:
-    """Read where a target is stored.
+    """Read the storage of a target.
 
-    It is ``devices`` (one on each node, replicated by DRBD), ``device`` (one that both nodes reach) or ``pool`` with
-    ``vdevs`` (ZFS).
+    It is given as ``devices`` (one on each node, replicated by DRBD), as ``device`` (shared by both nodes), or as
+    ``pool`` with ``vdevs`` (ZFS).
     """
     device, pool = section.text("device", ""), section.text("pool", "")
     if not device and not pool:

@@ -1,4 +1,4 @@
-"""A description inferred from a cluster's files where no cluster.toml gives one, and the service of each target."""
+"""Infers a description from a cluster's files without a cluster.toml, and the service of each target."""
 
 from __future__ import annotations
 

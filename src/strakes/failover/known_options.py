@@ -1,4 +1,4 @@
-"""The options that programs know, by section or agent, and what each of them takes; from the tables in ``options``."""
+"""The options of programs, by section or agent, with their valid values, from the tables in ``options``."""
 
 from __future__ import annotations
 

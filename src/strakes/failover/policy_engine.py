@@ -46,7 +46,7 @@ class PolicyEngine:
         return self.settled(self.written(self._fresh()), self._granted)
 
     def present(self) -> Snapshot | None:
-        """Return the state that follows from the status in the CIB, None for a CIB without any."""
+        """Return the state that follows from the status in the CIB, or None without a status."""
         if self._cib.root.find("./status/node_state") is None:
             return None
         return self.settled(self.written(self._cib.readable()), self._granted, most=1)

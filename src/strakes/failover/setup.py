@@ -221,7 +221,7 @@ def _read_plan(directory: Path) -> Setup:
 
 
 def _sources(paths: Iterable[Path]) -> dict[str, str]:
-    """Return the files that their content shows to be parts of a cluster, by the names that a setup expects."""
+    """Return path in a setup -> text, for files that are recognised by their content."""
     texts = {}
     for path in paths:
         plain = path.is_file() and not path.is_symlink() and path.suffix not in (".toml", ".md")

@@ -28,7 +28,7 @@ _LEAST = 3
 _SOON_S, _FAR_SOON = 3.0, 5.0
 # Above this probability a wait is no outage; between _CHANCE and _LIKELY it is undecided.
 _LIKELY = 0.2
-# Errors that are answers: a file system that gives them is at work.
+# Errors that a working file system returns.
 _ANSWERS = frozenset(
     {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
     | {"ENOTEMPTY", "EPERM", "EXDEV"}
@@ -45,18 +45,18 @@ class ClientOperation:
 
     @property
     def acknowledged(self) -> bool:
-        """Return whether it was done."""
+        """Return whether the operation succeeded."""
         return not self.error
 
     @property
     def answered(self) -> bool:
-        """Return whether the file system answered, be it that it cannot be done."""
+        """Return whether the file system answered, with success or with a normal error."""
         return self.acknowledged or self.error in _ANSWERS
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Something that happened; ``source`` says who saw it."""
+    """An observed event; ``source``: its observer."""
 
     at_s: float
     source: str
@@ -88,7 +88,7 @@ class Outage:
 class Timeline:
     """One fail-over as clients saw it; all times are seconds since 1970.
 
-    ``fault_s`` is when the fault was done.
+    ``fault_s``: time of the fault.
     """
 
     name: str

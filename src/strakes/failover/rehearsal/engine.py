@@ -35,7 +35,7 @@ class Event:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The cluster after an event; ``places`` gives the node that runs all of each target."""
+    """The cluster after an event. ``places``: target -> node that runs all its resources."""
 
     file: Path
     places: dict[str, str]

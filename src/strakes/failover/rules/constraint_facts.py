@@ -125,7 +125,7 @@ def _follows(cib: Cib, follower: str, leader: str) -> bool:
 def colocations(setup: Setup) -> Iterator[Thing]:
     """Yield the colocations, each pair of a set as one."""
     cib = setup.pacemaker
-    # The members of a set follow each other in turn.
+    # In a set, each member is colocated with the one before it.
     pairs = {one.get("id") for one in cib.constraints("rsc_colocation") if "rsc" in one}
     for tie in cib.colocations:
         names = [name for name, _ in tie.resources]
@@ -134,7 +134,7 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         deduced = {
             "rsc": names[0],
             "with": names[1],
-            # That two devices are on different nodes does no harm.
+            # Fencing devices on different nodes are harmless.
             "fencing devices": devices if tie.score > 0 else [],
             "keeps apart": yes(tie.score == -_INFINITY and not devices),
             "number of nodes": str(len(setup.node_names)),

@@ -25,13 +25,13 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
         if mapped and len(set(plugs.values())) < len(plugs) and not lacking:
             yield f"cib: {device.id} has one outlet for {' and '.join(plugs)}"
         for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
-            # A remote node may have the power of the machine that it runs on.
+            # A remote node may be a virtual machine that shares the power of its host.
             if node in setup.pacemaker.members_of_corosync and plug in setup.node_names and plug != node:
                 yield f"cib: {device.id} is for {node}, but cuts the power of {plug}"
 
 
 def _switched(setup: Setup) -> Iterator[tuple[Primitive, str, tuple[str, ...]]]:
-    """Yield each BMC and outlet with a node that it powers off, and the place where the power is cut."""
+    """Yield each BMC and outlet with a node that it powers off, and with its address, port and outlet."""
     for device in setup.pacemaker.devices:
         if (is_bmc(device) or is_outlet(device)) and address_of(device):
             for node in setup.pacemaker.fences(device):

@@ -30,9 +30,9 @@ _OLD_SECTIONS = ("service", "aisexec", "amf")
 
 @dataclass(frozen=True)
 class _Settings:
-    """The settings of one place, and the options that are known there.
+    """The settings of one place, and its known options.
 
-    ``asks`` is the agent that can be asked for others; without ``complete``, an unknown name may still be right.
+    ``asks``: resource whose installed agent may have further parameters. ``complete``: all valid names are known.
     """
 
     where: str

@@ -297,11 +297,14 @@ TEST_CASE("a missing key is named") {
 TEST_CASE("phases that call fsync wait for the device, others do not") {
     Json synced = metadata("synced", "file-create");
     synced["fsync"] = true;
+    synced["files"] = "synced";
     Json written = transfer("write", "write");
     written["sync"] = "fsync";
+    written["files"] = "written";
     const Plan plan =
         parse_plan(plan_of({metadata("create", "file-create"), synced, transfer("buffered", "write"), written}));
     std::vector<bool> waits;
+    waits.reserve(plan.phases.size());
     for (const Phase& phase : plan.phases) waits.push_back(waits_for_device(phase));
     CHECK(waits == std::vector<bool>{false, true, false, true});
 }

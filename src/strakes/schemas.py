@@ -8,6 +8,8 @@ from typing import Any
 
 from strakes.errors import EnvironmentLacksError
 
+_REMEDY = "Install strakes again: pip install --force-reinstall strakes."
+
 
 @cache
 def load_schema(name: str) -> dict[str, Any]:
@@ -20,7 +22,10 @@ def load_schema(name: str) -> dict[str, Any]:
     """
     import json
 
-    schema: dict[str, Any] = json.loads((shipped("schemas") / f"{name}.json").read_text(encoding="utf-8"))
+    path = shipped("schemas") / f"{name}.json"
+    if not path.is_file():
+        raise EnvironmentLacksError(f"this installation lacks the schema {name!r}", where=str(path), remedy=_REMEDY)
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return schema
 
 
@@ -31,5 +36,4 @@ def shipped(name: str) -> Path:
     for place in (package / name, package.parents[1] / name):
         if place.is_dir():
             return place
-    remedy = "Install strakes again: pip install --force-reinstall strakes."
-    raise EnvironmentLacksError(f"this installation lacks its {name}", where=str(package / name), remedy=remedy)
+    raise EnvironmentLacksError(f"this installation lacks its {name}", where=str(package / name), remedy=_REMEDY)

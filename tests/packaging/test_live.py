@@ -39,6 +39,8 @@ def _unknown(words: list[str]) -> list[str]:
     """Return which of these words the command line does not know."""
     command: click.Command = cli
     context = click.Context(cli, info_name="strakes")
+    if cli.get_command(context, " ".join(words[:2])) is not None:
+        words = [" ".join(words[:2]), *words[2:]]
     while isinstance(command, click.Group) and words:
         inner = command.get_command(context, words[0])
         if inner is None:

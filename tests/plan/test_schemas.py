@@ -38,7 +38,7 @@ def test_an_installed_package_has_its_schemas(tmp_path: Path) -> None:
 
 def test_a_package_without_them_says_so(tmp_path: Path) -> None:
     installed(tmp_path)
-    assert "missing from this installation" in title_there(tmp_path).stderr
+    assert "this installation lacks its schemas" in title_there(tmp_path).stderr
 
 
 def test_a_schema_that_is_none_is_named() -> None:

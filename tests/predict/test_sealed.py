@@ -119,7 +119,7 @@ def test_figures_of_another_measure_than_the_rate_are_forecast_too(small_files: 
         (small_files.path / f"{name}.jsonl").write_text("".join(json.dumps(to_record(each)) + "\n" for each in values))
     figures = figures_of([Run(small_files.path)])
     assert [figure.settings["who"] for figure in figures] == ["first client", "median client", "last client"]
-    assert all([level.scale.clients for level in figure.levels] == [1, 10, 50, 200] for figure in figures)
+    assert all({level.scale.clients for level in figure.levels} == {1, 10, 50, 200} for figure in figures)
 
 
 def test_a_size_that_was_measured_once_scores_a_forecast(small_files: Run) -> None:

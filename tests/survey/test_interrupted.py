@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from strakes.errors import MeasurementError
+from strakes.findings.cell import Cell
+from strakes.findings.place import PLAIN, Place
 from strakes.measure.visit import MOST_INTERRUPTED
 from strakes.measure.watch import TargetWatch
 from strakes.portraits.build import build_portrait
 from strakes.store import Run, Store
+from strakes.studies.open_close import OpenClose
 from strakes.studies.registry import study_named
 from strakes.survey.request import Request
 from strakes.survey.runner import perform
@@ -52,10 +56,22 @@ def survey(target: LocalTarget, monkeypatch: pytest.MonkeyPatch) -> Run:
     return store.open(perform(request, store, Silent()).id)
 
 
-def test_a_run_during_a_fail_over_is_marked_and_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = survey(FailingOver(tmp_path, mount_of(tmp_path)), monkeypatch)
+@pytest.mark.parametrize("place", [PLAIN, Place(kept="drawn", drawn=True)], ids=["plain", "drawn"])
+def test_a_run_during_a_fail_over_is_marked_and_made_again(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = OpenClose.cells
+    monkeypatch.setattr(
+        OpenClose,
+        "cells",
+        lambda *words: [replace(cell, place=place) for cell in cells(*words) if isinstance(cell, Cell)],
+    )
+    target = FailingOver(tmp_path, mount_of(tmp_path))
+    target.first = 6
+    run = survey(target, monkeypatch)
     (number,) = [visit.visit for visit in run.visits if visit.ended == "interrupted"]
     disturbed, again = run.visits[number], run.visits[number + 1]
+    assert disturbed.purpose == "measure"
     assert (again.cell, again.block, again.ended) == (disturbed.cell, disturbed.block, "ok")
     (lost,) = disturbed.interruptions
     assert lost.target == "MDT0001" and lost.evicted and not again.interruptions

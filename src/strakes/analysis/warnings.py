@@ -1,4 +1,4 @@
-"""Which warnings a run earns: feeds what its samples say to the checks in ``statistics.evidence``."""
+"""Which warnings a run earns: feeds what its samples say to the checks in ``analysis.evidence``."""
 
 from __future__ import annotations
 

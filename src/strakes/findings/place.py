@@ -34,6 +34,10 @@ class Place:
         """Return the name of the directory in a block; empty for a new directory in each visit."""
         return f"{self.kept}-{block}" if self.drawn else self.kept
 
+    def is_left_empty(self) -> bool:
+        """Return whether nothing of a visit that was ended early stays in the directory, so that it can be repeated."""
+        return not self.kept or self.drawn
+
     def is_plain(self) -> bool:
         """Whether the engine's own new directory will do."""
         return self.placement is None and not self.entries and not self.kept

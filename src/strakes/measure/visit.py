@@ -92,7 +92,7 @@ def make_visit(
         if run_plan is not None:
             result = run_plan(site.engine, cell.plan, directory, name, limit_s)
         else:
-            kept = (bool(place.kept) and not place.drawn) or _stays(site.workspace, directory / name, cell.plan)
+            kept = not place.is_left_empty() or _stays(site.workspace, directory / name, cell.plan)
             prepared = not place.is_plain()
             result = site.engine.run(cell.plan, directory, name, limit_s, on_progress, keep=kept, prepared=prepared)
         if place.drawn and result.ended == "ok":
@@ -105,8 +105,10 @@ def make_visit(
         site.workspace.leave_alone()
     # A study with run_plan interrupts the service on purpose.
     lost = site.watch.interruptions(started_unix_s, ended_unix_s) if run_plan is None else ()
-    # A growing pool of files cannot repeat a round, and a dead file system cannot repeat anything.
-    again = bool(lost) and answers and result.ended != "cancelled" and not place.kept
+    # A growing pool of files cannot repeat a round, and a dead file system cannot repeat anything. In kept directories
+    # that are placed on servers, a complete plan has removed its files.
+    repeatable = place.is_left_empty() or (place.placement is not None and result.ended == "ok")
+    again = bool(lost) and answers and result.ended != "cancelled" and repeatable
     return replace(
         planned,
         cell=cell.key,

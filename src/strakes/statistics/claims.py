@@ -24,7 +24,8 @@ from strakes.statistics.contrasts import (
 )
 from strakes.statistics.grades import INTERVAL_CONFIDENCE, LIKELY_ERROR, Values
 
-# Family-wise error of all sure judgements of a study, at the end of a run and at each of its looks.
+# Family-wise error of the sure judgements at the end of a run (those of one study), and at each of the two looks of a
+# run (those of all its studies).
 FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 

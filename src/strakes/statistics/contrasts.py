@@ -149,7 +149,9 @@ def p_value(contrast: Contrast) -> float:
     """Return the one-sided p-value that the first setting is no better than the second."""
     from scipy.special import stdtr
 
-    return float(stdtr(contrast.freedom, -contrast.mean / contrast.error)) if contrast.error > 0 else 0.0
+    if contrast.error <= 0:
+        return 0.0 if contrast.mean > 0 else 1.0
+    return float(stdtr(contrast.freedom, -contrast.mean / contrast.error))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

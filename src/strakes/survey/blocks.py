@@ -26,12 +26,13 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
             schedule.record(visit)
     schedule.under(session.engine.impact, session.visits)
     schedule.plan(session.left_s(MEASURE_SHARE))
-    if left := left_to_larger_budgets(verdicts, visits_s, schedule.planned):
+    prepared_s = session.elapsed_s()
+    if left := left_to_larger_budgets(verdicts, budgets_by_study(verdicts, visits_s, prepared_s), schedule.planned):
         session.progress.note(left)
     _measure(session, schedule, facts)
-    budgets = budgets_by_study(verdicts, visits_s)
+    budgets = budgets_by_study(verdicts, {cell.key: schedule.expected_s(cell) for cell in cells}, prepared_s)
     for cell in schedule.put_off() if verdicts else ():
-        reason = f"it takes --budget {typed_seconds(budgets[cell.study], up=True)}"
+        reason = f"measuring it takes --budget {typed_seconds(budgets[cell.study], up=True)}"
         session.writer.append_event(CellDropped(cell.key, reason, 0))
 
 

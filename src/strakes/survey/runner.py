@@ -1,4 +1,4 @@
-"""The survey itself: prepares, measures in blocks, confirms, and leaves nothing behind."""
+"""Run a survey or study: prepare, measure in blocks, and remove all files."""
 
 from __future__ import annotations
 

@@ -61,6 +61,7 @@ class Schedule:
         self._phase_s = phase_s
         self._dropped: set[str] = set()
         self._closed: set[str] = set()
+        self._settled_claims: set[str] = set()
         self._visited: set[tuple[int, str]] = set()
         self._verdicts = verdicts
         self._visits_s = visits_s or {}
@@ -93,7 +94,7 @@ class Schedule:
                 self.record(visit)
 
     def look(self, visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> None:
-        """Close the cells that no open question is about, after a block that is a look."""
+        """Close the cells that no open question or claim is about, after a block that is a look."""
         if self.block not in LOOKS and (self.block <= max(LOOKS) or self.block % _LOOK_EVERY):
             return
         cells = [state.cell for state in self._states.values()]
@@ -102,7 +103,11 @@ class Schedule:
         settled = settled_at(choices_of(questions, results), self.block)
         alike = {answer.id for answer in answers_of(questions, results) if answer.grade == "alike"}
         claims = claims_of(self._studies, results)
-        judged = judge(bounds_of(claims, results), LOOK_ERROR)
+        if self.block in LOOKS:  # more looks would exceed the error of sure judgements
+            judged = judge(bounds_of(claims, results), LOOK_ERROR)
+            self._settled_claims |= {
+                claim.id for claim, one in zip(claims, judged, strict=True) if one is not None and one.grade == "sure"
+            }
         asked = {measure for question in questions for option in question.options for measure in option.measures}
         asked |= {measure for claim in claims for measure in claim.measures}
         still_open = {
@@ -111,12 +116,7 @@ class Schedule:
             if index not in settled and question.id not in alike
             for option in question.options
             for measure in option.measures
-        } | {
-            measure
-            for claim, judgement in zip(claims, judged, strict=True)
-            if judgement is None or judgement.grade != "sure"
-            for measure in claim.measures
-        }
+        } | {measure for claim in claims if claim.id not in self._settled_claims for measure in claim.measures}
         self._closed = {
             cell.key
             for cell in cells

@@ -113,8 +113,8 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
     site, neighbour = session.sides[cell.place.target], session.neighbour
     on_progress = None
     if neighbour is not None:
-        # Nothing of a growing population can be done again.
-        on_progress = neighbour.while_it_runs(session.engine, may_yield=not cell.place.kept)
+        # In a kept directory, files of the visit that yields would be in the way of the next.
+        on_progress = neighbour.while_it_runs(session.engine, may_yield=cell.place.is_left_empty())
         session.engine.impact = session.request.impact.with_share(neighbour.before_visit())
         limit_s /= neighbour.share
     to_run = cell

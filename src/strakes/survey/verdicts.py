@@ -105,26 +105,30 @@ def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
     return taken_s if limit_s is None else min(taken_s, limit_s)
 
 
-def budgets_by_study(verdicts: Sequence[Verdict], visits_s: Mapping[str, float]) -> dict[str, float]:
-    """Return for each study the budget in seconds that plans all of its verdicts, and those that come before them."""
+def budgets_by_study(
+    verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepared_s: float = 0.0
+) -> dict[str, float]:
+    """Return for each study the budget in seconds that plans all of its verdicts, and those that come before them.
+
+    ``prepared_s``: what the preparation of the run has taken.
+    """
     seen: set[str] = set()
     spent_s, budgets = 0.0, {}
     for verdict in verdicts:
         spent_s += sum(visits_s[key] for key in verdict.cells if key not in seen)
         seen.update(verdict.cells)
-        budgets[verdict.study] = WANTED_BLOCKS * spent_s / MEASURE_SHARE
+        budgets[verdict.study] = (prepared_s + WANTED_BLOCKS * spent_s) / MEASURE_SHARE
     return budgets
 
 
-def left_to_larger_budgets(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], planned: set[int]) -> str:
-    """Return which studies have verdicts that are not planned, each with the budget that decides all of its verdicts.
+def left_to_larger_budgets(verdicts: Sequence[Verdict], budgets: Mapping[str, float], planned: set[int]) -> str:
+    """Return which studies have verdicts that are not planned, each with the budget that plans all of its verdicts.
 
-    Empty if all are planned.
+    ``budgets``: those of :func:`budgets_by_study`. Empty if all are planned.
     """
     open_ = Counter(verdict.study for index, verdict in enumerate(verdicts) if index not in planned)
     if not open_:
         return ""
-    budgets = budgets_by_study(verdicts, visits_s)
     texts = (f"{study}: {count} (--budget {typed_seconds(budgets[study], up=True)})" for study, count in open_.items())
     return (
         f"{len(planned)} of {len(verdicts)} comparisons fit into this budget, the most important first. "

@@ -32,7 +32,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     _measure(session, schedule, facts)
     budgets = budgets_by_study(verdicts, {cell.key: schedule.expected_s(cell) for cell in cells}, prepared_s)
     for cell in schedule.put_off() if verdicts else ():
-        reason = f"measuring it takes --budget {typed_seconds(budgets[cell.study], up=True)}"
+        reason = f"all settings of {cell.study} take --budget {typed_seconds(budgets[cell.study], up=True)}"
         session.writer.append_event(CellDropped(cell.key, reason, 0))
 
 

@@ -50,9 +50,9 @@ def begun(grid: Grid) -> Landscape:
 
 
 def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) -> bool:
-    """One block more: every setting once, in random order, or only the foremost ones.
+    """Measure one more block: every setting once in random order, or only the best ones.
 
-    False when there was none left to measure.
+    Return False if no setting was left to measure.
     """
     seconds: list[float] = list(landscape.facts.get("block_s", ()))
     block = len(seconds)

@@ -134,7 +134,7 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _rival(mine: Row, rows: Sequence[Row], name: str = "PELT") -> Row | None:
-    """Return the setting of a rival that finds most with no more alarms."""
+    """Return the setting of a rival that finds most at no more than ``_EQUAL`` times the alarms."""
     of_half = [row for row in rows if row.half == mine.half and row.name.startswith(name)]
     return max((row for row in of_half if row.alarms <= _EQUAL * mine.alarms), key=_found, default=None)
 
@@ -167,7 +167,7 @@ def page(rows: Sequence[Row], removed: Sequence[Row]) -> str:
     return f"""# How well `strakes watch` finds changes
 
 - **Does it find changes?** {found} of {of_default[0].all.planted} planted changes of -10 to -40 % in the halves of a year of daily benchmarks; PELT
-  with the best penalty for these data finds {rival} at no more alarms. The size is inside its 90 % interval in {coverage:.0%} of the cases.
+  with the best penalty for these data finds {rival} at no more than {_EQUAL} times the alarms. The size is inside its 90 % interval in {coverage:.0%} of the cases.
 - **Are its alarms right?** Precision is at least {precision:.2f}.
 - **Does `--false-alarms-a-month` choose the number of alarms?** No. With 0.5, 1 and 3 there were {alarms[0]} alarms a month in one
   half and {alarms[1]} in the other. The option sets the penalty of a change point to what noise exceeds at this rate, by a

@@ -261,7 +261,7 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
     return answer;
 }
 
-// A proxy or a portal answers everything with a page of its own.
+// A proxy or a login portal answers every request with its own page.
 void S3Connection::require_list(S3Answer& answer) {
     if (answer.error != 0 || answer.text.empty()) return;
     for (const char* element : {"<ListBucketResult", "<ListMultipartUploadsResult", "<IsTruncated>"})

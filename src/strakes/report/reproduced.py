@@ -235,7 +235,7 @@ def _table(found: Sequence[Row]) -> list[str]:
 
 
 def _ends(values: Sequence[Beside]) -> list[Beside]:
-    """Of a line of many published values the first and the last: the report has them all."""
+    """Return the first and the last of many published values; the report has all of them."""
     lines: dict[tuple[str, str], list[Beside]] = {}
     for value in values:
         lines.setdefault((value.figure, value.label), []).append(value)

@@ -186,7 +186,7 @@ class Study(ABC):
 
     @property
     def identity(self) -> str:
-        """What must agree for a run to be resumed."""
+        """Text that has to be equal for a run to be resumed."""
         return self.name
 
     @abstractmethod

@@ -105,7 +105,7 @@ class Writers(Study):
 
 
 def _groups(results: Results) -> dict[str, list[Measured]]:
-    """Return the cells in which only the number of writers varies, by what they have in common."""
+    """Return groups of cells that differ only in the number of writers, by a title of the other settings."""
     groups: dict[str, list[Measured]] = {}
     for cell in results.where():
         title = f"{format_bytes(float(cell.settings['data_bytes']))} of each of {cell.settings['ranks']} ranks"

@@ -1,4 +1,4 @@
-// Waits for the leader, the ranks and signals.
+// Event loop of a follower: messages from the leader, events of the local ranks, and signals.
 #include "session/follower.hpp"
 
 #include <fcntl.h>
@@ -21,7 +21,8 @@ namespace {
 
 constexpr int kSayEveryMilliseconds = 1000;
 constexpr int kFollowerFailed = 1;
-// Silence is noticed within a second, but not by all at a time, and launchers end everybody when one has ended.
+// Ranks other than 1 wait this long before they exit, so that rank 1 can report the silent leader. Ranks notice the
+// silence up to a second apart, and launchers kill all processes once one has ended.
 constexpr std::chrono::seconds kLetOneSpeak{2};
 
 }  // namespace
@@ -44,7 +45,7 @@ int Follower::run() {
             plan_->finish();
             plan_.reset();
         }
-        // Others may have come with it, or while it was taken.
+        // More plans may have been announced meanwhile.
         while (!plan_ && crew_.is_called()) begin();
     }
     crew_.say_goodbye();
@@ -85,7 +86,7 @@ void Follower::begin() {
         crew_.attend(plan_ ? &plan_->watch() : nullptr);
 }
 
-// The leader's output may be lost with it, and nobody but the others can say what has happened.
+// The leader's output may be lost with the leader, so rank 1 reports the loss.
 void Follower::end_without_leader() {
     if (plan_ && !plan_->watch().give_up_without_leader(output_, crew_.lost()))
         std::this_thread::sleep_for(crew_.lost() ? std::chrono::seconds(0) : kLetOneSpeak);

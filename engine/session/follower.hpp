@@ -1,5 +1,5 @@
-// The life of a process that is not the first: plans as the leader calls for them, until it says that there will be no
-// more.
+// Follower: the main loop of every process except rank 0. It runs the plans that the leader announces, until the leader
+// dismisses it.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace strakes {
 
 class Follower {
   public:
-    // As Session; `output` is for the last words about a leader that has gone, in case this process is to say them.
+    // `signals` and `news` as for Session. Rank 1 uses `output` to report that the leader is lost.
     Follower(int signals, int news, Output& output, FollowingCrew& crew);
 
     int run();
@@ -26,7 +26,7 @@ class Follower {
     Output& output_;
     FollowingCrew& crew_;
     Descriptor nowhere_;
-    Output unheard_;  // of its plans: what there is to say the leader says
+    Output unheard_;  // discards the output of its plans, which the leader reports
     std::unique_ptr<PlanRun> plan_;
 };
 

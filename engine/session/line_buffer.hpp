@@ -1,4 +1,4 @@
-// Lines out of pieces of input.
+// Splits a byte stream into lines.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@ namespace strakes {
 
 class LineBuffer {
   public:
-    // No message is this long. The rest of its line is thrown away, and kTooLong comes back in its place.
+    // Maximum length of a line in bytes. next() returns kTooLong for a longer line and discards its contents.
     static constexpr std::size_t kMostCharacters = std::size_t{4} << 20U;
 
     static constexpr std::string_view kTooLong = "\x01";
 
     void add(std::string_view text) { text_.append(text); }
-    // The last line needs no newline.
+    // Marks the end of input. The last line needs no newline.
     void end() {
         if (skipping_ || (!text_.empty() && text_.back() != '\n')) text_.push_back('\n');
     }
-    // The next whole line without its newline.
+    // Returns the next complete line without its newline.
     std::optional<std::string> next() {
         const std::size_t end = text_.find('\n');
         if (end == std::string::npos) {

@@ -37,7 +37,7 @@ nlohmann::json removal_of(const std::string& /*prefix*/) { return {{"why", "this
 }  // namespace
 
 int remove_objects(const std::string& prefix) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it ends with the command that called it
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // exit with the command that started it
     const nlohmann::json said = removal_of(prefix);
     std::puts(said.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
     return said.contains("why") ? 1 : 0;

@@ -1,4 +1,4 @@
-// Tallies of processes meet at rank 0, which says errors, logs and the sample.
+// Collects the tallies of all processes at rank 0, which reports errors, logs and the sample.
 #include "session/phase_report.hpp"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void PhaseReport::add_rank(Tally& tally, Rank rank, const Phase& phase) {
     if (const auto* mixed = std::get_if<MixedPhase>(&phase)) {
         tally.parts.resize(mixed->parts());
         tally.parts[mixed->part_of(rank)].add(result, watch_.latencies(rank), timeline);
-        tally.add(result, {}, timeline);  // latencies of unlike calls make no histogram
+        tally.add(result, {}, timeline);  // latencies of different calls have no common histogram
     } else {
         tally.add(result, watch_.latencies(rank), timeline);
     }
@@ -85,7 +85,7 @@ bool PhaseReport::logs(std::size_t index, Rank rank) const {
     return probe != nullptr && probe->log;
 }
 
-// For rank 0 to say: when it asks, piece by piece, and nothing at the end.
+// Sends the log to rank 0 in pieces, when rank 0 asks for it. An empty message ends it.
 void PhaseReport::hand_over_log(std::size_t index) {
     Processes& processes = *team_.processes();
     if (!logs(index, team_.first())) return;
@@ -100,7 +100,7 @@ void PhaseReport::hand_over_log(std::size_t index) {
     processes.send(0, {});
 }
 
-// Of one rank after the other, so that no message and nobody's memory grows with what all of them have done.
+// Receives the logs of one rank at a time, so that memory and message sizes do not grow with the number of operations.
 void PhaseReport::take_logs(std::size_t index) {
     if (team_.processes() == nullptr) return;
     Processes& processes = *team_.processes();

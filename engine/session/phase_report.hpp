@@ -1,4 +1,4 @@
-// What one phase came to: the results of the ranks here, put together with those of other processes into a sample.
+// PhaseReport: merges the results of all ranks, local and remote, into the sample of a phase.
 #pragma once
 
 #include "measure/counters.hpp"
@@ -24,16 +24,16 @@ class PhaseReport {
           watch_(watch),
           results_(team.first(), team.count()) {}
 
-    // For the ranks of this process.
+    // The following two are for the ranks of this process.
     [[nodiscard]] RankResult& result(Rank rank) { return results_.of(rank); }
     void clear(Rank rank);
-    // Of the rank that leads the node, around the timed section.
+    // Called by the first rank of the node before and after the timed section.
     void count_before() { counters_before_ = read_counters(); }
     void count_after() { counters_ = difference(counters_before_, read_counters()); }
 
-    // For the first of them.
+    // Called by the first rank of this process.
     void begin(const Start& start) { start_ = start; }
-    // After the barrier at the end of the phase. Rank 0's process says it; the others hand it on.
+    // Called after the barrier that ends the phase. Rank 0 reports the phase; other processes send it their results.
     void say(std::size_t index);
 
   private:
@@ -49,7 +49,7 @@ class PhaseReport {
     const Workspaces& workspaces_;
     PlanWatch& watch_;
     Gathered<RankResult> results_;
-    Start start_;  // of the first rank here
+    Start start_;  // of the first rank of this process
     Counters counters_before_;
     CounterDelta counters_;
 };

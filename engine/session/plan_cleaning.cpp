@@ -1,4 +1,4 @@
-// Everybody removes a share; libcephfs has a client of its own for it.
+// Divides the removal among the ranks. A Ceph file system is emptied by rank 0 alone.
 #include "session/plan_cleaning.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void PlanCleaning::work([[maybe_unused]] Rank rank) {
         }
     }
 #ifdef STRAKES_CEPHFS
-    // The rank's client goes by the thread it came by.
+    // Connected by the thread of this rank, so disconnected by it.
     if (workspaces_.first().inside_ceph()) Ceph::disconnect(rank);
 #endif
 #ifdef STRAKES_S3
@@ -35,7 +35,7 @@ void PlanCleaning::work([[maybe_unused]] Rank rank) {
 #endif
 }
 
-// With nobody else in the way.
+// Only rank 0 removes; the others wait.
 void PlanCleaning::work_inside_ceph([[maybe_unused]] Rank rank) {
 #ifdef STRAKES_CEPHFS
     if (rank == 0) left_ = CephPlace::empty(watch_.removed());
@@ -44,7 +44,8 @@ void PlanCleaning::work_inside_ceph([[maybe_unused]] Rank rank) {
 #endif
 }
 
-// Removing is load, too; but somebody waits for the end of a plan that was cancelled.
+// The removal also obeys the limits on load. After a cancellation or an error it obeys them for 5 s only, because a
+// user is waiting.
 Pace PlanCleaning::pace() const {
     constexpr Stop kPatience{.rule = StopRule::seconds, .seconds = 5};
     const Clock& clock = watch_.timeline().clock;
@@ -80,8 +81,8 @@ PlanCleaning::Outcome PlanCleaning::what_is_left(std::optional<Failure> swept) c
     return outcome;
 }
 
-// Ranks that are threads share one removal, those that are processes take a share each; rank 0 looks at what is left at
-// the end. Every rank helps in every directory.
+// Ranks that are threads share one removal; ranks that are processes get a share each. Every rank works in every
+// directory. Rank 0 then removes what remains, such as the directories that several ranks worked in.
 void PlanCleaning::sweep(Rank rank) {
     const bool processes = team_.processes() != nullptr;
     if (processes)

@@ -1,4 +1,4 @@
-// What a plan has made is removed again, by its ranks together.
+// PlanCleaning: removes the files of a plan, with all ranks in parallel.
 #pragma once
 
 #include <memory>
@@ -22,15 +22,15 @@ class PlanCleaning {
     PlanCleaning(const PlanRequest& request, Team& team, Workspaces& workspaces, PlanWatch& watch)
         : request_(request), team_(team), workspaces_(workspaces), watch_(watch) {}
 
-    // Every rank, when the phases are over.
+    // Called by every rank after the last phase.
     void work(Rank rank);
 
     struct Outcome {
         bool cleaned = false;  // nothing is left
         std::vector<std::string> left;
-        std::optional<Failure> failure = std::nullopt;  // why the first of it is
+        std::optional<Failure> failure = std::nullopt;  // of the first path that could not be removed
     };
-    // When all ranks have; at rank 0.
+    // Returns the result at rank 0, after all ranks have returned from work().
     [[nodiscard]] Outcome outcome();
 
   private:
@@ -46,10 +46,10 @@ class PlanCleaning {
     Team& team_;
     Workspaces& workspaces_;
     PlanWatch& watch_;
-    Removals removals_;               // one for each directory
-    std::vector<std::string> left_;   // inside a Ceph file system
-    std::optional<Failure> objects_;  // why some of a store are left
-    std::optional<Failure> swept_;    // with ranks that are processes: why a directory is
+    Removals removals_;               // one per directory
+    std::vector<std::string> left_;   // paths left in a Ceph file system
+    std::optional<Failure> objects_;  // why objects are left
+    std::optional<Failure> swept_;    // why a directory is left, if ranks are processes
 };
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// Phases, one after the other, with barriers between their steps.
+// Runs the phases in order, with barriers between their steps.
 #include "session/plan_run.hpp"
 
 #include <unistd.h>
@@ -59,7 +59,7 @@ void PlanRun::run_rank(Rank rank) noexcept {
         cleaning_.work(rank);
     }
     watch_.progress(rank).at(kWaiting);
-    // Processes work in a thread with a descriptor table of its own, and nobody else can close what it has opened.
+    // The rank's thread does not share its descriptor table, so only this thread can close its descriptors.
     if (team_->processes() != nullptr) workspaces_.close();
     watch_.end_rank();
 }
@@ -71,7 +71,7 @@ void PlanRun::pin(Rank rank, Pinned& pinned) {
     watch_.raise(Halt::error);
 }
 
-// Before the first phase: what is held cannot be page cache.
+// Taken before the first phase, so that this memory cannot be page cache.
 void PlanRun::hold_memory(Rank rank) {
     const std::uint64_t bytes = request_.plan.memory_hog_bytes;
     if (bytes == 0 || !team_->leads_node(rank)) return;
@@ -82,11 +82,12 @@ void PlanRun::hold_memory(Rank rank) {
     watch_.raise(Halt::error);
 }
 
-// Before a phase that waits for the device: its first fsync would also write what earlier phases left in the journal.
+// Called before a phase that calls fsync: its first fsync would otherwise also write what earlier phases left in the
+// journal.
 void PlanRun::write_back(Rank rank, std::size_t index) {
     if (!waits_for_device(request_.plan.phases[index])) return;
     watch_.progress(rank).at("writing back earlier changes");
-    // An error is not of this phase: its own calls meet it again if it concerns them.
+    // Ignored: an error that affects the phase recurs in its own calls.
     (void)::syncfs(workspaces_.root(rank));
 }
 
@@ -124,7 +125,7 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
     if (first_here) phase_report_.say(index);
 }
 
-// A tree that ranks share is in each directory, and the first rank there makes it.
+// Every directory has a copy of a shared tree, made by the first rank that works there.
 bool PlanRun::leads(Rank rank, std::size_t index) const {
     return rank == 0 ||
            (rank < workspaces_.count() && std::holds_alternative<MetadataPhase>(request_.plan.phases[index]));
@@ -151,7 +152,7 @@ void PlanRun::run_timed(Rank rank, Workload& workload, RankResult& result) {
 
 void PlanRun::tell_others(Workload& workload) {
     const std::string mine = workload.tell();
-    // What everybody says to everybody grows with the square of their number.
+    // The data of this exchange grow with the square of the number of ranks.
     if (!team_->any(!mine.empty())) return;
     const std::vector<std::string> told = team_->processes()->all(mine);
     for (Rank rank = 0; rank < told.size(); ++rank)
@@ -161,7 +162,7 @@ void PlanRun::tell_others(Workload& workload) {
 PlanStatus PlanRun::finish() {
     team_->join();
     const auto& early = setup_.end();
-    if (team_->first() != 0) return early ? early->status : PlanStatus::ok;  // what there is to say rank 0 says
+    if (team_->first() != 0) return early ? early->status : PlanStatus::ok;  // rank 0 reports the rest
     if (early) return end_early(early->status, early->cleaned);
     const PlanCleaning::Outcome outcome = cleaning_.outcome();
     PlanStatus status = watch_.halt().load() == Halt::cancel ? PlanStatus::cancelled : PlanStatus::ok;

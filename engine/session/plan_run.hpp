@@ -1,4 +1,4 @@
-// One plan from its directory to its removal: the team runs its phases, while another thread watches (plan_watch.hpp).
+// PlanRun: runs one plan, from making its directory to removing it. Another thread watches it (plan_watch.hpp).
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class PlanRun {
     PlanRun(const PlanRun&) = delete;
     PlanRun& operator=(const PlanRun&) = delete;
 
-    // The status where the plan ended before it began: refused, or the target failed. Otherwise the team runs.
+    // Starts the team. Returns a status only if the plan ended before its first phase: refused, or failed.
     [[nodiscard]] std::optional<PlanStatus> start();
-    // When the ranks of this process have finished: says done.
+    // Called when the ranks of this process have finished. Reports `done` at rank 0.
     PlanStatus finish();
 
     [[nodiscard]] PlanWatch& watch() noexcept { return watch_; }

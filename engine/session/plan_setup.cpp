@@ -1,4 +1,4 @@
-// Better said now than found out by the kernel's killer, or in the middle of a phase.
+// Checks memory before the first phase, so that the OOM killer does not end the run.
 #include "session/plan_setup.hpp"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ std::optional<PlanSetup::Fault> PlanSetup::memory_fault() const {
     return std::nullopt;
 }
 
-// What rank 0's machine could do, another one may not.
+// This node may lack what rank 0's node has.
 std::optional<PlanSetup::Fault> PlanSetup::machine_fault() const {
     try {
         check_here(request_.plan);
@@ -121,7 +121,7 @@ bool PlanSetup::among_processes(Team::Rank rank) {
     return false;
 }
 
-// True when nobody has a fault; otherwise rank 0 says which there are.
+// Returns true if no process has a fault. Otherwise rank 0 reports all faults.
 bool PlanSetup::agree(const std::optional<Fault>& fault) {
     if (!team_.any(fault.has_value())) return true;
     Packer packer;

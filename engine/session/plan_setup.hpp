@@ -1,5 +1,5 @@
-// What has to hold before the first phase: the memory, the machine's abilities, the directory. Ranks that are processes
-// agree on it.
+// PlanSetup: checks before the first phase that memory, features and the directory are available. Ranks that are
+// processes agree on the result.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,17 @@ class PlanSetup {
     PlanSetup(const PlanRequest& request, Report& report, Team& team, Workspaces& workspaces)
         : request_(request), report_(report), team_(team), workspaces_(workspaces) {}
 
-    // Before ranks that are threads start.
+    // Called before ranks that are threads start.
     [[nodiscard]] std::optional<Fault> before_ranks();
-    // By each rank that is a process. False where the plan ends here, for all of them: rank 0 has said why.
+    // Called by each rank. Returns false in all processes if one of them has a fault, which rank 0 has reported.
+    // Returns true at once if ranks are threads.
     [[nodiscard]] bool among_processes(Team::Rank rank);
 
     struct End {
         PlanStatus status;
         bool cleaned;
     };
-    // How the plan ended before its first phase, where processes found something at fault.
+    // How the plan ended, if processes found a fault before its first phase.
     [[nodiscard]] const std::optional<End>& end() const noexcept { return end_; }
 
   private:

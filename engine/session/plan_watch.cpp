@@ -1,5 +1,4 @@
-// The watching thread cancels, names who is slow, says how far the ranks are, and passes on what processes tell each
-// other; the ranks say what they have reached.
+// Cancels the plan, reports progress and the slowest rank, and relays messages between processes.
 #include "session/plan_watch.hpp"
 
 #include <unistd.h>
@@ -47,7 +46,7 @@ void PlanWatch::begin_phase(std::size_t index) {
 }
 
 void PlanWatch::take_timeline() {
-    if (team_.first() == 0) return;  // all others are held against its clock
+    if (team_.first() == 0) return;  // rank 0's clock is the reference
     const std::lock_guard lock(glimpse_mutex_);
     timeline_.offset_ns = team_.timeline().offset_ns;
 }
@@ -111,8 +110,8 @@ void PlanWatch::cancel_over_limit() {
     cancel();
 }
 
-// One that does not answer at all; otherwise, of those that are not waiting for others, the one with the least
-// operations.
+// Silent ranks come first, then ranks that do not wait for others. Among equals the one with the fewest operations
+// wins.
 PlanWatch::Standing PlanWatch::slowest_rank() const {
     Standing slowest{.rank = team_.first(), .silent = false, .stage = {}, .operations = 0};
     auto least = std::tuple{true, true, UINT64_MAX};
@@ -285,7 +284,7 @@ void PlanWatch::set_silent(std::size_t node, bool silent, Rank first) {
     others_[node].first = first;
 }
 
-// A rank has finished these phases: what has this one done so far?
+// Records the work of this process when the first of all ranks finishes a phase.
 void PlanWatch::glimpse(std::size_t phases) {
     if (phases <= glimpsed_phases_.load()) return;
     glimpsed_phases_ = phases;

@@ -1,5 +1,5 @@
-// What the ranks of a running plan and the thread that watches them have between them. All that both of them touch is
-// here, atomic or behind a mutex: how far every rank is, what halts them, what others have to know.
+// PlanWatch: state shared by the ranks of a running plan and the thread that watches them. All of it is atomic or
+// protected by a mutex.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class PlanWatch {
   public:
     using Rank = Team::Rank;
 
-    // `news` is an event descriptor that becomes readable when the ranks of this process have finished.
+    // `news` is an eventfd that becomes readable when the ranks of this process have finished.
     PlanWatch(const PlanRequest& request, Report& report, Crew& crew, Team& team, int news);
 
     // For the ranks of this process.
@@ -32,68 +32,67 @@ class PlanWatch {
     [[nodiscard]] OperationLog& log(Rank rank) { return logs_.of(rank); }
     [[nodiscard]] Latencies& latencies(Rank rank) { return latencies_.of(rank); }
     [[nodiscard]] const std::atomic<Halt>& halt() const noexcept { return halt_; }
-    // Counts what was removed at the end.
+    // Number of files, directories and objects removed by the cleaning.
     [[nodiscard]] std::atomic<std::uint64_t>& removed() noexcept { return removed_; }
     void raise(Halt halt) noexcept;
     void clear(Rank rank);
     void finish_timed(Rank rank, std::uint64_t end);
-    // Of each of them, the last of all.
+    // The last call of each rank.
     void end_rank();
 
-    // For the first of them, between barriers.
+    // For the first rank of this process, between barriers.
     void begin_phase(std::size_t index);
-    // Clocks may have been compared again at the start line; for one phase they stand as they stood there.
+    // Takes over the clock offset that was measured at the start line. The offset stays fixed during a phase.
     void take_timeline();
     [[nodiscard]] const Timeline& timeline() const noexcept { return timeline_; }
     void begin_timed();
     void end_timed();
-    // When the first of all ranks finished, and what those of this process, `row`, had done until then.
+    // Returns when the first of all ranks finished, and the work done until then: by all ranks if they are threads,
+    // otherwise by this process (`row`).
     [[nodiscard]] FirstFinish first_finish(const RankRow& row);
     [[nodiscard]] std::vector<SecondRow> take_seconds(std::size_t index) { return seconds_.take(index + 1); }
-    // Of each part of the phase that has ended, those of the ranks of this process.
+    // Latency rows of the ranks of this process, one element for each part of the last phase.
     [[nodiscard]] std::vector<LatencyRows> take_latency_rows() { return latencies_.take(); }
-    // Of the ranks of this process, what has come since the last time.
+    // Reports the log rows that the ranks of this process added since the last call.
     void say_logs(std::size_t index);
     void end_phases() { phases_over_ = true; }
 
-    // For the watching thread.
-    // The ranks of this process have.
+    // The rest is for the watching thread.
+    // Whether all ranks of this process have finished.
     [[nodiscard]] bool finished() const noexcept { return finished_.load(); }
-    // In order: no further operation begins, everything is cleaned.
+    // Ends the plan in order: no further operation begins, and all files are removed.
     void cancel() noexcept { raise(Halt::cancel); }
-    // The limit has passed: names the slowest rank and cancels, unless the phases are over.
+    // Called when the time limit has passed. Unless the phases are over, reports the slowest rank and cancels.
     void cancel_over_limit();
     void say_progress();
-    // Of ranks that are other processes than rank 0's: keeps what they do second by second, and what happens on the
-    // node that one of them is the first of.
+    // For processes other than rank 0: records latencies, and on the first rank of a node its counters, every second.
     void look_here();
-    // Changes whenever a rank gets anywhere.
+    // Returns a number that changes whenever a rank makes progress.
     [[nodiscard]] std::uint64_t heartbeat() const noexcept;
-    // The team does not come back: says which rank and done; the process must go then.
+    // Reports the slowest rank and `done` when ranks do not return from their calls. The process must then exit.
     void give_up();
-    // As give_up, because another process has gone.
+    // The same after the loss of another process.
     void give_up(const Crew::Gone& gone);
-    // Of a rank that is a process, when the one that would say so has gone, or does not answer: says that, on an output
-    // that is heard. Only rank 1 does; false for the others.
+    // Reports the loss of rank 0 if this is rank 1, otherwise returns false. `ended` is false if rank 0 is only silent.
     [[nodiscard]] bool give_up_without_leader(Output& output, bool ended) const;
 
-    // What other processes have to know of the ranks here, and what they have said.
+    // Messages to and from other processes.
     [[nodiscard]] Beat beat() const;
     [[nodiscard]] Order order() const;
     void hear(const Order& order);
-    // Of the ranks of a node that are other processes; `first` of the plan is the first of them.
+    // Takes the state of the ranks on another node. `first` is the lowest rank of the plan there.
     void hear(std::size_t node, const NodeBeat& beat);
     void set_silent(std::size_t node, bool silent, Rank first);
 
   private:
-    // A rank and how far it is.
+    // The progress of a rank.
     struct Standing {
         Rank rank = 0;
         bool silent = false;
         std::string stage;
         std::uint64_t operations = 0;
     };
-    // What the ranks of a node that are other processes have come to.
+    // The state of the ranks on another node.
     struct OtherNode {
         NodeBeat beat;
         bool silent = false;
@@ -112,26 +111,26 @@ class PlanWatch {
     int news_;
     Timeline timeline_;
     Gathered<Progress> progress_;    // of the ranks of this process
-    std::vector<OtherNode> others_;  // by node; of the watching thread of rank 0
+    std::vector<OtherNode> others_;  // by node; only at rank 0, for its watching thread
     Gathered<OperationLog> logs_;
     SecondRows seconds_;
     LatencyWatch latencies_;
 
     std::atomic<Halt> halt_{Halt::none};
-    std::atomic<std::size_t> phase_{0};          // that runs now
-    std::atomic<std::uint64_t> phase_start_{0};  // ticks; 0 while no timed section runs
+    std::atomic<std::size_t> phase_{0};          // index of the running phase
+    std::atomic<std::uint64_t> phase_start_{0};  // ticks; 0 outside timed sections
     std::atomic<bool> phases_over_{false};
     std::atomic<std::uint64_t> removed_{0};
     std::atomic<Rank> ranks_left_;
     std::atomic<bool> finished_{false};
 
     std::atomic<bool> first_taken_{false};
-    FirstFinish first_;                            // where the ranks are threads
-    std::atomic<std::size_t> finished_phases_{0};  // of the first rank of this process, for other processes
-    std::atomic<std::size_t> glimpsed_phases_{0};  // up to which other processes have been told to look
+    FirstFinish first_;                            // if ranks are threads
+    std::atomic<std::size_t> finished_phases_{0};  // completed by the rank of this process
+    std::atomic<std::size_t> glimpsed_phases_{0};  // whose first finish is known in this process
     std::mutex glimpse_mutex_;
     Glimpse glimpse_;
-    std::size_t glimpse_of_ = 0;  // phase of it, from 1
+    std::size_t glimpse_of_ = 0;  // its phase, from 1
 };
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// The engine from its hello to its exit status; each of the executables has its own.
+// Entry point of the engine. Each executable implements it.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@ namespace strakes {
 
 std::string_view engine_usage();
 
-// `signals` is a signalfd of those that end the session.
+// `signals` is a signalfd for the signals that end the session. Returns the exit status.
 int run_engine(int signals, std::span<const std::string_view> arguments);
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// The loop that reads, watches and starts plans; the ranks work in threads of their own.
+// Main loop: reads requests, starts plans and watches them. The ranks run in other threads.
 #include "session/session.hpp"
 
 #include <poll.h>
@@ -18,8 +18,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kHeartbeatEvery{1000};
-// Without any progress after a cancellation. Over the limit somebody waits for the answer; otherwise a large transfer
-// may well take this long on a slow file system.
+// How long a cancelled plan may make no progress before it is abandoned. The limit is shorter once the plan has
+// exceeded limit_s, because a caller waits for the answer. Otherwise one large transfer to a slow file system may take
+// this long.
 constexpr seconds kPatienceOverLimit{5};
 constexpr seconds kPatience{20};
 constexpr int kFailed = 1;
@@ -46,7 +47,7 @@ void Session::wait() {
                                 pollfd{.fd = input_open_ ? input_ : -1, .events = kReadable, .revents = 0},
                                 pollfd{.fd = news_, .events = kReadable, .revents = 0},
                                 pollfd{.fd = crew_.descriptor(), .events = kReadable, .revents = 0}};
-    if (::poll(ready.data(), ready.size(), milliseconds_to_next_look()) < 0) return;  // interrupted: look again
+    if (::poll(ready.data(), ready.size(), milliseconds_to_next_look()) < 0) return;  // interrupted by a signal
     if (ready[0].revents != 0) {
         signalfd_siginfo info{};
         static_cast<void>(::read(signals_, &info, sizeof info));
@@ -80,7 +81,7 @@ void Session::attend_crew() {
     }
 }
 
-// Its threads, and those of other processes, cannot be waited for.
+// Exits without joining threads that may be stuck in a system call.
 void Session::abandon() {
     crew_.abandon();
     ::_exit(kFailed);
@@ -110,7 +111,7 @@ void Session::take(Request request) {
         waiting_.push_back(std::move(request));
 }
 
-// One that has ended already is no error: the messages crossed.
+// An unknown id is not an error: the plan may have ended before the message arrived.
 void Session::cancel(const std::string& id) {
     if (plan_ && plan_->request().id == id) {
         cancelled_ = true;

@@ -1,4 +1,4 @@
-// The engine's life: requests from standard input, one plan at a time, signals, limits, the exit status.
+// Session: reads requests from standard input, runs one plan at a time, and handles signals and time limits.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ namespace strakes {
 
 class Session {
   public:
-    // `signals` is a signalfd of those that end the session; `news` an event descriptor for everything that other
-    // threads of this process have to say.
+    // `signals` is a signalfd for the signals that end the session. `news` is an eventfd that other threads of this
+    // process write to.
     Session(int input, int signals, int news, Output& output, Crew& crew)
         : input_(input), signals_(signals), news_(news), output_(output), crew_(crew) {}
 
-    // Until the input ends or a signal comes, and everything is cleaned. Returns the exit status.
+    // Runs until the input ends or a signal arrives, and all files are removed. Returns the exit status.
     int run();
 
   private:

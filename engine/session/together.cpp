@@ -1,4 +1,4 @@
-// Who is there, one time, connections beside the post, and then plans.
+// Start-up of a process: exchange introductions, compare clocks, open connections, then run plans.
 #include "session/together.hpp"
 
 #include <sys/eventfd.h>

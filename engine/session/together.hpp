@@ -1,5 +1,4 @@
-// One of several processes that were started together, from their first words to each other to its exit status. How
-// bytes go between them is the post's business.
+// Life of one process among several that were started together. The Post transports their messages.
 #pragma once
 
 #include <chrono>
@@ -18,24 +17,25 @@ struct Joining {
     Post& post;
     std::string introduction;  // of this process (Crowd::introduction())
     std::string_view version;  // of this engine
-    std::string library;       // that carries the post, as it calls itself
-    std::uint32_t tasks = 0;   // that the launcher says it started; 0 when it does not say
-    int input = -1;            // of rank 0: plans
-    int signals = -1;          // a signalfd of those that end the session
+    std::string library;       // name of the library behind `post`
+    std::uint32_t tasks = 0;   // number that the launcher states; 0 if it does not
+    int input = -1;            // plans, at rank 0
+    int signals = -1;          // a signalfd for the signals that end the session
     Output& output;
     std::chrono::milliseconds gone_after = ProcessCrew::kGoneAfter;
-    // Where this process stands among the others, as soon as it is known.
+    // Called once the processes know each other.
     std::function<void(const Crowd&)> when_known = [](const Crowd&) {};
-    // The crew, for as long as there is one; null afterwards.
+    // Called with the crew when it exists, and with null before it is destroyed.
     std::function<void(ProcessCrew*)> with_crew = [](ProcessCrew*) {};
-    // By the calling thread, which performs plans from then on; the one that watches has been started.
+    // Called by the thread that performs plans, before it begins to. The watching thread is running by then.
     std::function<void()> before_plans = [] {};
 };
 
-// As STRAKES_SILENCE_S says, or the usual time: for how long a process or a node may be silent.
+// Returns how long a process or node may be silent: the value of STRAKES_SILENCE_S within its bounds, or the default if
+// `seconds` is null or not a number.
 [[nodiscard]] std::chrono::milliseconds chosen_silence(const char* seconds);
 
-// By the thread that may use the post.
+// Must be called by the thread that may use the post. Returns the exit status.
 int run_together(const Joining& joining);
 
 }  // namespace strakes

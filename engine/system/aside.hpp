@@ -1,15 +1,15 @@
-// A thread that has stepped aside.
+// Moves a thread to another processor for a while.
 #pragma once
 
 #include "system/processors.hpp"
 
 namespace strakes {
 
-// Keeps the thread to other processors for as long as it is there. Two ranks on one processor though another one is
-// free would begin one after the other, until the kernel has seen it and the first one's turn is over.
+// Restricts the calling thread to processors that no other thread has taken, until it is destroyed. Otherwise two ranks
+// may start on one processor although another one is idle, and the second waits for a time slice of the first.
 class Aside {
   public:
-    // To those of `allowed` that are not `taken`; to none where all are.
+    // Restricts the thread to `allowed` without `taken`. Does nothing if all are taken.
     Aside(const Processors& allowed, const Processors& taken) {
         Processors free = allowed;
         free.remove(taken);

@@ -1,4 +1,4 @@
-// Huge pages: what the kernel has of them it says in /proc and /sys.
+// Allocates buffers from normal or huge pages. Their sizes and counts come from /proc and /sys.
 #include "system/buffer.hpp"
 
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 #define MADV_COLLAPSE 25
 #endif
 
-// Of /proc/meminfo.
+// Returns the value of a line of /proc/meminfo, or 0.
 std::uint64_t memory_line(const std::string& wanted) {
     std::ifstream lines("/proc/meminfo");
     for (std::string name; lines >> name; lines.ignore(4096, '\n')) {
@@ -25,13 +25,14 @@ std::uint64_t memory_line(const std::string& wanted) {
     return 0;
 }
 
-// Huge pages begin at multiples of their size: so much more is mapped that the first of them has room before it.
+// Huge pages are aligned to their size. The mapping is one page larger, so that it holds an aligned range.
 std::span<std::byte> aligned(std::span<std::byte> mapped, std::size_t page) noexcept {
     const auto past = reinterpret_cast<std::uintptr_t>(mapped.data()) % page;
     return mapped.subspan(past == 0 ? 0 : page - past);
 }
 
-// The kernel before 6.1 knows no MADV_COLLAPSE: what it has put together is then not known.
+// Backs `memory` with transparent huge pages. Linux before 6.1 has no MADV_COLLAPSE (EINVAL); the result is then
+// unknown and taken as success.
 bool put_together(std::span<std::byte> memory) {
     if (::madvise(memory.data(), memory.size(), MADV_HUGEPAGE) != 0) return false;
     const std::size_t small = page_bytes(Pages::normal);

@@ -1,4 +1,4 @@
-// Page-aligned memory of a rank, given back to the system when it goes.
+// Page-aligned memory that is unmapped on destruction.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,8 +10,7 @@
 
 namespace strakes {
 
-// Of which pages memory is: the usual ones, large ones that the kernel puts together (transparent huge pages), or those
-// that were set aside for it (hugetlbfs).
+// Pages that back a buffer: normal, transparent huge pages, or reserved huge pages (hugetlbfs).
 enum class Pages : std::uint8_t { normal, transparent, huge };
 
 class Buffer {
@@ -30,7 +29,8 @@ class Buffer {
         if (!mapped_.empty()) ::munmap(mapped_.data(), mapped_.size());
     }
 
-    // Empty when the system has no such memory; the pages are there already, so that no timed section pays for them.
+    // Returns an empty buffer if the memory is not available. All pages are populated, so that no timed section takes
+    // page faults.
     static Buffer of(std::size_t size, Pages pages = Pages::normal);
 
     [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
@@ -40,12 +40,12 @@ class Buffer {
     std::span<std::byte> bytes_, mapped_;
 };
 
-// The least that memory of these pages is taken in; 0 where this machine has no such pages.
+// Size of a page of this kind, in bytes; 0 if this machine has none.
 std::size_t page_bytes(Pages pages);
-// How many pages are set aside and free.
+// Number of reserved huge pages that are free.
 std::uint64_t free_huge_pages();
 
-// `size` in whole pages of `page` bytes.
+// Rounds `size` up to whole pages of `page` bytes.
 constexpr std::uint64_t in_pages(std::uint64_t size, std::uint64_t page) noexcept {
     return page == 0 ? size : (size + page - 1) / page * page;
 }

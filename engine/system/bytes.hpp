@@ -1,4 +1,4 @@
-// Values in one string of bytes and back, for processes that run the same program on machines of the same kind.
+// Serialises values for processes that run the same binary on machines of one architecture.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Packer {
     std::string bytes_;
 };
 
-// Of what a Packer packed, in the same order. What is not there any more reads as zeros and empty texts.
+// Reads the values in the order a Packer wrote them. Past the end it returns zeros and empty texts.
 class Unpacker {
   public:
     explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}

@@ -1,4 +1,4 @@
-// What the kernel says of a descriptor.
+// Reads the path from /proc.
 #include "system/directory_path.hpp"
 
 #include <unistd.h>

@@ -5,7 +5,7 @@
 
 namespace strakes {
 
-// As the kernel knows it now: absolute, without symbolic links; empty where it has none that can be told.
+// Returns the current absolute path without symbolic links, or an empty string if the kernel reports none.
 [[nodiscard]] std::string path_of(int directory);
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// openat2(2) where the system has it (Linux 5.6, and no filter of calls that forbids it).
+// Uses openat2(2), or openat(2) and mount ids where openat2 is missing (before Linux 5.6) or forbidden by seccomp.
 #include "system/enter.hpp"
 
 #include <fcntl.h>
@@ -23,10 +23,10 @@ namespace strakes {
 namespace {
 
 constexpr int kOpen = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-// The kernel gives up with EAGAIN where something is mounted or renamed at the same moment.
+// openat2 fails with EAGAIN if a mount or rename happens at the same time.
 constexpr int kMostTries = 100;
 
-// From /proc/self/fdinfo (Linux 3.15), for kernels whose statx(2) does not tell (before 5.8).
+// Reads the mount id from /proc/self/fdinfo (Linux 3.15), for kernels whose statx(2) does not return it (before 5.8).
 std::optional<std::uint64_t> mount_number_in_proc(int descriptor) noexcept {
     std::array<char, 64> path{};
     std::snprintf(path.data(), path.size(), "/proc/self/fdinfo/%d", descriptor);

@@ -1,15 +1,15 @@
-// Opening a directory by its name in another one without leaving it: no symbolic link, no ".." and no mount is crossed.
+// Opens a subdirectory without following symbolic links or "..", and without crossing a mount point.
 #pragma once
 
 namespace strakes {
 
-// The descriptor, or the negative error number: ELOOP or ENOTDIR for what is no directory, EXDEV for what is mounted
-// there. A bind mount of the same file system is a mount, too, although its device number does not tell.
+// Returns a descriptor or a negative errno: ELOOP or ENOTDIR if `name` is not a directory, EXDEV if it is a mount
+// point. This includes bind mounts of the same file system, which have the same device number.
 int enter_directory(int parent, const char* name) noexcept;
 
 namespace detail {
 
-// The same by openat(2) and the numbers of mounts, for systems without openat2(2).
+// The same with openat(2) and mount ids, for systems without openat2(2).
 int enter_by_mount_number(int parent, const char* name) noexcept;
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// The system's error numbers in words: name, reason, what to do next.
+// Names, reasons and remedies for error numbers.
 #include "system/failure.hpp"
 
 #include <algorithm>

@@ -11,17 +11,17 @@ namespace strakes {
 struct Failure {
     std::string what;
     std::string path;       // relative to the plan's directory; may be empty
-    std::string operation;  // the call that failed; may be empty
+    std::string operation;  // system call; may be empty
     std::string why;
     std::string error_name;  // such as ENOSPC; may be empty
     std::string remedy;
     std::optional<std::uint64_t> offset_bytes = std::nullopt;
 };
 
-// A system call that failed with `error`.
+// Describes a system call that failed with `error`.
 Failure call_failure(std::string_view operation, std::string path, int error);
 
-// "ENOSPC" for ENOSPC; "E123" for one without a name here.
+// Returns "ENOSPC" for ENOSPC, or "E123" for a number without a known name.
 std::string errno_name(int error);
 
 }  // namespace strakes

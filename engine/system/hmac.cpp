@@ -1,4 +1,4 @@
-// The names are those of FIPS 180-4, section 6.2.
+// Variables are named as in FIPS 180-4, section 6.2.
 #include "system/hmac.hpp"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// From data to hole to data.
+// Walks a file with SEEK_DATA and SEEK_HOLE.
 #include "system/holes.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// The name of this host, from the kernel.
+// Host name from gethostname(2).
 #include "system/host.hpp"
 
 #include <unistd.h>

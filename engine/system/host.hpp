@@ -1,4 +1,4 @@
-// The name of this host.
+// Host name.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A descriptor table that is a thread's alone.
+// Gives a thread its own descriptor table.
 #pragma once
 
 #include <sched.h>
@@ -8,9 +8,9 @@
 
 namespace strakes {
 
-// Of a shared one the kernel counts references on every call (25-30 % of create and open-close). Not where something is
-// preloaded: it knows files by their numbers, which are to be those of one file in the whole process. Refused (a
-// sandbox): slower, not wrong.
+// The kernel counts references to files of a shared descriptor table in every call, which costs 25-30 % of create and
+// open-close. Does nothing if a library is preloaded: it may track files by descriptor number, which must then be
+// unique in the process. If unshare(2) is refused (in a sandbox), calls are slower.
 inline void take_own_table() noexcept {
     const char* preloaded = std::getenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): set by nobody
     if (preloaded != nullptr && *preloaded != '\0') return;

@@ -1,4 +1,4 @@
-// By calls to the kernel, which are the same whether libnuma is installed or not.
+// Sets CPU affinity and memory policy by system calls, so that libnuma is not needed.
 #include "system/placement.hpp"
 
 #include <linux/mempolicy.h>
@@ -20,7 +20,7 @@ constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
 constexpr std::size_t kMostNumaNodes = 1024;  // more than any kernel is built for
 constexpr std::size_t kMostNumbers = 65536;
 
-// Sets of nodes as the kernel takes them; it reads one bit less than it is told.
+// Node sets in the kernel's format. set_mempolicy(2) reads one bit fewer than it is given.
 std::vector<unsigned long> node_words() { return std::vector<unsigned long>(kMostNumaNodes / kWordBits); }
 
 int set_policy(int policy, const std::vector<unsigned long>& nodes) {
@@ -33,7 +33,7 @@ int get_policy(int& policy, std::vector<unsigned long>& nodes) {
     return ::syscall(SYS_get_mempolicy, &policy, nodes.data(), kMostNumaNodes, nullptr, 0) == 0 ? 0 : errno;
 }
 
-// While the node has some: it is better to be told by a slow rank than to be killed for a full node.
+// Preferred, not bound: if the node is full, a slow rank is better than one killed for lack of memory.
 int prefer(std::uint32_t node) {
     if (node >= kMostNumaNodes) return EINVAL;
     std::vector<unsigned long> nodes = node_words();
@@ -74,7 +74,7 @@ Processors processors_of_numa_node(std::uint32_t node) {
     std::getline(std::ifstream("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist"), list);
     const auto numbers = numbers_in(list, Processors::most());
     if (!numbers) return {};
-    // The kernel leaves out those that it does not give to this process.
+    // sched_setaffinity(2) drops processors that this process may not use.
     const Processors before = Processors::allowed();
     if (!Processors::of(*numbers).keep_to()) return {};
     Processors there = Processors::allowed();

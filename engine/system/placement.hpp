@@ -1,4 +1,4 @@
-// Where the ranks of a machine run, and where and of which pages their memory is.
+// Binds ranks to processors and NUMA nodes, and selects the pages of their buffers.
 #pragma once
 
 #include <cstddef>
@@ -13,26 +13,27 @@
 namespace strakes {
 
 struct Placement {
-    // The ranks take them in turn; none: they run where the kernel lets them. At most one of the two is there.
+    // Assigned to ranks round-robin. At most one of the two lists is not empty; if both are, the kernel places the
+    // ranks.
     std::vector<std::uint32_t> processors, numa_nodes;
     Pages buffer_pages = Pages::normal;
 
-    // What the rank at this place of its machine keeps to; empty: anywhere, or there is no such node.
+    // Returns the processors of the rank with this index on its machine. Empty if it is not bound, or if the NUMA node
+    // does not exist.
     [[nodiscard]] Processors processors_of(std::size_t place) const;
-    // Whether some of so many ranks of a machine must wait for each other while all of them compute.
+    // Whether some of `ranks` ranks on a machine share a processor when all of them compute.
     [[nodiscard]] bool crowds(std::size_t ranks) const;
 };
 
-// The numbers of a list such as 0-3,8, in its order. None where it has another form, or numbers from `most` on, or goes
-// backwards.
+// Parses a list such as 0-3,8 and keeps its order. Returns nullopt for other forms, for numbers of `most` or more, and
+// for descending ranges.
 std::optional<std::vector<std::uint32_t>> numbers_in(std::string_view list, std::uint32_t most);
 
-// Those of a NUMA node of this machine that this process may use; none where there is no such node, or it has only
-// memory.
+// Returns the processors of a NUMA node that this process may use. Empty if the node does not exist or has only memory.
 Processors processors_of_numa_node(std::uint32_t node);
 
-// While it is there, the calling thread, and threads that it makes, run where they were put, and take memory there for
-// as long as there is some.
+// Binds the calling thread, and threads that it starts, to processors and memory while the object exists. Memory is
+// taken from elsewhere when the node has none left.
 class Pinned {
   public:
     Pinned() = default;
@@ -40,7 +41,7 @@ class Pinned {
     Pinned& operator=(const Pinned&) = delete;
     ~Pinned();
 
-    // Returns 0, or the number of the error and the call that failed. Once.
+    // Binds the thread; to be called once. Returns error 0, or the call that failed and its error number.
     struct Taken {
         const char* call = nullptr;
         int error = 0;
@@ -49,13 +50,13 @@ class Pinned {
 
   private:
     Processors before_;
-    int policy_ = kNone;  // of memory, before
+    int policy_ = kNone;  // memory policy before take()
     std::vector<unsigned long> nodes_;
 
     static constexpr int kNone = -1;
 };
 
-// Whether this thread may be told to take its memory from this NUMA node: 0, or an error number.
+// Returns 0 if this thread may take its memory from this NUMA node, otherwise an error number.
 int memory_error(std::uint32_t node);
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// From the kernel, which says no more bytes than the machine has need of.
+// Sets of processors as bit masks in the kernel's format, without trailing zero bytes.
 #include "system/processors.hpp"
 
 #include <sched.h>

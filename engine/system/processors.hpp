@@ -1,4 +1,4 @@
-// The processors that this process may use.
+// Sets of processors.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,30 @@
 
 namespace strakes {
 
-// A set of processors of one machine, a bit for each; empty where it is not known.
+// A set of processors of one machine, one bit each; empty if unknown.
 class Processors {
   public:
     Processors() = default;
-    // From the bytes of another process.
+    // `bytes` come from bytes() of another process.
     explicit Processors(std::string_view bytes) : bytes_(bytes) {}
-    // Those of the calling thread, which the threads that it makes inherit.
+    // The affinity mask of the calling thread. Threads that it starts inherit it.
     [[nodiscard]] static Processors allowed();
 
-    // Those with these numbers, all below most().
+    // The set of these numbers, which must be below most().
     [[nodiscard]] static Processors of(std::span<const std::uint32_t> numbers);
-    // How many there may be.
+    // Number of processors supported.
     [[nodiscard]] static std::uint32_t most() noexcept;
-    // Where the calling thread is now; it may be elsewhere a moment later.
+    // The processor that runs the calling thread at this moment.
     [[nodiscard]] static Processors current();
-    // From now on the calling thread keeps to these. False where it may not, or there are none.
+    // Restricts the calling thread to this set. Returns false if the set is empty or not permitted.
     bool keep_to() const noexcept;
 
     void add(const Processors& others);
     void remove(const Processors& others) noexcept;
-    // Also where those are not known.
+    // Also true if `others` is unknown.
     [[nodiscard]] bool has_all(const Processors& others) const noexcept;
     [[nodiscard]] std::size_t count() const noexcept;
-    // Whether some of so many ranks must wait for a processor while all of them compute.
+    // Whether `ranks` ranks that all compute have to share processors. False if the set is unknown.
     [[nodiscard]] bool too_few_for(std::size_t ranks) const noexcept { return !bytes_.empty() && ranks > count(); }
     [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
 

@@ -1,4 +1,4 @@
-// By the attributes that files inherit.
+// Reads the project id that files inherit from their directory.
 #include "system/quota.hpp"
 
 #include <linux/fs.h>

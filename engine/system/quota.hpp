@@ -1,12 +1,12 @@
-// Quotas that are told as something else.
+// Explains errors caused by project quotas.
 #pragma once
 
 #include "system/failure.hpp"
 
 namespace strakes {
 
-// XFS tells the quota of a project that is used up as a full file system. Where new files of the directory belong to a
-// project, a failure for want of space says so.
+// XFS returns ENOSPC when a project quota is exhausted. If new files in `directory` inherit a project, adds it to the
+// reason and remedy of an ENOSPC failure.
 void name_project(Failure& failure, int directory);
 
 }  // namespace strakes

@@ -10,7 +10,7 @@ namespace strakes {
 
 class SharedLibrary {
   public:
-    // Opens the first of these that is installed. It stays open until the process ends.
+    // Opens the first library of the list that is installed. It stays loaded until the process ends.
     explicit SharedLibrary(std::initializer_list<const char*> names) {
         for (const char* name : names) {
             if (handle_ == nullptr) handle_ = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
@@ -25,7 +25,7 @@ class SharedLibrary {
         if (function == nullptr) note_trouble();
     }
 
-    // The system's words on what is missing; empty if nothing is.
+    // The first error of dlopen(3) or dlsym(3); empty without errors.
     [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
 
   private:

@@ -1,4 +1,4 @@
-"""Needs and their answers: what was measured decides, what was extrapolated does not; nonsense is refused by name."""
+"""Acceptance: measured rates give a verdict, forecasts only a predicted one, and invalid needs are refused."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def saturated(phase: Phase, ranks: int) -> float:
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Answering:
-    """Return what answers a need from a run of a study on a made-up file system."""
+    """Return a function that judges a need by a run of a study on a simulated file system, or by its facts alone."""
 
     def answer(
         need: Need,
@@ -106,7 +106,7 @@ def test_capacity_is_answered_from_what_the_file_system_states(answer: Answering
     assert answer(Need("n", "bytes", 1e15)).verdict == FAIL
 
 
-def test_operating_life_counts_what_runs_out_first(answer: Answering) -> None:
+def test_operating_life_ends_when_files_or_space_run_out(answer: Answering) -> None:
     day = 86400.0
     by_files = answer(Need("n", "operating-life", 10 * day, files_per_day=1e6))
     assert by_files.verdict == FAIL and "8.0 days (files run out first)" in by_files.found.replace(
@@ -120,7 +120,7 @@ def test_operating_life_counts_what_runs_out_first(answer: Answering) -> None:
     assert answer(Need("n", "operating-life", day, files_per_day=1.0), total_inodes=0).verdict == UNKNOWN
 
 
-def test_a_rate_passes_by_the_lower_end_of_its_interval(answer: Answering) -> None:
+def test_a_rate_passes_if_its_interval_lies_above_the_need(answer: Answering) -> None:
     need = Need("n", "files-per-hour", 2_000_000)
     passed = answer(need, ClientScaling())
     assert passed.verdict == PASS and passed.evidence
@@ -133,7 +133,7 @@ def test_a_rate_that_is_saturated_below_the_need_fails_on_a_local_file_system_on
     assert remote.verdict == UNKNOWN and "several" in remote.limits
 
 
-def test_an_interval_that_holds_the_need_decides_nothing(answer: Answering) -> None:
+def test_an_interval_that_contains_the_need_gives_no_verdict(answer: Answering) -> None:
     need = Need("n", "bandwidth", 100.0 * MIB, operation="write")
     assert answer(need, Stream(), saturated, noise=0.2).verdict == UNKNOWN
 
@@ -144,7 +144,7 @@ def test_too_few_runs_for_an_interval_still_show_their_rate(answer: Answering) -
     assert "files an hour" in found.found and "1 run, too few for an interval" in found.found
 
 
-def test_numbers_of_clients_that_were_not_measured_are_forecast_and_never_pass(answer: Answering) -> None:
+def test_unmeasured_numbers_of_clients_get_a_predicted_verdict(answer: Answering) -> None:
     near = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling())
     assert near.verdict == PREDICTED_PASS and near.forecast and "with 100 clients" in near.found
     many = answer(Need("n", "clients", 100, files_per_hour_each=20_000_000), ClientScaling(), saturated)
@@ -153,7 +153,7 @@ def test_numbers_of_clients_that_were_not_measured_are_forecast_and_never_pass(a
     assert answer(Need("n", "clients", 8, files_per_hour_each=20_000_000), ClientScaling()).verdict == FAIL
 
 
-def test_few_clients_are_not_proven_by_more(answer: Answering) -> None:
+def test_a_measurement_with_more_clients_proves_nothing_about_fewer(answer: Answering) -> None:
     # 4 clients write 3,700 files a second, 3 of them 2,870.
     need = Need("n", "clients", 3, files_per_hour_each=3600 * 3300 / 3)
     assert answer(need, ClientScaling()).verdict not in (PASS, FAIL)
@@ -161,7 +161,7 @@ def test_few_clients_are_not_proven_by_more(answer: Answering) -> None:
     assert between.verdict == PREDICTED_PASS and "exactly that many" in between.limits
 
 
-def test_the_forecast_is_that_of_predict(answer: Answering, tmp_path: Path) -> None:
+def test_the_forecast_equals_the_one_of_strakes_predict(answer: Answering, tmp_path: Path) -> None:
     answered = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling(), saturated)
     (run,) = tmp_path.iterdir()
     (figure,) = forecast_figures(figures_of([Run(run)]), parse_asked("clients=100"), Stated())
@@ -180,7 +180,7 @@ def test_operations_and_bandwidth_are_answered_for_the_operation_named(answer: A
     assert answer(Need("n", "bandwidth", 500.0 * MIB, operation="read"), Stream()).verdict == PASS
 
 
-def test_the_list_of_s3_is_read_as_it_was_stated() -> None:
+def test_the_s3_example_is_read_completely() -> None:
     title, needs = needs_from_toml(ROOT / "examples" / "needs-s3.toml")
     assert "S3" in title
     assert {need.kind for need in needs} == {
@@ -218,7 +218,7 @@ def test_the_list_of_s3_is_read_as_it_was_stated() -> None:
         ("[[need]", "TOML"),
     ],
 )
-def test_a_need_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str, fault: str) -> None:
+def test_an_invalid_need_is_refused_and_named(tmp_path: Path, text: str, fault: str) -> None:
     file = tmp_path / "needs.toml"
     file.write_text(text)
     with pytest.raises(BadInputError) as caught:
@@ -226,7 +226,7 @@ def test_a_need_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str
     assert fault in str(caught.value.what)
 
 
-def test_the_command_answers_every_line_and_fails_where_one_fails(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_the_command_answers_every_need_and_fails_if_one_fails(strakes: StrakesRunner, tmp_path: Path) -> None:
     needs = tmp_path / "needs.toml"
     needs.write_text(
         "[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n[[need]]\nkind = 'operations-per-s'\noperation = "
@@ -252,7 +252,9 @@ def test_a_run_that_does_not_describe_its_file_system_answers_no_need(strakes: S
     assert done.returncode == 2 and "does not describe its file system" in done.stderr
 
 
-def test_what_a_watch_has_seen_needs_no_measurement(tmp_path: Path, strakes: StrakesRunner) -> None:
+def test_service_levels_are_judged_by_watch_records_without_a_measurement(
+    tmp_path: Path, strakes: StrakesRunner
+) -> None:
     needs = tmp_path / "needs.toml"
     needs.write_text(
         'title = "latency"\n[[need]]\nname = "create"\nkind = "service-level"\n'

@@ -1,4 +1,4 @@
-"""Service levels: what a bad minute uses up."""
+"""Service levels: how bad minutes consume the error budget."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def minutes(bad: range, until: int) -> list[Row]:
     return [Row(60.0 * at, {"/fs probe create": Latency(0.05 if at in bad else 0.001)}) for at in range(until)]
 
 
-def test_the_first_bad_minute_fails_nothing_and_what_is_used_up_is_said_in_times() -> None:
+def test_the_error_budget_lasts_for_the_first_bad_minute_and_its_overuse_is_stated_as_a_factor() -> None:
     assert "PASS, exceeded in 1 of 2 minutes, 0% of the error budget is left" in str(judge(LEVEL, minutes(range(1), 2)))
     assert "FAIL, exceeded in 66 of 200 minutes, the error budget is used up 33 times" in str(
         judge(LEVEL, minutes(range(66), 200))
@@ -39,17 +39,17 @@ def test_the_first_bad_minute_fails_nothing_and_what_is_used_up_is_said_in_times
 
 
 @pytest.mark.parametrize(("seconds", "counted"), [(30.0, 0.5), (60.7, 1), (607.0, 10)])
-def test_what_a_watch_took_longer_for_a_minute_makes_it_no_more_than_one(seconds: float, counted: float) -> None:
+def test_a_minute_that_took_slightly_longer_counts_as_one(seconds: float, counted: float) -> None:
     kept = judge(LEVEL, [Row(0.0, {"/fs probe create": Latency(0.05)}, seconds)])
     assert (kept.minutes, kept.bad) == (counted, counted)
 
 
-def test_a_minute_of_two_directories_is_one_minute() -> None:
+def test_a_minute_with_two_directories_counts_once() -> None:
     row = Row(0.0, {"/a probe create": Latency(0.05), "/b probe create": Latency(0.001)})
     kept = judge(LEVEL, [row])
     assert (kept.minutes, kept.bad) == (1.0, 1.0)
 
 
-def test_a_level_that_may_never_be_exceeded_is_told_at_once() -> None:
+def test_a_level_without_an_error_budget_fails_with_the_first_bad_minute() -> None:
     never = parse_service_level("p99 of create <= 20 ms in 100 % of minutes")
     assert "FAIL" in str(judge(never, minutes(range(1), 3)))

@@ -1,4 +1,4 @@
-"""Descriptions of applications: read strictly, contradictions refused with line, key and remedy."""
+"""Application descriptions: errors and contradictions are refused with their line, key and remedy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ when = "start"
 """
 
 
-def test_a_good_one_is_read() -> None:
+def test_a_valid_description_is_read() -> None:
     app = app_from_text(GOOD, "app.toml")
     dump, start = app.phases
     assert (app.nodes, app.grouping, dump.record_bytes, dump.collective) == (4, 4, (MIB, MIB // 16), True)
@@ -47,7 +47,7 @@ def test_a_good_one_is_read() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_examples_are_read_and_written_alike(path: Path) -> None:
+def test_the_examples_survive_writing_and_reading(path: Path) -> None:
     app = read_app(path)
     assert app_from_text(to_toml(app, ("a remark",)), "again.toml") == app
 
@@ -76,9 +76,7 @@ def test_the_examples_are_read_and_written_alike(path: Path) -> None:
         ('[[phase]]\nname = "input"', '[[faze]]\nname = "input"', 16, "faze"),
     ],
 )
-def test_what_is_wrong_or_contradicts_itself_is_refused_with_line_and_remedy(
-    old: str, new: str, line: int, says: str
-) -> None:
+def test_errors_and_contradictions_are_refused_with_line_and_remedy(old: str, new: str, line: int, says: str) -> None:
     with pytest.raises(BadInputError) as caught:
         app_from_text(GOOD.replace(old, new, 1), "app.toml")
     assert caught.value.where == f"app.toml, line {line}"
@@ -88,12 +86,12 @@ def test_what_is_wrong_or_contradicts_itself_is_refused_with_line_and_remedy(
 @pytest.mark.parametrize(
     "text", ["", "interface = ", 'interface = "posix"\nranks = 1\nranks_per_node = 1\nphase = 3\n']
 )
-def test_what_is_no_description_is_refused(text: str) -> None:
+def test_text_that_is_not_a_description_is_refused(text: str) -> None:
     with pytest.raises(BadInputError):
         app_from_text(text, "app.toml")
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="No such file"):
         read_app(tmp_path / "none.toml")
 
@@ -105,7 +103,7 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     data=st.integers(1, 1 << 45),
     title=st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1).filter(str.strip),
 )
-def test_whatever_is_written_is_read_back(
+def test_every_description_survives_writing_and_reading(
     interface: Interface, files: Files, ranks: int, data: int, title: str
 ) -> None:
     assume(not (interface == "pnetcdf" and files == "per-process"))

@@ -1,4 +1,4 @@
-"""What is advised is what a made-up file system really is best at, and what is not known is said to be unknown."""
+"""Advice matches the best settings of a simulated file system and reports unmeasured choices as unknown."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def world(rates: Rates, studies: tuple[str, ...] = STUDIES, noise: float = 0.01)
 
 
 def by_transfer(phase: Phase, ranks: int) -> float:
-    """Make calls of 1 MiB and more four times as fast as smaller ones."""
+    """Return 400 MiB/s for transfers of at least 1 MiB, 100 MiB/s for smaller ones, and the flat rate otherwise."""
     if isinstance(phase, TransferPhase):
         return (400.0 if phase.transfer_bytes >= MIB else 100.0) * MIB
     return flat(phase, ranks)
 
 
-def test_a_larger_transfer_is_advised_where_it_is_faster_with_what_it_gains() -> None:
+def test_a_larger_transfer_is_advised_with_its_gain_if_it_is_faster() -> None:
     chosen = choose(APP, world(by_transfer, ("transfer-size",)))
     (choice,) = [choice for choice in chosen.choices if choice.what == "transfer size"]
     assert choice.value == MIB and choice.gain is not None
@@ -45,7 +45,7 @@ def test_a_larger_transfer_is_advised_where_it_is_faster_with_what_it_gains() ->
     assert all(cell.startswith("transfer-size/buffered/") for cell in choice.evidence)
 
 
-def test_what_the_application_does_already_gains_nothing() -> None:
+def test_a_setting_that_the_application_uses_already_has_no_gain() -> None:
     app = replace(APP, phases=(replace(DUMP, record_bytes=(MIB,)),))
     (choice,) = [
         choice
@@ -55,7 +55,7 @@ def test_what_the_application_does_already_gains_nothing() -> None:
     assert choice.value == MIB and choice.gain is None
 
 
-def test_no_transfer_is_larger_than_what_a_rank_has() -> None:
+def test_no_transfer_exceeds_the_data_of_a_rank() -> None:
     app = replace(APP, phases=(replace(DUMP, data_bytes=64 * KIB),))
     (choice,) = [
         choice
@@ -65,21 +65,21 @@ def test_no_transfer_is_larger_than_what_a_rank_has() -> None:
     assert int(choice.value) <= 64 * KIB
 
 
-def test_where_all_settings_are_alike_nothing_is_to_be_changed_but_what_can_be_spared() -> None:
+def test_if_all_settings_perform_alike_the_cheapest_ones_are_advised() -> None:
     chosen = choose(APP, world(flat))
     values = {choice.what: choice.value for choice in chosen.choices}
     assert all(choice.gain is None or choice.gain.low < 1.05 for choice in chosen.choices)
     assert values["transfer size"] == 64 * KIB and values["processes per node"] == values["stripe count"] == 1
 
 
-def test_where_noise_hides_everything_it_is_said_to_be_unknown() -> None:
+def test_choices_that_noise_hides_are_unknown() -> None:
     chosen = choose(APP, world(flat, noise=1.0))
     unknown = {unknown.what: unknown for unknown in chosen.unknowns}
     assert "not decided; leaning to" in unknown["transfer size"].why
     assert "the runs scatter too much" in unknown["transfer size"].needs
 
 
-def test_a_shared_file_is_advised_only_where_it_is_shown_to_be_faster() -> None:
+def test_a_shared_file_is_advised_only_if_measured_to_be_faster() -> None:
     def shared(phase: Phase, ranks: int) -> float:
         fast = isinstance(phase, TransferPhase) and phase.layout == "shared-file"
         return flat(phase, ranks) * (2.0 if fast else 1.0)
@@ -92,27 +92,29 @@ def test_a_shared_file_is_advised_only_where_it_is_shown_to_be_faster() -> None:
     assert same.value == "per-process" and same.gain is None
 
 
-def test_what_was_not_measured_is_unknown_and_says_what_it_takes() -> None:
+def test_unmeasured_choices_are_unknown_and_name_the_study_that_decides_them() -> None:
     chosen = choose(APP, world(flat, ("transfer-size",)))
     assert {unknown.what for unknown in chosen.unknowns} == {"processes per node", "striping", "files"}
     assert all("strakes study" in unknown.needs for unknown in chosen.unknowns)
 
 
-def test_files_unlike_those_measured_get_no_stripes() -> None:
+def test_files_far_from_the_measured_sizes_get_no_stripe_advice() -> None:
     huge = replace(APP, phases=(replace(DUMP, data_bytes=1 << 42),))
     chosen = choose(huge, world(flat))
     assert not any(choice.what.startswith("stripe") for choice in chosen.choices)
     assert any("nearest size measured" in unknown.why for unknown in chosen.unknowns)
 
 
-def test_who_reads_at_the_start_is_not_made_up() -> None:
+def test_the_readers_at_startup_are_reported_as_unknown() -> None:
     chosen = choose(read_app(EXAMPLES / "startup-load.toml"), world(flat))
     assert any(unknown.what == "who reads" and "MPI_Bcast" in unknown.why for unknown in chosen.unknowns)
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("file_system", ["lustre", "fuse.ceph-fuse", "xfs"])
-def test_every_choice_stands_on_cells_and_settings_come_of_choices_alone(example: Path, file_system: str) -> None:
+def test_every_choice_names_measured_cells_and_settings_follow_from_choices_alone(
+    example: Path, file_system: str
+) -> None:
     app, results = read_app(example), world(flat)
     chosen = choose(app, results)
     assert chosen.choices
@@ -133,7 +135,7 @@ def test_the_job_says_how_many_ranks_to_merge() -> None:
     assert "#SBATCH --nodes=4" in job.text and "merge groups of 8 ranks, so that 2 of a node write" in job.text
 
 
-def test_collective_output_gets_hints_in_both_forms_and_its_library_its_own() -> None:
+def test_collective_output_gets_romio_and_cray_hints_and_settings_of_its_library() -> None:
     phase = replace(DUMP, files="shared", collective=True)
     chosen = choose(replace(APP, interface="hdf5", phases=(replace(phase, data_bytes=2 * MIB),)), world(by_transfer))
     app = replace(APP, interface="hdf5", phases=(phase,))

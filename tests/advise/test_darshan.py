@@ -1,4 +1,4 @@
-"""Darshan logs become descriptions of applications."""
+"""Application descriptions made from Darshan logs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def facts(
     return LogFacts("simulation", ranks, 60.0, modules, {"POSIX": posix, "MPI-IO": mpiio})
 
 
-def test_a_file_for_each_rank() -> None:
+def test_one_file_per_rank_is_recognised() -> None:
     app, remarks = app_of(facts(*(written(rank, rank, 64 * MIB) for rank in range(4))))
     (phase,) = app.phases
     assert (app.interface, app.ranks, phase.files, phase.data_bytes, phase.record_bytes) == (
@@ -47,7 +47,7 @@ def test_a_file_for_each_rank() -> None:
     assert any("ranks_per_node" in remark for remark in remarks)
 
 
-def test_one_shared_file_written_collectively_is_seen_above_its_aggregators() -> None:
+def test_a_collective_shared_file_is_described_by_its_mpiio_calls() -> None:
     above = written(1, -1, 4 * GIB, GIB, collective=True)
     below = [written(1, rank, 2 * GIB, 4 * MIB) for rank in (0, 2)]
     app, remarks = app_of(facts(*below, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
@@ -62,12 +62,12 @@ def test_one_shared_file_written_collectively_is_seen_above_its_aggregators() ->
     assert any("keeps only sums" in remark for remark in remarks)
 
 
-def test_rank_0_that_collects_everything_is_told_from_a_file_per_rank() -> None:
+def test_output_gathered_by_rank_0_is_not_taken_for_a_file_per_rank() -> None:
     app, _ = app_of(facts(written(1, 0, 256 * MIB)))
     assert [(phase.files, phase.data_bytes) for phase in app.phases] == [("gathered", 64 * MIB)]
 
 
-def test_reads_and_writes_have_their_shares_and_small_ones_are_left_out_and_told() -> None:
+def test_reads_and_writes_get_their_shares_and_small_ones_are_left_out_with_a_remark() -> None:
     records = [
         *(written(rank, rank, 75 * MIB) for rank in range(4)),
         *(read(9, rank, 25 * MIB, 64 * KIB) for rank in range(4)),
@@ -84,11 +84,11 @@ def test_reads_and_writes_have_their_shares_and_small_ones_are_left_out_and_told
 @pytest.mark.parametrize(
     ("modules", "interface"), [(("POSIX", "H5F", "MPI-IO"), "hdf5"), (("PNETCDF_FILE", "MPI-IO"), "pnetcdf")]
 )
-def test_libraries_are_known_by_their_modules(modules: tuple[str, ...], interface: str) -> None:
+def test_libraries_are_recognised_by_their_modules(modules: tuple[str, ...], interface: str) -> None:
     assert app_of(facts(modules=modules, mpiio=(written(1, -1, GIB),)))[0].interface == interface
 
 
-def test_a_log_without_data_is_refused_with_what_is_in_it() -> None:
+def test_a_log_without_data_is_refused_and_its_modules_are_named() -> None:
     with pytest.raises(BadInputError, match="STDIO"):
         app_of(facts(modules=("STDIO",)))
 
@@ -104,7 +104,7 @@ _RECORDS = st.builds(
 
 
 @given(st.lists(_RECORDS, min_size=1, max_size=12), st.integers(1, 8))
-def test_every_log_gives_a_description_that_can_be_read(records: list[FileRecord], ranks: int) -> None:
+def test_every_log_gives_a_valid_description(records: list[FileRecord], ranks: int) -> None:
     app, remarks = app_of(facts(*records, ranks=ranks))
     assert app_from_text(to_toml(app, remarks), "app.toml") == app
 
@@ -152,7 +152,7 @@ def test_logs_of_darshan_1_and_2_are_refused_by_version(tmp_path: Path, compress
 
 
 @pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0\0\0\0\0\0\0" + b"\xff" * 9, b"BZh9no block", b"\x1f\x8b"])
-def test_a_damaged_archive_is_no_log(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     pytest.importorskip("darshan")
     path = tmp_path / "damaged.darshan"
     path.write_bytes(content)
@@ -160,7 +160,7 @@ def test_a_damaged_archive_is_no_log(tmp_path: Path, content: bytes) -> None:
         read_log(path)
 
 
-def test_a_file_that_is_no_log_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_text_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="the Darshan log does not exist"):
         read_log(tmp_path / "none.darshan")
     (tmp_path / "text.darshan").write_text("no log")
@@ -168,7 +168,7 @@ def test_a_file_that_is_no_log_is_said(tmp_path: Path) -> None:
         read_log(tmp_path / "text.darshan")
 
 
-def test_the_logs_that_come_with_pydarshan() -> None:
+def test_the_sample_logs_of_pydarshan_are_described() -> None:
     darshan = pytest.importorskip("darshan")
     place = Path(darshan.__file__).parent / "tests" / "input"
     if not place.is_dir():
@@ -190,13 +190,15 @@ def timed(file: int, rank: int, time_s: float) -> FileRecord:
     return FileRecord(file, rank, 0, MIB, {}, {MIB: 1}, time_s=time_s)
 
 
-def test_time_in_io_is_that_of_the_slowest_rank_with_what_all_share() -> None:
+def test_time_in_io_is_the_slowest_rank_plus_the_shared_files() -> None:
     assert facts(timed(1, 0, 3.0), timed(2, 0, 1.0), timed(3, 1, 2.0), timed(4, -1, 5.0)).io_s == 9.0
-    assert facts(timed(1, -1, 500.0)).io_s == 60.0  # no more than the run took
-    assert facts(timed(1, 0, 1.0), mpiio=(timed(1, -1, 7.0),)).io_s == 7.0  # waiting for others in the library
+    assert facts(timed(1, -1, 500.0)).io_s == 60.0  # capped at the duration of the run
+    assert (
+        facts(timed(1, 0, 1.0), mpiio=(timed(1, -1, 7.0),)).io_s == 7.0
+    )  # the time inside MPI-IO includes waiting for other ranks
 
 
-def test_a_partial_log_says_so_and_what_to_do() -> None:
+def test_a_partial_log_is_reported_with_a_remedy() -> None:
     _, remarks = app_of(replace(facts(written(1, 0, MIB)), partial=("POSIX",)))
     assert any("partial" in remark and "DARSHAN_MODMEM" in remark for remark in remarks)
 
@@ -206,7 +208,7 @@ def test_a_directory_without_logs_is_refused(tmp_path: Path) -> None:
         read_logs(tmp_path)
 
 
-def test_logs_of_a_directory_are_ranked_and_broken_ones_named(tmp_path: Path) -> None:
+def test_logs_of_a_directory_are_ranked_and_broken_ones_are_named(tmp_path: Path) -> None:
     pytest.importorskip("darshan")
     logs = Path(__file__).parents[3] / "shared" / "data" / "darshan-logs"
     if not logs.is_dir():

@@ -1,4 +1,4 @@
-"""The layouts we print for Lustre are, word for word, commands that a real lfs took."""
+"""The layout commands printed for Lustre are identical to commands that a real lfs accepted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from targets.lustre.recorded import recording
         ),
     ],
 )
-def test_a_layout_that_is_printed_was_taken_by_a_real_lfs(printed: str, name: str, path: str) -> None:
+def test_a_printed_layout_was_accepted_by_a_real_lfs(printed: str, name: str, path: str) -> None:
     recorded = recording(f"client/{name}.txt")
     assert printed.replace("DIR", path) == recorded.command
     assert recorded.done.status == 0

@@ -1,4 +1,4 @@
-"""The hints we print are taken by a real MPI-IO, and are in force."""
+"""A real MPI-IO accepts and applies the printed hints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
 """
 
 
-def test_romio_takes_the_hints_and_says_that_they_are_in_force(tmp_path: Path) -> None:
+def test_romio_accepts_and_applies_the_hints(tmp_path: Path) -> None:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     compiler, launcher = shutil.which("mpicc", path=path), shutil.which("mpiexec", path=path)
     if compiler is None or launcher is None:

@@ -1,4 +1,4 @@
-"""What advice stands on: the run asked for, one that the site has published, or the user's own."""
+"""The run behind advice: the one named, one published by the site, or the user's own latest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ APP = ROOT / "examples" / "apps" / "restart-dump.toml"
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with the store of a short study, and the study as one file."""
+    """Return a directory with the store of a short study and the study exported as ``portrait.json``."""
     base = tmp_path_factory.mktemp("measured")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "STRAKES_STORE": str(base / "store")}
     for words in (
@@ -37,12 +37,14 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def published(measured: Path, tmp_path: Path) -> Path:
-    """Return the study as a file of the test's own; it is the only run of the test's store."""
+    """Copy the store and the exported study for one test, and return the path of the export."""
     shutil.copytree(measured / "store", os.environ["STRAKES_STORE"])
     return Path(shutil.copy(measured / "portrait.json", tmp_path))
 
 
-def test_a_published_run_advises_as_the_run_itself(strakes: StrakesRunner, published: Path, tmp_path: Path) -> None:
+def test_a_published_run_gives_the_same_advice_as_the_original(
+    strakes: StrakesRunner, published: Path, tmp_path: Path
+) -> None:
     own = strakes("advise", "--app", APP)
     compressed = tmp_path / "portrait.json.gz"
     compressed.write_bytes(gzip.compress(published.read_bytes()))
@@ -52,7 +54,7 @@ def test_a_published_run_advises_as_the_run_itself(strakes: StrakesRunner, publi
     assert own.returncode == 0 and own.stdout == by_name.stdout == by_variable.stdout
 
 
-def test_a_user_who_measured_nothing_gets_what_the_system_has(
+def test_a_user_without_measurements_gets_the_published_run_of_the_system(
     strakes: StrakesRunner, published: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "share" / "strakes" / "portrait.json"
@@ -65,7 +67,7 @@ def test_a_user_who_measured_nothing_gets_what_the_system_has(
     assert page.stdout == strakes("report", "guide", "latest").stdout
 
 
-def test_relative_data_directories_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_data_directories_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_DIRS", "here:/there")
     assert [str(path) for path in published_places()] == [
         "/there/strakes/portrait.json",
@@ -74,22 +76,22 @@ def test_relative_data_directories_are_passed_over(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("content", [b"", b"\x1f\x8b broken", b"[1, 2]", b'{"schema": 1}', b"\xff"])
-def test_what_is_no_published_run_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_published_run_is_refused_and_named(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "portrait.json"
     path.write_bytes(content)
     with pytest.raises(
         BadInputError, match=r"published run cannot be read|this is not a run exported by strakes"
     ) as caught:
-        PublishedRun(path).manifest  # noqa: B018 - reading is what is tried
+        PublishedRun(path).manifest  # noqa: B018 - the property reads the file
     assert str(path) in caught.value.where
 
 
-def test_a_published_run_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_published_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="No such file"):
         run_to_advise_from(str(tmp_path / "none.json")).manifest  # noqa: B018
 
 
-def test_a_variable_of_nothing_is_no_portrait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_empty_variable_names_no_published_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("STRAKES_PORTRAIT", "")
     monkeypatch.setenv("XDG_DATA_DIRS", str(tmp_path))
@@ -97,7 +99,7 @@ def test_a_variable_of_nothing_is_no_portrait(monkeypatch: pytest.MonkeyPatch, t
         run_to_advise_from(None)
 
 
-def test_the_newest_run_that_answers_something_is_taken_and_none_is_said(
+def test_the_newest_run_with_an_answer_is_used_and_a_run_without_answers_is_reported(
     strakes: StrakesRunner, published: Path, tmp_path: Path
 ) -> None:
     assert strakes("study", "open-close", tmp_path, "--budget", "2s", "--quiet").returncode == 0
@@ -126,7 +128,7 @@ def test_the_newest_run_that_answers_something_is_taken_and_none_is_said(
     ),
     ids=lambda each: ".".join(map(str, each)) if isinstance(each, tuple) else "",
 )
-def test_a_run_of_others_whose_values_have_other_types_is_refused_in_words(
+def test_a_foreign_run_with_values_of_wrong_types_is_refused_without_an_internal_error(
     strakes: StrakesRunner, published: Path, place: tuple[str | int, ...], value: object
 ) -> None:
     document = json.loads(published.read_text())
@@ -144,7 +146,7 @@ def test_a_run_of_others_whose_values_have_other_types_is_refused_in_words(
     assert advised.returncode == 0 or "not a run exported by strakes" in advised.stderr or "damaged" in advised.stderr
 
 
-def test_a_run_of_others_that_the_report_cannot_calculate_with_names_its_file(published: Path) -> None:
+def test_a_foreign_run_that_the_report_cannot_evaluate_names_its_file(published: Path) -> None:
     document = json.loads(published.read_text())
     for cell in document["cells"]:
         for phase in cell["plan"]["phases"]:

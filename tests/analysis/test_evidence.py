@@ -1,4 +1,4 @@
-"""Warnings: when they are raised, and that each says its figures and what to do."""
+"""Warnings: when they are raised, and that each states its figures and its remedy."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ FIGURES = {
 }
 
 
-def test_every_check_is_tested_here() -> None:
+def test_every_check_has_an_example() -> None:
     checks = {
         name
         for name, check in inspect.getmembers(evidence, inspect.isfunction)
@@ -79,7 +79,7 @@ def test_every_check_is_tested_here() -> None:
 
 
 @pytest.mark.parametrize("check", RAISED)
-def test_a_warning_says_its_figures_and_what_to_do(check: str) -> None:
+def test_a_warning_states_its_figures_and_its_remedy(check: str) -> None:
     (warning,) = RAISED[check]
     for figure in FIGURES[check]:
         assert figure in warning.text
@@ -92,7 +92,7 @@ def test_every_code_of_the_catalogue_can_be_raised() -> None:
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in REMEDIES)
 
 
-def test_a_warning_names_the_cells_it_touches() -> None:
+def test_a_warning_names_the_affected_cells() -> None:
     assert RAISED["few_runs"][0].cells == ("c1", "c2")
     assert RAISED["memory_file_system"][0].cells == ()
 
@@ -115,5 +115,5 @@ def test_a_warning_names_the_cells_it_touches() -> None:
         evidence.budget_skipped(0, 80, 60.0),
     ],
 )
-def test_where_nothing_is_wrong_nothing_is_said(silent: list[RunWarning]) -> None:
+def test_normal_conditions_raise_no_warning(silent: list[RunWarning]) -> None:
     assert silent == []

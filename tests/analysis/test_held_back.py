@@ -1,4 +1,4 @@
-"""What ran under a limit is marked, and stands beside nothing that ran under another one."""
+"""Runs under a load limit are marked, and never pooled with runs under another limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def free_visits(cells: list[Cell], blocks: int, noise: float = 0.01) -> list[Vis
 
 
 def slowed(visits: list[Visit], limit: Impact, share: float) -> list[Visit]:
-    """The same visits under a limit that held every phase back for that share of its time."""
+    """Return the visits as if ``limit`` had paused every rank for ``share`` of each phase."""
 
     def held(sample: Sample) -> Sample:
         waited = HeldBack(share * sample.elapsed_s * len(sample.ranks))
@@ -37,7 +37,7 @@ def slowed(visits: list[Visit], limit: Impact, share: float) -> list[Visit]:
     return [replace(visit, impact=limit, samples=tuple(map(held, visit.samples))) for visit in visits]
 
 
-def test_figures_are_of_the_limit_under_which_most_runs_were_made() -> None:
+def test_figures_come_from_the_limit_with_most_runs() -> None:
     some = cells()[:2]
     free, half = free_visits(some, 3), slowed(free_visits(some, 5), HALF, 0.5)
     for visits in (free + half, half + free):
@@ -49,32 +49,32 @@ def test_figures_are_of_the_limit_under_which_most_runs_were_made() -> None:
     assert not any(held_back(one) for one in results.measured)
 
 
-def test_of_equally_many_runs_those_with_more_load_are_shown() -> None:
+def test_the_limit_that_allows_more_load_wins_a_tie() -> None:
     some = cells()[:1]
     free, half = free_visits(some, 4), slowed(free_visits(some, 4), HALF, 0.5)
     assert [visit.impact for visit in under_one_limit(half + free)] == [UNLIMITED] * len(free)
 
 
-def test_a_visit_that_gave_way_is_no_run() -> None:
+def test_a_visit_that_yielded_does_not_count_as_a_run() -> None:
     some = cells()[:1]
     visits = [replace(visit, ended="yielded") for visit in free_visits(some, 4)]
     assert under_one_limit(visits) == []
 
 
-def test_a_limit_that_was_out_of_reach_holds_nothing_back() -> None:
+def test_a_limit_that_is_never_reached_marks_no_figure() -> None:
     some = cells()[:1]
     visits = slowed(free_visits(some, 5), Impact(bytes_per_s=1e12), 0.001)
     results = collect(some, visits, 0.9, {})
     assert not any(held_back(one) for one in results.measured)
 
 
-def test_where_some_ranks_work_for_all_theirs_is_the_time() -> None:
+def test_the_held_back_share_counts_only_ranks_with_operations() -> None:
     rows = [[0, 5], [1, 0], [2, 0], [3, 0]]
     sample = Sample("write", elapsed_s=2.0, columns=["rank", "operations"], ranks=rows, impact=HeldBack(1.0))
     assert held_share(sample) == 0.5
 
 
-def test_a_schedule_begins_anew_under_another_limit_and_takes_up_what_was_known_under_it() -> None:
+def test_a_schedule_counts_runs_separately_for_each_limit() -> None:
     some = cells()
     plan = Schedule(some, [], 0.1, seed=3, phase_s=0.1)
     free = free_visits(some, 6, 0.001)
@@ -84,7 +84,7 @@ def test_a_schedule_begins_anew_under_another_limit_and_takes_up_what_was_known_
     half = slowed(free_visits(some[:1], 1, 0.001), HALF, 0.5)[0]
     plan.take(half, [*free, half])
     assert plan.runs(some[0].key) == 1 and plan.runs(some[1].key) == 0
-    # What is not known is expected to take as much longer as the load is less.
+    # At half the load, a cell without runs is expected to take twice as long.
     assert plan.expected_s(some[1]) == pytest.approx(2 * Schedule(some, [], 0.1, 3, 0.1).expected_s(some[1]))
     plan.take(free[-1], [*free, half])
     assert plan.runs(some[0].key) == 6

@@ -1,4 +1,4 @@
-"""Hybrid I/O is noted beside the cells whose calls it changed, and beside no others."""
+"""The hybrid I/O warning names exactly the cells whose calls it affects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECORDED = {
 
 @dataclass(frozen=True)
 class RunOf:
-    """What the warning looks at of a stored run."""
+    """The parts of a stored run that the warning reads."""
 
     cells: tuple[Cell, ...]
     client: Mapping[str, str]
@@ -42,7 +42,7 @@ def touched(client: Mapping[str, str], cells: tuple[Cell, ...] = CELLS) -> set[s
     return {cell for warning in hybrid_io(RunOf(cells, client)) for cell in warning.cells}  # type: ignore[arg-type]
 
 
-def test_buffered_calls_of_the_thresholds_and_more_are_noted_and_no_others() -> None:
+def test_only_buffered_calls_at_or_above_the_thresholds_are_flagged() -> None:
     seen = touched(RECORDED)
     sizes = {
         name: {int(cell.split("/")[2].split(":")[0]) for cell in seen if cell.endswith(name)}
@@ -62,11 +62,11 @@ def test_buffered_calls_of_the_thresholds_and_more_are_noted_and_no_others() -> 
 
 
 @pytest.mark.parametrize("client", [{}, {**RECORDED, "llite.hybrid_io": "0"}, {"llite.hybrid_io": "1"}])
-def test_where_it_is_off_or_not_there_nothing_is_noted(client: Mapping[str, str]) -> None:
+def test_nothing_is_flagged_if_hybrid_io_is_off_or_absent(client: Mapping[str, str]) -> None:
     assert touched(client) == set()
 
 
-def test_a_study_that_varies_it_is_noted_where_it_was_on() -> None:
+def test_a_study_that_varies_hybrid_io_is_flagged_in_the_cells_with_it_on() -> None:
     described = Description("labfs", "2.17", client=RECORDED)
     cells = tuple(cell for cell in HybridIo().cells(context(description=described)) if isinstance(cell, Cell))
     assert {cell.knobs[KNOB] for cell in cells} == {"0", "1"} and len(cells) == 8
@@ -87,7 +87,7 @@ def test_a_study_that_varies_it_is_noted_where_it_was_on() -> None:
     ],
 )
 @pytest.mark.parametrize("operation", ["write", "read"])
-def test_a_cell_that_sets_its_own_threshold_is_held_against_that(
+def test_a_threshold_set_by_the_cell_overrides_the_recorded_one(
     size: int, threshold: str, noted: bool, operation: str
 ) -> None:
     knob = f"llite.hybrid_io_{operation}_threshold_bytes"
@@ -95,12 +95,12 @@ def test_a_cell_that_sets_its_own_threshold_is_held_against_that(
     assert cells
     seen = {cell for cell in touched(RECORDED, cells) if cell.endswith(f":{operation}")}
     assert bool(seen) == noted
-    # Also where the mount itself does not say.
+    # The threshold of the cell counts even if the client reports none.
     only = {cell for cell in touched({KNOB: "1"}, cells) if cell.endswith(f":{operation}")}
     assert bool(only) == noted
 
 
-def test_each_pair_of_thresholds_is_told_with_its_own_cells() -> None:
+def test_each_pair_of_thresholds_is_reported_with_its_cells() -> None:
     knobs = {"llite.hybrid_io_write_threshold_bytes": "64M"}
     varied = tuple(replace(cell, key=f"{cell.key}x", knobs=knobs) for cell in CELLS)
     warnings = hybrid_io(RunOf((*CELLS, *varied), RECORDED))  # type: ignore[arg-type]

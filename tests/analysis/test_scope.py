@@ -1,4 +1,4 @@
-"""The sentence on who took part counts clients as the file system does."""
+"""The scope sentence counts clients as the file system does."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def test_every_rank_without_a_mount_is_a_client() -> None:
     assert "one client" not in text
 
 
-def test_where_data_stays_on_the_mount_both_are_said() -> None:
+def test_data_through_the_mount_is_reported_separately_from_metadata_clients() -> None:
     text = scope_of([cell(12, "cephfs"), data(2)], [2, 12], HERE)
     assert text.startswith("metadata: 12 clients measured") and "data: one client, through the mount" in text
 
 
-def test_every_node_is_a_client() -> None:
+def test_each_node_with_a_mount_is_one_client() -> None:
     text = scope_of([data(4)], [4], {"host": "n1", "engine": {"nodes": {"n1": 2, "n2": 2}}})
     assert text.startswith("2 clients (one on each node) measured: 4 ranks on 2 nodes (n1, n2);")

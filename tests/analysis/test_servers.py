@@ -18,7 +18,7 @@ def visit(cell: str, **servers: dict[str, float]) -> Visit:
     return Visit(cell=cell, servers=servers)
 
 
-def test_counts_are_summed_over_the_visits_of_a_cell_and_the_pilot_is_none() -> None:
+def test_counts_are_summed_over_the_visits_of_a_cell_without_the_pilot() -> None:
     visits = [
         visit("b", osd={"data.write_bytes": 5.0}),
         visit("b", osd={"data.write_bytes": 7.0, "data.write_requests": 1.0}),
@@ -30,7 +30,7 @@ def test_counts_are_summed_over_the_visits_of_a_cell_and_the_pilot_is_none() -> 
     )
 
 
-def test_a_table_has_shares_and_only_columns_in_which_something_was_counted() -> None:
+def test_a_table_has_shares_and_only_columns_with_counts() -> None:
     counts = [
         ServerCount(
             "s", "a", "osd.0", 1, {"data.write_bytes": 3 << 20, "data.write_requests": 3.0, "data.read_bytes": 0.0}
@@ -49,7 +49,7 @@ def test_a_table_has_shares_and_only_columns_in_which_something_was_counted() ->
     assert server_table([]) is None
 
 
-def test_where_only_the_client_counted_its_counts_stand_and_kinds_add_up() -> None:
+def test_client_counts_are_used_without_server_counts_and_their_kinds_add_up() -> None:
     table = server_table([ServerCount("s", "a", "mdt0", 1, {"client.md.create": 2.0, "client.md.unlink": 2.0})])
     assert table is not None
     assert dict(zip(table.columns, table.rows[0][1], strict=True)) == {
@@ -63,14 +63,14 @@ def busy(**seconds: float) -> dict[str, dict[str, float]]:
     return {server: {"data.read_bytes": 1e6, "data.busy_s": spent} for server, spent in seconds.items()}
 
 
-def test_a_server_that_moves_a_third_in_each_busy_second_is_named() -> None:
+def test_a_server_that_moves_a_third_per_busy_second_is_named() -> None:
     visits = [Visit(cell="a", servers=busy(osd0=0.1, osd1=0.3 + 0.01 * number, osd2=0.11)) for number in range(10)]
     (slow,) = slow_servers(visits, 0.98)
     assert slow == "osd1"
     assert slow_servers(visits[:5], 0.98) == {}
 
 
-def test_servers_that_are_alike_or_do_not_count_both_are_not_named() -> None:
+def test_equal_servers_and_servers_without_busy_time_are_not_named() -> None:
     alike = [Visit(cell="a", servers=busy(osd0=0.1 + 0.001 * number, osd1=0.11)) for number in range(20)]
     uncounted = [Visit(cell="a", servers={"osd0": {"data.read_bytes": 1.0}, "osd1": {"data.read_bytes": 9.0}})] * 20
     assert slow_servers(alike, 0.98) == slow_servers(uncounted, 0.98) == {}
@@ -83,14 +83,14 @@ READ = Sample("read", kind="transfer", operation="read", bytes=100 * MIB)
 MADE = Sample("file-create", kind="metadata", operation="file-create", operations=1000)
 
 
-def test_the_scope_tells_how_much_came_to_servers_and_to_their_devices() -> None:
+def test_the_scope_states_the_shares_that_reached_servers_and_devices() -> None:
     osds = {
         "osd.0": {"data.write_bytes": 60.0 * MIB, "data.read_bytes": 10.0 * MIB, "data.device_read_bytes": 4.0 * MIB},
         "osd.1": {"data.write_bytes": 45.0 * MIB, "data.read_bytes": 15.0 * MIB, "data.device_read_bytes": 1.0 * MIB},
     }
     visits = [
         Visit(cell="a", servers=osds, samples=(WROTE, READ)),
-        # Neither the pilot nor what nobody counted is held against anything.
+        # The pilot and the visit without server counters are ignored.
         Visit(cell="pilot", purpose="pilot", servers=osds, samples=(WROTE, READ)),
         Visit(cell="a", samples=(WROTE, READ)),
         Visit(cell="b", servers={"mds.0": {"md.requests": 2500.0}}, samples=(MADE,)),
@@ -101,17 +101,17 @@ def test_the_scope_tells_how_much_came_to_servers_and_to_their_devices() -> None
     )
 
 
-def test_of_a_local_file_system_the_device_counts() -> None:
+def test_the_device_stands_in_for_the_server_of_a_local_file_system() -> None:
     visits = [Visit(cell="a", servers={"vda": {"data.write_bytes": 50.0 * MIB}}, samples=(WROTE, READ))]
     assert told_of_servers(visits, remote=False) == "; the device received 50 % of the 100 MiB that was written"
 
 
-def test_where_no_server_counts_nothing_is_told_of_any() -> None:
+def test_nothing_is_stated_about_servers_without_counters() -> None:
     own = {"client": {"client.data.read_bytes": 5.0}}
     assert told_of_servers([Visit(cell="a", servers=own, samples=(WROTE, READ, MADE))], remote=True) == ""
 
 
-def test_reads_that_hardly_came_to_servers_are_of_a_cache_of_this_node() -> None:
+def test_reads_that_hardly_reached_the_servers_came_from_the_client_cache() -> None:
     def read(sent: float | None, operation: str = "read") -> Measured:
         servers = {} if sent is None else {"osd.0": {"data.read_bytes": sent * MIB}, "mds.0": {"md.requests": 3.0}}
         seen = Observation(1, "measure", 1.0, 1, READ, servers)
@@ -120,7 +120,7 @@ def test_reads_that_hardly_came_to_servers_are_of_a_cache_of_this_node() -> None
     assert from_own_cache(read(10.0), {"file_system": "ceph"})
     assert not from_own_cache(read(90.0), {"file_system": "fuse.ceph-fuse"})
     assert not from_own_cache(read(0.0, "write"), {"file_system": "fuse.ceph-fuse"})
-    # Where nobody counts, a client that keeps what it writes may have answered; not what another node wrote.
+    # Without server counters, the client may have answered from its cache, unless another node wrote the data.
     assert from_own_cache(read(None), {"file_system": "fuse.ceph-fuse"})
     assert not from_own_cache(replace(read(None), elsewhere=True), {"file_system": "fuse.ceph-fuse"})
     assert not from_own_cache(

@@ -1,4 +1,4 @@
-"""What a notebook sees of a stored run: the same figures as the report, as tables."""
+"""A stored run opened in a notebook: its tables hold the figures of the report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run() -> OpenedRun:
     return strakes.open(str(EXPORT))
 
 
-def test_the_table_of_cells_has_a_line_for_each_and_a_column_for_each_setting(run: OpenedRun) -> None:
+def test_the_table_of_cells_has_a_row_per_cell_and_a_column_per_setting(run: OpenedRun) -> None:
     frame = run.cells.to_pandas()
     assert list(frame["id"]) == [cell.id for cell in run.portrait.cells]
     assert list(frame["median"]) == [cell.median for cell in run.portrait.cells]
@@ -30,7 +30,7 @@ def test_the_table_of_cells_has_a_line_for_each_and_a_column_for_each_setting(ru
     assert "settings" not in frame.columns
 
 
-def test_rows_are_values_too(run: OpenedRun) -> None:
+def test_a_table_can_be_indexed_and_counted(run: OpenedRun) -> None:
     assert run.cells[0] == run.portrait.cells[0]
     assert len(run.findings) == len(run.portrait.findings) == len(run.findings.to_dicts())
     assert run.id in repr(run)
@@ -44,20 +44,22 @@ def test_findings_carry_their_interval_as_columns(run: OpenedRun) -> None:
         )
 
 
-def test_samples_are_those_that_the_estimates_stand_on(run: OpenedRun) -> None:
+def test_samples_are_the_values_behind_the_estimates(run: OpenedRun) -> None:
     samples = run.samples.to_pandas()
     measured = samples[samples["purpose"] == "measure"]
     cell = next(cell for cell in run.cells if cell.runs > 1)
     assert sorted(measured[measured["cell"] == cell.id]["value"]) == sorted(cell.values)
 
 
-def test_without_pandas_the_error_says_how_to_get_it(run: OpenedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_the_error_names_the_command_that_installs_it(
+    run: OpenedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(EnvironmentLacksError, match="pip install pandas"):
         run.cells.to_pandas()
 
 
-def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError):
         strakes.open("20200101", store=tmp_path)
 
@@ -67,7 +69,7 @@ def test_an_empty_table_is_an_empty_frame() -> None:
 
 
 def test_the_notebook_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every block of Python in the guide's page, as cells of one notebook."""
+    """Execute every Python block of the guide's page as the cells of one notebook."""
     blocks = [text.partition("```")[0] for text in GUIDE.read_text().split("```python\n")[1:]]
     assert len(blocks) >= 3
     text = [block.replace('strakes.open("latest")', f"strakes.open({str(EXPORT)!r})") for block in blocks]

@@ -1,4 +1,4 @@
-"""strakes beside the bench of JuiceFS: what both do is the same work, and only what both did becomes a ratio."""
+"""Comparison with ``juicefs bench``: both do the same work, and only operations of both give a ratio."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BlockSize: 1.0 MiB, BigFileSize: 64 MiB, SmallFileSize: 128 KiB, SmallFileCount:
 """
 
 
-def test_what_juicefs_bench_prints_is_read() -> None:
+def test_the_output_of_juicefs_bench_is_read() -> None:
     rates = {"write": 79.0 * MIB, "read": 332.0 * MIB, "small-create": 86.0, "small-read": 212.0, "stat": 1612.0}
     assert rates_in(PRINTED) == rates
 
@@ -50,22 +50,22 @@ def test_the_plan_is_the_work_of_juicefs_bench() -> None:
             assert (phase.items, phase.file_bytes, phase.directory) == (100, 128 * KIB, "shared")
 
 
-def test_the_engine_takes_the_plan(tmp_path: Path) -> None:
+def test_the_engine_accepts_the_plan(tmp_path: Path) -> None:
     with Workspace.create(tmp_path, "bench") as workspace, LocalEngine() as engine:
         result = engine.run(plan_of(Amounts(2, 2 * MIB, 3)), workspace.path, "bench", 60.0)
     refused = [error.what for error in result.errors]
-    # Who may not drop the caches of the system is told so, and nothing else is wrong with the plan.
+    # Without the privilege to drop caches the plan fails with that error and no other.
     assert result.ended == "ok" or all("drop" in what for what in refused), refused
 
 
-def test_the_engine_goes_by_the_paths_of_mdtest(tmp_path: Path) -> None:
+def test_the_engine_runs_the_phases_of_mdtest(tmp_path: Path) -> None:
     with LocalEngine() as engine:
         samples = run_plan(engine, as_mdtest(Amounts(2, MIB, 3)), tmp_path)
     assert {sample.name: sample.operations for sample in samples} == dict.fromkeys(MDTEST_OPERATIONS, 6)
 
 
 @pytest.mark.parametrize("blocks", [1, 9])
-def test_only_what_both_did_becomes_a_ratio(tmp_path: Path, blocks: int) -> None:
+def test_only_operations_of_both_give_a_ratio(tmp_path: Path, blocks: int) -> None:
     pair = Pair("peer", lambda _: {"write": 30.0 * MIB, "stat": 20.0}, lambda _: {"write": 10.0 * MIB})
     rates = measured([pair], tmp_path, blocks, seed=1)
     (row,) = table(rates).splitlines()[2:]

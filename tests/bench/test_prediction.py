@@ -1,4 +1,4 @@
-"""The yardstick of forecasts separates versions of systems, and its rules are exact on systems that follow them."""
+"""The forecast benchmark separates versions of a system; each rule is exact on a system that follows it."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def system(exponent: float, owner: str = "A", kind: str = "data") -> Measured:
     return Measured(owner, owner, "write", kind, scales, values, "IO500")
 
 
-def test_sizes_of_one_system_are_those_of_years_close_together(tmp_path: Path) -> None:
+def test_submissions_of_one_system_are_joined_only_if_their_years_are_close(tmp_path: Path) -> None:
     later = entry("a ", 40, 2.0, 2024), entry("A", 80, 9.0, 2026), entry("A", None, 1.0), entry("A", 10, 1.0, "E8")
     (figure,) = figures_of(tmp_path, entry("A", 10, 1.0), entry("A", 20, 1.5), *later)
     assert [scale.clients for scale in figure.scales] == [10, 20, 40]
     assert [task.known for task in tasks_of(figure)] == [(0,), (0, 1)]
 
 
-def test_creates_of_years_whose_sources_disagree_do_not_count(tmp_path: Path) -> None:
+def test_creates_from_years_with_contradicting_sources_are_ignored(tmp_path: Path) -> None:
     old = [entry("A", nodes, 1.0, 2019, mdtest_easy_write=nodes) for nodes in (10, 20)]
     assert [figure.name for figure in figures_of(tmp_path, *old)] == ["ior_easy_write"]
 
@@ -66,12 +66,12 @@ def test_each_rule_is_exact_on_systems_that_follow_it(rule: str, exponent: float
     assert result.rules[rule] == pytest.approx(0, abs=1e-9)
 
 
-def test_the_fit_finds_the_exponent_of_systems_that_are_alike() -> None:
+def test_the_fit_finds_no_deviation_between_equal_systems() -> None:
     population = population_of(fit([system(0.4, str(number)) for number in range(5)]))
     assert population.deviation < 0.1
 
 
-def test_a_real_cephfs_is_forecast_from_the_levels_that_were_kept() -> None:
+def test_a_real_cephfs_is_forecast_from_its_recorded_levels() -> None:
     scores = cephfs.forecast_again()
     assert len(scores) == 12 and sum(map(cephfs.is_close, scores)) >= 9
 

@@ -1,4 +1,4 @@
-"""The bench of the engine's own speed: when a ratio is answered, what is measured on, and what its page says."""
+"""The speed benchmark of the engine: when a ratio is decided, when measuring stops, and the page of results."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ LOOKS = (9, 18, 36)
 MEMORY = Place("tmpfs", Path("/nowhere"), "", has_device=False)
 DEVICE = Place("XFS", Path("/nowhere"), "", has_device=True)
 FILES = Work("files", "tmpfs", 1, items=10)
-CREATE = "file-create"  # its bar beside a peer is 1
+CREATE = "file-create"  # must reach a ratio of 1 to a peer
 
 
 @pytest.mark.parametrize("source", ["floor.c", "pattern.cpp"])
-def test_its_programs_fit_the_engine_of_today(source: str) -> None:
+def test_the_programs_of_the_benchmark_compile_against_the_engine(source: str) -> None:
     compiler = ["c++", "-std=c++20"] if source.endswith(".cpp") else ["cc"]
     subprocess.run([*compiler, "-fsyntax-only", f"-I{ROOT / 'engine'}", ROOT / "bench" / source], check=True)
 
 
 def rates(ratio: float, noise: float, blocks: int, seed: int, peer: str = PEER) -> Results:
-    """Return the rates of the engine and of a peer; the blocks differ much, the pairs by ``noise``."""
+    """Return rates of the engine and of a peer.
+
+    Blocks differ by up to a factor of 4; the ratio in a block scatters by ``noise`` (log standard deviation).
+    """
     draw = random.Random(seed)
     theirs = {block: 1e5 * draw.uniform(0.5, 2) for block in range(blocks)}
     ours = {block: rate * ratio * draw.lognormvariate(0, noise) for block, rate in theirs.items()}
@@ -47,23 +50,21 @@ def answered(results: Results, peer: str = PEER) -> Comparison:
 
 
 @pytest.mark.parametrize(("ratio", "verdict"), [(1.2, "met"), (0.8, "missed")])
-def test_a_clear_ratio_is_answered_at_the_first_look_and_its_work_is_not_measured_on(
-    ratio: float, verdict: str
-) -> None:
+def test_a_clear_ratio_is_decided_at_the_first_look_and_its_work_is_finished(ratio: float, verdict: str) -> None:
     results = rates(ratio, 0.03, 9, seed=1)
     comparison = answered(results)
     assert (comparison.verdict, comparison.ratio.runs) == (verdict, 9)
     assert not is_open(FILES, results, OURS, [PEER], LOOKS)
 
 
-def test_what_is_measured_after_the_answer_does_not_change_it() -> None:
+def test_later_measurements_do_not_change_a_decision() -> None:
     early = rates(1.2, 0.03, 9, seed=1)
     later = rates(0.5, 0.03, 36, seed=2)
     both = {series: {**later[series], **blocks} for series, blocks in early.items()}
     assert answered(both) == answered(early)
 
 
-def test_a_ratio_at_its_bar_goes_on_to_the_last_block_and_is_then_called_too_noisy() -> None:
+def test_a_ratio_at_its_bar_is_measured_to_the_last_block_and_called_too_noisy() -> None:
     results = rates(1.0, 0.2, 36, seed=3)
     early = {series: {block: blocks[block] for block in range(18)} for series, blocks in results.items()}
     assert is_open(FILES, early, OURS, [PEER], LOOKS)
@@ -71,14 +72,14 @@ def test_a_ratio_at_its_bar_goes_on_to_the_last_block_and_is_then_called_too_noi
     assert not is_open(FILES, results, OURS, [PEER], LOOKS)
 
 
-def test_an_equal_is_met_within_the_margin_and_what_is_further_behind_is_missed() -> None:
+def test_an_equal_contender_is_met_within_the_margin_and_missed_beyond_it() -> None:
     assert answered(rates(1.0, 0.03, 36, 4, LOOP), LOOP).verdict == "met"
     assert answered(rates(0.98, 0.03, 36, 4, LOOP), LOOP).verdict == "met"
     assert answered(rates(0.90, 0.03, 36, 4, LOOP), LOOP).verdict == "missed"
 
 
-def test_looking_three_times_at_a_ratio_at_its_bar_answers_wrongly_no_more_often_than_stated() -> None:
-    # Either answer is wrong for a median exactly at the bar: each may come in 5 % of all benches.
+def test_three_looks_at_a_ratio_at_its_bar_keep_the_stated_error_rate() -> None:
+    # For a median exactly at the bar both verdicts are errors, and each may occur in 5 % of all benches.
     verdicts = [answered(rates(1.0, 0.3, 36, seed)).verdict for seed in range(1000, 1300)]
     assert verdicts.count("missed") <= 0.05 * len(verdicts) * 1.4
     assert verdicts.count("met") <= 0.05 * len(verdicts) * 1.4
@@ -88,21 +89,19 @@ def test_looking_three_times_at_a_ratio_at_its_bar_answers_wrongly_no_more_often
 @pytest.mark.parametrize(
     ("ratio", "noise", "verdict"), [(0.96, 0.01, "met"), (0.95, 0.02, "at its bar"), (0.95, 0.2, "too noisy")]
 )
-def test_a_bar_that_lies_within_the_margin_of_both_ends_is_not_called_noisy(
-    ratio: float, noise: float, verdict: str
-) -> None:
+def test_a_bar_within_the_margin_of_both_ends_is_not_called_noisy(ratio: float, noise: float, verdict: str) -> None:
     results = rates(ratio, noise, 36, 7, LOOP)
     assert answered(results, LOOP).verdict == verdict
     early = {series: {block: blocks[block] for block in range(18)} for series, blocks in results.items()}
     assert is_open(FILES, early, OURS, [LOOP], LOOKS) == (verdict != "met")
 
 
-def test_looks_are_at_a_sixteenth_a_quarter_and_all_of_the_blocks() -> None:
+def test_looks_come_after_a_sixteenth_a_quarter_and_all_of_the_blocks() -> None:
     assert look_times(144) == (9, 36, 144)
     assert look_times(1) == (1,)
 
 
-def test_who_waits_for_a_loop_device_shares_a_processor_with_its_threads_and_all_is_put_back(tmp_path: Path) -> None:
+def test_the_process_shares_a_processor_with_kernel_threads_and_both_masks_are_restored(tmp_path: Path) -> None:
     mask = tmp_path / "cpumask"
     mask.write_text("3\n")
     allowed = os.sched_getaffinity(0)
@@ -113,7 +112,7 @@ def test_who_waits_for_a_loop_device_shares_a_processor_with_its_threads_and_all
 
 
 class Counted:
-    """A contender whose rate is always the same."""
+    """Contender with a constant rate that records the works it ran."""
 
     version = "1"
 
@@ -130,7 +129,7 @@ class Counted:
         return {CREATE: self.rate}
 
 
-def test_a_work_that_is_answered_is_left_out_of_later_blocks_and_the_order_changes_from_block_to_block(
+def test_a_decided_work_is_left_out_of_later_blocks_and_the_order_varies_between_blocks(
     tmp_path: Path,
 ) -> None:
     place = Place("here", tmp_path, "", has_device=False)
@@ -166,7 +165,7 @@ def page_of(results: Results, absent: tuple[str, ...] = ()) -> Page:
     )
 
 
-def test_the_first_screen_has_instructions_ratios_and_what_is_not_met() -> None:
+def test_the_first_screen_has_instructions_ratios_and_missed_bars() -> None:
     text = render(page_of(rates(0.9, 0.01, 36, 5), absent=("fio",)))
     screen = text.partition("## How it is measured")[0]
     assert "**1 bars: 0 met, 1 missed, 0 at its bar, 0 too noisy.**" in screen
@@ -177,7 +176,7 @@ def test_the_first_screen_has_instructions_ratios_and_what_is_not_met() -> None:
     assert "fio was not found on this machine" in screen
 
 
-def test_the_page_says_how_it_was_looked_and_which_bar_was_asked() -> None:
+def test_the_page_states_the_looks_and_the_required_ratio() -> None:
     text = render(page_of(rates(1.3, 0.01, 36, 5)))
     assert "looked at after 9, 18, 36 blocks.\nEach look uses a third of the allowed error of 10%" in text
     assert re.search(
@@ -192,7 +191,7 @@ def test_every_work_has_a_reason_and_only_a_device_gets_direct_transfers() -> No
     assert not any(work.direct for work in works_of(MEMORY, None, QUICK))
 
 
-def test_queued_transfers_have_a_count_of_their_own() -> None:
+def test_queued_transfers_have_a_separate_count() -> None:
     data = Work("data", "tmpfs", 1, transfer_bytes=4096)
     assert name_of(data, "rewrite") == "write"
     assert name_of(Work("data", "XFS", 1, transfer_bytes=4096, depth=32), "read") == "read, queued"

@@ -1,4 +1,4 @@
-"""A small checkout to call ./strakes in, with an environment that only repeats what it was called with."""
+"""A minimal checkout in which to run ./strakes; its Python environment only prints the arguments it receives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ECHO = '#!/bin/sh\nprintf "%s\\n" "$0" "$@"\n'
 
 @dataclass(frozen=True)
 class Checkout:
-    """``path`` holds strakes, bootstrap/ and sources of no meaning."""
+    """A directory with the strakes script, bootstrap/ and placeholder sources."""
 
     path: Path
 
@@ -32,7 +32,7 @@ class Checkout:
         return cls(path)
 
     def install(self, environment: Path | None = None) -> Path:
-        """An environment that is up to date; returns its python."""
+        """Create an up-to-date environment and return the path of its Python."""
         environment = environment or self.path / ".venv"
         python = environment / "bin" / "python"
         python.parent.mkdir(parents=True)
@@ -41,12 +41,12 @@ class Checkout:
         digest = self.shell('digest_of_sources "$1"').stdout
         stamp = environment / "strakes.stamp"
         stamp.write_text(f"{self.path}\n{digest}-\n")
-        before_any_edit = time.time() - 1  # a real one is as old as the build took; ticks of the clock are coarse
+        before_any_edit = time.time() - 1  # file timestamps are coarser than the delay between this and an edit
         os.utime(stamp, (before_any_edit, before_any_edit))
         return python
 
     def shell(self, command: str, *, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a shell command with the functions of bootstrap/state.sh; $1 is the checkout."""
+        """Run a shell command after sourcing bootstrap/state.sh; $1 is the checkout."""
         program = f'. "$1/bootstrap/state.sh"; {command}'
         return _run(["bash", "-c", program, "bash", self.path], environment, None)
 
@@ -61,12 +61,15 @@ class Checkout:
         environment: Mapping[str, str] | None = None,
         become: Sequence[str] = (),
     ) -> subprocess.CompletedProcess[str]:
-        """./strakes ARGUMENTS, called ``through`` a link, in ``cwd``, by a command that makes us somebody else."""
+        """Run ./strakes.
+
+        ``through`` is the path used to call it, such as a link; ``become`` a command prefix that changes the user.
+        """
         return _run([*become, through or self.path / "strakes", *arguments], environment, cwd)
 
 
 def bare_path(directory: Path, *programs: str) -> str:
-    """A PATH with these programs and the shell's usual helpers only."""
+    """Return a PATH that holds only these programs and the tools that the scripts use."""
     helpers = [
         "bash",
         "cat",

@@ -1,4 +1,4 @@
-"""Tests that must not run beside each other do not, when several processes share them out."""
+"""Tests that must not run concurrently stay in one worker when pytest-xdist distributes them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def test_note(number):
 FILES = ("launch/test_engines.py", "targets/test_mounts.py", "integration/test_lab_a.py", "lab/test_lab_b.py")
 
 
-def test_a_chain_has_a_process_of_its_own(tmp_path: Path) -> None:
+def test_each_chain_runs_in_its_own_worker(tmp_path: Path) -> None:
     for name in (*FILES, "failover/test_lab_ha.py", "plan/test_values.py"):
         file = tmp_path / "tests" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(NOTE)
     shutil.copy(TESTS / "conftest.py", tmp_path / "tests")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    # With a place of its own: where others leave theirs, it would tidy up after them for minutes.
+    # In the shared base directory pytest would spend minutes on removing the directories of earlier sessions.
     words = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", "4", "--basetemp", "places", "tests"]
     notes = tmp_path / "notes"
     done = subprocess.run(words, cwd=tmp_path, env={"NOTES": str(notes)}, capture_output=True, text=True, timeout=120)

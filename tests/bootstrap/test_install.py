@@ -1,4 +1,4 @@
-"""First use on a machine that lacks something, or that somebody else is setting up."""
+"""First use on a machine that lacks packages, and first use that fails or is interrupted."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout.create(tmp_path / "a checkout with spaces")
 
 
-def test_a_machine_with_nothing_is_told_the_exact_commands_of_three_distributions(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_a_bare_machine_gets_the_exact_commands_for_three_distributions(checkout: Checkout, tmp_path: Path) -> None:
     called = checkout.strakes("survey", "/tmp", environment={**NO_INSTALL, "PATH": bare_path(tmp_path / "bin")})
     assert called.returncode == 3
     assert called.stdout == ""
@@ -35,7 +33,7 @@ def test_a_machine_with_nothing_is_told_the_exact_commands_of_three_distribution
     assert "zypper install -y python312 gcc13-c++" in called.stderr
 
 
-def test_only_what_lacks_is_asked_for(checkout: Checkout, tmp_path: Path) -> None:
+def test_only_missing_packages_are_requested(checkout: Checkout, tmp_path: Path) -> None:
     called = checkout.strakes(environment={**NO_INSTALL, "PATH": f"{python_only(tmp_path)}"})
     assert called.returncode == 3
     assert "this machine lacks a C++20 compiler" in called.stderr
@@ -43,7 +41,7 @@ def test_only_what_lacks_is_asked_for(checkout: Checkout, tmp_path: Path) -> Non
 
 
 def wanted_packages(extras: str) -> set[str]:
-    """Return Debian's names of what is installed on a machine that has nothing, for use or for development."""
+    """Return the Debian packages installed on a bare machine; ``extras`` is "dev" for development and "" for use."""
     script = """
         . "$1/bootstrap/system.sh"
         command() { return 1; }
@@ -67,12 +65,12 @@ def test_only_development_installs_servers() -> None:
     used = wanted_packages("")
     assert {"g++", "nlohmann-json3-dev"} <= used
     assert used.isdisjoint(servers) and len(used) < 10
-    # What only writes pages asks for no more than use does.
+    # ./dev man needs no more packages than use does.
     (man,) = [line for line in (ROOT / "dev").read_text().splitlines() if line.strip().startswith("man)")]
     assert "bootstrap/install" in man and "--dev" not in man and "setup" not in man
 
 
-def test_a_compiler_that_is_too_old_is_none(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_compiler_that_is_too_old_counts_as_missing(checkout: Checkout, tmp_path: Path) -> None:
     path = python_only(tmp_path)
     old = Path(path) / "c++"
     old.write_text("#!/bin/sh\nexit 1\n")
@@ -80,7 +78,7 @@ def test_a_compiler_that_is_too_old_is_none(checkout: Checkout, tmp_path: Path) 
     assert "a C++20 compiler" in checkout.strakes(environment={**NO_INSTALL, "PATH": path}).stderr
 
 
-def test_a_python_that_is_too_old_is_none(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_python_that_is_too_old_counts_as_missing(checkout: Checkout, tmp_path: Path) -> None:
     path = bare_path(tmp_path / "bin", "c++")
     old = Path(path) / "python3"
     old.write_text("#!/bin/sh\nexit 1\n")
@@ -89,7 +87,7 @@ def test_a_python_that_is_too_old_is_none(checkout: Checkout, tmp_path: Path) ->
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
-def test_without_being_root_the_administrator_is_asked(checkout: Checkout, tmp_path: Path) -> None:
+def test_without_root_the_user_is_referred_to_the_administrator(checkout: Checkout, tmp_path: Path) -> None:
     for folder in tmp_path.parents:
         if folder == Path(tempfile.gettempdir()):
             break
@@ -103,11 +101,11 @@ def test_without_being_root_the_administrator_is_asked(checkout: Checkout, tmp_p
     assert "ask the administrator for" in called.stderr
 
 
-def test_a_failing_step_names_its_log_and_shows_the_end_of_it(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_failing_step_names_its_log_and_shows_its_end(checkout: Checkout, tmp_path: Path) -> None:
     path = python_only(tmp_path, "c++")
     broken = Path(path) / "python3"
     broken.unlink()
-    # Good enough to be chosen, not good enough to make an environment.
+    # This Python passes the version check but fails to create a virtual environment.
     broken.write_text(
         f'#!/bin/sh\ncase "$*" in *"-m venv"*) echo "the disk is on fire" >&2; exit 1;; esac\nexec {sys.executable} "$@"\n'
     )
@@ -127,7 +125,7 @@ def python_only(tmp_path: Path, *programs: str) -> str:
     return path
 
 
-def test_an_interrupted_first_use_says_so_and_ends_with_130(checkout: Checkout, tmp_path: Path) -> None:
+def test_an_interrupted_first_use_reports_it_and_exits_with_130(checkout: Checkout, tmp_path: Path) -> None:
     path = python_only(tmp_path, "c++", "sleep")
     slow = Path(path) / "python3"
     slow.unlink()

@@ -1,4 +1,4 @@
-"""Modules do not import each other in circles, and a wrong import does not pass ./dev lint."""
+"""The modules have no import cycles, and ./dev lint rejects an import against the layers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pytest
 from bench.size import circles, imports
 
 ROOT = Path(__file__).resolve().parents[2]
-# What is installed, but not the finder by which an editable installation leads to the checkout.
+# The site-packages directories alone: the import finder of an editable installation would lead back to the checkout.
 PACKAGES = [path for path in sys.path if path.endswith("site-packages")]
 
 
 @pytest.mark.parametrize(("package", "folder"), [("strakes", "src"), ("bench", ".")])
-def test_no_modules_import_each_other_in_a_circle(package: str, folder: str) -> None:
+def test_there_are_no_import_cycles(package: str, folder: str) -> None:
     assert circles(imports(package, ROOT / folder)) == []
 
 
-def test_an_import_in_a_function_closes_a_circle(tmp_path: Path) -> None:
+def test_an_import_inside_a_function_closes_a_cycle(tmp_path: Path) -> None:
     texts = {
         "mast/sail.py": "import boat.hull.keel\n",
         "hull/keel.py": "def top():\n    from boat.mast import sail\n",
@@ -46,7 +46,7 @@ def test_an_import_in_a_function_closes_a_circle(tmp_path: Path) -> None:
     ],
     ids=["as it is", "planted"],
 )
-def test_the_layers_are_held_to(planted: str, status: int, text: str, tmp_path: Path) -> None:
+def test_an_import_against_the_layers_is_rejected(planted: str, status: int, text: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "strakes", tmp_path / "strakes", ignore=shutil.ignore_patterns("__pycache__", "bin"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     with (tmp_path / "strakes" / "units.py").open("a") as units:

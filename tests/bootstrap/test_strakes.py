@@ -1,4 +1,4 @@
-"""./strakes of a checkout that is set up: simply the command, until the engine's sources change."""
+"""./strakes in a checkout that is set up: runs the command, unless the sources are newer than the environment."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout.create(tmp_path / "a checkout with spaces")
 
 
-def test_arguments_reach_the_command_as_they_are(checkout: Checkout) -> None:
+def test_arguments_reach_the_command_unchanged(checkout: Checkout) -> None:
     python = checkout.install()
     called = checkout.strakes("survey", "a dir", "", "--json", "-")
     assert called.stdout.splitlines() == [str(python), "-I", "-m", "strakes", "survey", "a dir", "", "--json", "-"]
     assert (called.returncode, called.stderr) == (0, "")
 
 
-def test_it_works_through_a_symbolic_link_and_from_anywhere(checkout: Checkout, tmp_path: Path) -> None:
+def test_it_works_through_a_symbolic_link_and_from_any_directory(checkout: Checkout, tmp_path: Path) -> None:
     python = checkout.install()
     (tmp_path / "bin").mkdir()
     link = tmp_path / "bin" / "strakes"
@@ -32,7 +32,7 @@ def test_it_works_through_a_symbolic_link_and_from_anywhere(checkout: Checkout, 
     assert checkout.strakes("runs", through=link, cwd=Path("/")).stdout.splitlines()[0] == str(python)
 
 
-def test_it_works_by_a_relative_path_with_a_misleading_cdpath(checkout: Checkout, tmp_path: Path) -> None:
+def test_it_works_with_a_relative_path_and_a_misleading_cdpath(checkout: Checkout, tmp_path: Path) -> None:
     python = checkout.install()
     called = checkout.strakes(
         "runs", through=Path(checkout.path.name) / "strakes", cwd=tmp_path, environment={"CDPATH": "/usr:/"}
@@ -40,12 +40,12 @@ def test_it_works_by_a_relative_path_with_a_misleading_cdpath(checkout: Checkout
     assert called.stdout.splitlines()[0] == str(python)
 
 
-def test_a_sites_python_variables_do_not_reach_us(checkout: Checkout) -> None:
+def test_python_variables_of_the_environment_are_ignored(checkout: Checkout) -> None:
     checkout.install()
     assert "-I" in checkout.strakes("runs", environment={"PYTHONPATH": "/somewhere"}).stdout.splitlines()
 
 
-def test_nothing_changed_is_fresh(checkout: Checkout) -> None:
+def test_an_unchanged_checkout_is_fresh(checkout: Checkout) -> None:
     checkout.install()
     assert checkout.is_fresh()
 
@@ -82,7 +82,7 @@ def test_a_source_that_was_only_touched_is_fresh(checkout: Checkout) -> None:
     assert checkout.is_fresh()
 
 
-def test_an_edited_python_source_is_fresh_because_it_is_used_in_place(checkout: Checkout) -> None:
+def test_an_edited_python_source_is_fresh_because_it_is_imported_from_the_checkout(checkout: Checkout) -> None:
     checkout.install()
     (checkout.path / "src" / "strakes" / "units.py").write_text("edited\n")
     assert checkout.is_fresh()
@@ -95,15 +95,13 @@ def test_a_checkout_that_was_moved_is_not_fresh(checkout: Checkout, tmp_path: Pa
     assert not Checkout(moved).is_fresh()
 
 
-def test_a_checkout_that_was_copied_with_its_environment_does_not_use_the_originals(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_a_checkout_copied_with_its_environment_is_not_fresh(checkout: Checkout, tmp_path: Path) -> None:
     checkout.install()
     shutil.copytree(checkout.path, tmp_path / "copy", symlinks=True)
     assert not Checkout(tmp_path / "copy").is_fresh()
 
 
-def test_an_environment_whose_python_has_gone_is_not_fresh(checkout: Checkout) -> None:
+def test_an_environment_without_its_python_is_not_fresh(checkout: Checkout) -> None:
     python = checkout.install()
     python.unlink()
     python.symlink_to("/nowhere/python3")

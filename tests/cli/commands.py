@@ -1,4 +1,4 @@
-"""Commands that end in every way a command can, and how to put them into the registry."""
+"""Test commands for the registry, and a process whose command waits for signals."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from strakes.cli import main
 
 
 def register(monkeypatch: pytest.MonkeyPatch, body: Callable[[], object], name: str = "probe") -> None:
-    """``strakes probe`` calls ``body``."""
+    """Replace the registry by one command, ``name``, that calls ``body``."""
     monkeypatch.setattr(main, "COMMANDS", {name: "A probe."})
     monkeypatch.setattr(main, "_load", lambda _name: click.Command(name, callback=body))
 
 
 def wait_for_signals() -> int:
-    """Print "ready", then "cleaning" once it is interrupted, then "hurried" when that is interrupted too."""
+    """Run a command that prints "ready", and "cleaning" once it is interrupted; return its exit status.
+
+    With "slowly" in the arguments it cleans for 60 s and prints "hurried" after that or at the next interrupt; with
+    "very" it then waits for another 60 s; with "ignoring-hangup" SIGHUP is ignored from the start.
+    """
 
     def body() -> None:
-        # What is said is said inside the try that the next signal is to meet.
+        # Each word is printed inside the try block that must catch the next signal.
         try:
             print("ready", flush=True)
             time.sleep(60)

@@ -1,4 +1,4 @@
-"""A command in a process that can be left behind: its status, its signals, and threads that wait for a dead server."""
+"""A command in a separate process: its exit status, signals, and threads blocked on a dead server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE_S = 0.5
 
 
 def start(work: str) -> subprocess.Popen[str]:
-    """Return a program that runs ``work`` apart."""
+    """Start a program that runs ``work`` in a separate process by ``run_apart``, and return it."""
     body = textwrap.indent(textwrap.dedent(work).strip(), "    ")
     program = f"""
 import os, signal, sys, threading, time
@@ -57,7 +57,7 @@ def mount() -> Iterator[FaultyMount]:
 
 
 @pytest.mark.parametrize("status", [0, 1, 130])
-def test_the_status_is_that_of_the_work(status: int) -> None:
+def test_the_exit_status_of_the_work_is_passed_on(status: int) -> None:
     with start(f"print('worked'); return {status}") as process:
         assert process.communicate(timeout=20) == ("worked\n", "")
     assert process.returncode == status
@@ -79,13 +79,13 @@ def test_a_signal_reaches_the_work_once(number: signal.Signals) -> None:
     assert process.returncode == 1
 
 
-def test_work_that_a_signal_ends_ends_this_process_alike() -> None:
+def test_a_signal_that_kills_the_work_also_ends_the_parent() -> None:
     with start("os.kill(os.getpid(), signal.SIGKILL)") as process:
         process.communicate(timeout=20)
     assert process.returncode == -signal.SIGKILL
 
 
-def test_killing_this_process_ends_the_work() -> None:
+def test_killing_the_parent_ends_the_work() -> None:
     with start("print(os.getpid(), flush=True); time.sleep(60)") as process:
         child = int(line_of(process))
         process.kill()
@@ -93,7 +93,7 @@ def test_killing_this_process_ends_the_work() -> None:
         assert gone(child)
 
 
-def test_what_is_suspended_goes_on_with_its_work() -> None:
+def test_a_suspended_command_resumes_with_its_work() -> None:
     with start("print('ready', flush=True); time.sleep(0.3); return 0") as process:
         assert line_of(process) == "ready"
         process.send_signal(signal.SIGTSTP)
@@ -103,7 +103,7 @@ def test_what_is_suspended_goes_on_with_its_work() -> None:
         assert process.wait(20) == 0
 
 
-# Starts one in which a thread waits for a dead server, and kills it; prints its number.
+# Starts a process with a thread blocked on a dead server, prints its process ID, and kills it.
 LEAVE = """
         import subprocess
         waits = "import os, sys, threading; threading.Thread(target=os.{call}, args=({arguments},)).start()"
@@ -117,7 +117,9 @@ LEAVE = """
 
 @pytest.mark.parametrize("call", ["mkdir", "stat", "rmdir"])
 @pytest.mark.parametrize("end", ["return 1", "os._exit(1)"])
-def test_a_killed_process_that_the_work_leaves_in_the_kernel_is_named(mount: FaultyMount, call: str, end: str) -> None:
+def test_a_killed_process_that_the_work_leaves_blocked_in_the_kernel_is_named(
+    mount: FaultyMount, call: str, end: str
+) -> None:
     mount.hang("lookup", "mkdir", "getattr")
     try:
         with start(LEAVE.format(call=call, arguments=repr(str(mount.place / "d"))) + f"        {end}") as process:
@@ -131,7 +133,7 @@ def test_a_killed_process_that_the_work_leaves_in_the_kernel_is_named(mount: Fau
     assert gone(left)
 
 
-def test_processes_that_the_work_leaves_at_work_are_not_named() -> None:
+def test_running_processes_that_the_work_leaves_are_not_named() -> None:
     work = """
         import subprocess
         nowhere = subprocess.DEVNULL
@@ -148,7 +150,7 @@ def test_processes_that_the_work_leaves_at_work_are_not_named() -> None:
 @pytest.mark.parametrize(
     "work", one_in(2, ["os.mkdir({!r})", "threading.Thread(target=os.mkdir, args=({!r},)).start()"])
 )
-def test_an_interruption_ends_within_half_a_minute_whatever_hangs(mount: FaultyMount, work: str) -> None:
+def test_an_interrupted_command_ends_within_half_a_minute_even_if_a_thread_hangs(mount: FaultyMount, work: str) -> None:
     mount.hang("mkdir")
     lines = f"""
         signal.signal(signal.SIGINT, lambda *_: None)
@@ -163,7 +165,7 @@ def test_an_interruption_ends_within_half_a_minute_whatever_hangs(mount: FaultyM
             time.sleep(1)
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 130 and process.stderr is not None
-            # Not to its end: the one that hangs has it open.
+            # Reading to end of file would block, as the hanging process keeps the pipe open.
             errors = os.read(process.stderr.fileno(), 1 << 16).decode()
             assert f"again: process {child} (python" in errors
         finally:
@@ -171,7 +173,7 @@ def test_an_interruption_ends_within_half_a_minute_whatever_hangs(mount: FaultyM
     assert gone(child)
 
 
-def test_a_thread_that_waits_for_a_dead_server_keeps_nobody(mount: FaultyMount) -> None:
+def test_a_thread_that_waits_for_a_dead_server_does_not_delay_the_end(mount: FaultyMount) -> None:
     mount.hang("mkdir")
     work = f"""
         threading.Thread(target=os.mkdir, args=({str(mount.place / "d")!r},)).start()
@@ -195,7 +197,7 @@ def test_a_thread_that_waits_for_a_dead_server_keeps_nobody(mount: FaultyMount) 
     assert gone(child)
 
 
-def test_a_process_that_is_slow_to_end_is_not_taken_for_one_that_waits_for_a_server() -> None:
+def test_a_process_that_ends_slowly_is_not_taken_for_one_blocked_on_a_server() -> None:
     work = """
         import atexit
         def busy():
@@ -210,7 +212,7 @@ def test_a_process_that_is_slow_to_end_is_not_taken_for_one_that_waits_for_a_ser
         assert (process.returncode, printed, errors) == (0, "", "")
 
 
-def test_work_that_waits_for_a_dead_server_itself_is_left_with_a_message(mount: FaultyMount) -> None:
+def test_work_blocked_on_a_dead_server_is_left_behind_with_a_message(mount: FaultyMount) -> None:
     mount.hang("mkdir")
     work = f"""
         print("begun", flush=True)
@@ -219,7 +221,7 @@ def test_work_that_waits_for_a_dead_server_itself_is_left_with_a_message(mount: 
     """
     try:
         with start(work) as process:
-            # To its end: what the child has open keeps nobody.
+            # Reads to end of file: the child must not keep the pipes open.
             printed, errors = process.communicate(timeout=30)
             assert (process.returncode, printed) == (1, "begun\n")
             assert errors.startswith("strakes: error: the file system does not answer\n")
@@ -228,12 +230,12 @@ def test_work_that_waits_for_a_dead_server_itself_is_left_with_a_message(mount: 
         mount.mend()
 
 
-def test_work_that_is_only_slow_is_not_left(mount: FaultyMount) -> None:
+def test_slow_work_is_not_left_behind(mount: FaultyMount) -> None:
     with start("time.sleep(4); return 3") as process:
         assert process.wait(20) == 3
 
 
-def test_whoever_reads_no_more_is_noticed_by_the_work() -> None:
+def test_the_work_gets_a_broken_pipe_when_its_reader_closes() -> None:
     work = """
         try:
             while True:

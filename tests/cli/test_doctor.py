@@ -1,4 +1,4 @@
-"""What ``strakes doctor`` says of a machine."""
+"""``strakes doctor``: the checks of this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_this_machine_can_run_strakes(capsys: pytest.CaptureFixture[str]) -> Non
     assert "strakes can work here." in capsys.readouterr().out
 
 
-def test_as_json_every_check_has_a_state_and_what_is_not_there_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_output_has_a_remedy_for_every_check_that_is_not_ok(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "--json", "-"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["ok"] is True
@@ -25,7 +25,7 @@ def test_as_json_every_check_has_a_state_and_what_is_not_there_a_remedy(capsys: 
     assert all(check["remedy"] for check in document["checks"] if check["state"] != "ok")
 
 
-def test_without_an_engine_it_ends_with_status_3(
+def test_without_an_engine_it_exits_with_status_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STRAKES_ENGINE", "/nonexistent/strakes-engine")
@@ -33,12 +33,12 @@ def test_without_an_engine_it_ends_with_status_3(
     assert "strakes cannot work here: engine missing." in capsys.readouterr().out
 
 
-def test_what_is_optional_may_be_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_optional_package_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "examine", lambda: [MachineCheck("ceph", "missing", "not found", "apt install ceph")])
     assert run(["doctor"]) == 0
 
 
-def test_what_is_missing_comes_first_and_a_reason_is_given_once(
+def test_missing_requirements_come_first_and_equal_reasons_are_merged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     absent = [MachineCheck(f"backend {name}", "missing", "not built", "Build it.") for name in ("hdf5", "pnetcdf")]
@@ -50,7 +50,7 @@ def test_what_is_missing_comes_first_and_a_reason_is_given_once(
     assert lines[2].endswith("backend hdf5, backend pnetcdf: not built. Build it")
 
 
-def test_an_empty_path_finds_no_tools_and_says_how_to_get_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_path_finds_no_tools_and_each_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert {check.state for check in machine.tools()} == {"missing"}
     assert all(check.remedy for check in machine.tools())

@@ -16,7 +16,7 @@ ENDINGS = get_args(Ending)
 
 
 def rehearsal() -> Rehearsal:
-    """Return a scene for each ending; nobody serves one of the two targets."""
+    """Return a rehearsal with one scene per ending; in each, no node serves mdt0."""
     scenes = tuple(
         Scene(
             failures=(RoomPart("node", "mds1"),),

@@ -1,4 +1,4 @@
-"""Every command on a mount that hangs: it names the mount and what to do, and ends soon, or goes on trying."""
+"""Commands on a hanging mount: each names the mount and a remedy, and ends soon; a watch keeps trying."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mounts import FaultyMount, faulty_mounted
 
 pytestmark = pytest.mark.long
 
-# All that a program can wait for there.
+# All FUSE requests that can block a program.
 CALLS = (
     *("lookup", "getattr", "setattr", "mknod", "mkdir", "unlink", "rmdir", "rename", "open", "read", "write", "statfs"),
     *("release", "fsync", "flush", "opendir", "readdir", "releasedir", "fsyncdir", "create"),
 )
-# Half a minute, and what a busy machine takes to start and to end a program.
+# Seconds: 30 for the command, and 45 for start and exit of a program on a busy machine.
 WITHIN_S = 75.0
 APPLICATION = ROOT / "examples" / "apps" / "restart-dump.toml"
 COMMANDS = (
@@ -85,7 +85,7 @@ def test_a_command_ends_and_names_the_mount(mount: FaultyMount, line: str) -> No
 
 
 @pytest.mark.parametrize("options", [(), ("--no-probe",)])
-def test_a_watch_tells_which_mount_hangs_and_goes_on_when_it_answers(
+def test_a_watch_names_the_hanging_mount_and_continues_when_it_answers(
     mount: FaultyMount, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     with start("watch", "run", str(mount.place), "--store", str(tmp_path), *options) as process:
@@ -103,7 +103,7 @@ def test_a_watch_tells_which_mount_hangs_and_goes_on_when_it_answers(
             process.kill()
 
 
-def test_a_watch_that_is_ended_while_the_mount_hangs_ends(mount: FaultyMount, tmp_path: Path) -> None:
+def test_a_watch_can_be_ended_while_the_mount_hangs(mount: FaultyMount, tmp_path: Path) -> None:
     mount.mend()
     with start("watch", str(mount.place), "--store", str(tmp_path)) as process:
         lines = _lines(process)
@@ -114,7 +114,7 @@ def test_a_watch_that_is_ended_while_the_mount_hangs_ends(mount: FaultyMount, tm
             mount.hang(*CALLS)
             time.sleep(2)
             process.send_signal(signal.SIGTERM)
-            # What its probe has made cannot be removed.
+            # The files of its probe cannot be removed, so the exit status is not 0.
             assert process.wait(WITHIN_S) in (1, 130)
             assert _until(lines, "left behind")
         finally:
@@ -122,7 +122,7 @@ def test_a_watch_that_is_ended_while_the_mount_hangs_ends(mount: FaultyMount, tm
 
 
 def _lines(process: subprocess.Popen[str]) -> Queue[str]:
-    """Return what it prints, read by a thread of its own."""
+    """Return a queue of the process's output lines, filled by a thread."""
     lines: Queue[str] = Queue()
     assert process.stdout is not None
     output = process.stdout
@@ -136,7 +136,7 @@ def _lines(process: subprocess.Popen[str]) -> Queue[str]:
 
 
 def _until(lines: Queue[str], words: str) -> str:
-    """Return the first line with these words."""
+    """Return the next line that contains ``words``; raises ``queue.Empty`` if none comes for WITHIN_S seconds."""
     while words not in (line := lines.get(timeout=WITHIN_S)):
         pass
     return line

@@ -1,4 +1,4 @@
-"""``strakes knobs list``: a setting that nobody has changed shows the value that its servers use."""
+"""``strakes knobs list``: an unset knob shows the value that its servers use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.knobs.loader import catalogue
         ("1073741824", {"mds.a": "1073741824"}, ""),
     ],
 )
-def test_the_effective_value_is_shown_where_none_was_given(own: str | None, used: dict[str, str], shown: str) -> None:
+def test_the_effective_value_of_an_unset_knob_is_shown(own: str | None, used: dict[str, str], shown: str) -> None:
     knob = next(knob for knob in catalogue() if knob.in_force and knob.name == "mds_cache_memory_limit")
     text = _effective_text(Reading(knob, {"mds": own}), used)
     assert text.endswith(shown)

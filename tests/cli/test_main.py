@@ -1,4 +1,4 @@
-"""How the command line finds its commands and ends."""
+"""The command line: how it loads commands, reports errors and sets the exit status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def modules_loaded_by(*lines: str) -> set[str]:
-    """Return the modules that a fresh interpreter has imported after these command lines."""
+    """Return the modules imported by a new interpreter that ran these command lines."""
     program = (
         f"import sys; from strakes.cli.main import run; assert not any(run(line.split()) for line in {lines!r}); "
         "print('modules:', *sys.modules)"
@@ -39,7 +39,7 @@ def modules_loaded_by(*lines: str) -> set[str]:
 
 
 def python_path() -> str:
-    # Without site: what an editable installation imports at start is not ours to count.
+    # For an interpreter without site, as an editable installation imports modules of its own at startup.
     return f"{ROOT / 'src'}:{Path(click.__file__).parents[1]}"
 
 
@@ -86,12 +86,14 @@ def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("survy", "survey"), ("doktor", "doctor"), ("rnus", "runs")])
-def test_an_unknown_command_suggests_the_nearest(typed: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_gets_the_nearest_one_suggested(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run([typed]) == 2
     assert f"no such command: {typed}; did you mean {meant}?" in capsys.readouterr().err
 
 
-def test_the_language_given_after_the_command_is_told_where_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_language_given_after_the_command_is_refused_with_its_right_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", "--language", "zh"]) == 2
     assert "next: Give it before the command: strakes --language zh report." in capsys.readouterr().err
 
@@ -111,7 +113,7 @@ def test_a_word_like_no_command_gets_no_suggestion(capsys: pytest.CaptureFixture
         ["survey", ".", "--seed", "x"],
     ],
 )
-def test_wrong_usage_is_refused_with_status_2_and_says_where_to_read(
+def test_wrong_usage_is_refused_with_status_2_and_refers_to_the_help(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2
@@ -146,7 +148,7 @@ def test_an_error_prints_its_four_parts_and_gives_its_status(
     assert output.out == ""
 
 
-def test_parts_an_error_does_not_have_are_left_out(
+def test_absent_parts_of_an_error_are_left_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
@@ -158,7 +160,7 @@ def test_parts_an_error_does_not_have_are_left_out(
 
 
 @pytest.mark.parametrize("kind", [MeasurementError, KeyboardInterrupt, ValueError])
-def test_what_else_went_wrong_on_the_way_out_is_told(
+def test_errors_during_clean_up_are_reported(
     kind: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
@@ -192,7 +194,7 @@ def test_a_bug_is_one_message_and_a_log_with_the_traceback(
     assert "Traceback" in log.read_text()
 
 
-def test_a_bug_where_no_log_can_be_kept_goes_to_the_temporary_directory(
+def test_the_log_of_a_bug_goes_to_the_temporary_directory_if_the_state_directory_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
@@ -203,7 +205,7 @@ def test_a_bug_where_no_log_can_be_kept_goes_to_the_temporary_directory(
     assert str(tmp_path / "strakes-crash-") in capsys.readouterr().err
 
 
-def test_a_missing_package_is_something_the_machine_lacks(
+def test_a_missing_package_exits_with_status_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from strakes.cli import main
@@ -214,7 +216,7 @@ def test_a_missing_package_is_something_the_machine_lacks(
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["study", "list"]])
-def test_a_reader_who_leaves_is_no_error(arguments: list[str]) -> None:
+def test_a_closed_standard_output_exits_with_141_and_no_message(arguments: list[str]) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     process = subprocess.run(
@@ -267,7 +269,7 @@ def test_a_broken_pipe_that_is_not_standard_output_is_not_hidden(
         ("run mdtets {dir}", "did you mean mdtest?", "strakes run --help"),
     ],
 )
-def test_what_is_given_to_the_wrong_command_is_told_the_right_one(
+def test_a_file_given_to_the_wrong_command_is_refused_with_the_right_one(
     command: str, what: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "report.html").write_text("<!doctype html>\n<title>strakes report</title>")
@@ -288,7 +290,7 @@ def test_what_is_given_to_the_wrong_command_is_told_the_right_one(
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests" / "interop" / "samples").iterdir()), ids=lambda path: path.name)
-def test_no_result_of_another_tool_is_taken_for_something_else(path: Path) -> None:
+def test_results_of_other_tools_are_recognised_as_results(path: Path) -> None:
     found = kind_of(path)
     assert found is None or found[0] == "result"
 
@@ -297,17 +299,17 @@ _COMMAND = re.compile(r"strakes ([a-z]+)((?: (?!strakes)[^ .;,()`{}]+)*)")
 
 
 def remedies() -> Iterator[tuple[str, str]]:
-    """Yield what the sources tell to type: the command and an option after it."""
+    """Yield each command line quoted in the strings of the sources, as the command and one option after it."""
     for path in sorted((ROOT / "src" / "strakes").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 for told in _COMMAND.finditer(node.value):
-                    # After the name of a tool are options of that tool.
+                    # Options after the name of a tool belong to that tool.
                     ours = re.split(r" (?:ior|mdtest|io500|dlio)\b", told[2])[0]
                     yield from ((f"{told[1]}{ours}", word) for word in re.findall(r"(?<= )--[a-z-]+", ours))
 
 
-def test_every_option_that_a_text_tells_to_type_is_one_of_that_command() -> None:
+def test_every_option_in_a_quoted_command_line_exists() -> None:
     told, checked = sorted(set(remedies())), 0
     for words, option in told:
         names = words.split()

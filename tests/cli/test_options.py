@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def parse(*arguments: str) -> dict[str, Any]:
-    """Return what a measuring command gets for these arguments."""
+    """Return the options and the directory that a measuring command receives for these arguments."""
     given: dict[str, Any] = {}
 
     @click.command()
@@ -66,7 +66,7 @@ def test_defaults_are_two_minutes_and_ninety_percent() -> None:
     }
 
 
-def test_options_arrive_as_values_with_meaning(tmp_path: Path) -> None:
+def test_options_are_converted_to_typed_values(tmp_path: Path) -> None:
     given = parse(
         "d",
         "--budget",
@@ -101,27 +101,27 @@ def test_options_arrive_as_values_with_meaning(tmp_path: Path) -> None:
         (["--resume=", "d"], ""),
     ],
 )
-def test_resume_may_name_its_run_or_not(words: list[str], run: str) -> None:
+def test_resume_takes_an_optional_run(words: list[str], run: str) -> None:
     assert parse(*words)["resume"] == run
 
 
 @pytest.mark.parametrize("word", ["soon", "0", "-1", "5 parsec", ""])
-def test_a_duration_that_is_none_is_refused(word: str) -> None:
+def test_an_invalid_duration_is_refused(word: str) -> None:
     with pytest.raises(click.BadParameter):
         SECONDS.convert(word, None, None)
 
 
 @pytest.mark.parametrize("word", ["0", "many", "5XB"])
-def test_a_size_that_is_none_is_refused(word: str) -> None:
+def test_an_invalid_size_is_refused(word: str) -> None:
     with pytest.raises(click.BadParameter):
         BYTES.convert(word, None, None)
 
 
-def test_a_size_is_bytes() -> None:
+def test_a_size_is_converted_to_bytes() -> None:
     assert BYTES.convert("64KiB", None, None) == 65536
 
 
-def test_an_output_that_could_not_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_is_refused_before_measuring(tmp_path: Path) -> None:
     with pytest.raises(click.BadParameter, match="does not exist"):
         OUTPUT.convert(str(tmp_path / "nowhere" / "out.json"), None, None)
     with pytest.raises(click.BadParameter, match="is a directory"):
@@ -150,14 +150,14 @@ def test_an_output_on_standard_output_ends_with_a_newline(capsys: pytest.Capture
     assert capsys.readouterr().out == "{}\n"
 
 
-def test_an_output_whose_directory_has_gone_says_where_the_measurement_is(tmp_path: Path) -> None:
+def test_an_output_whose_directory_vanished_names_the_command_that_shows_the_run(tmp_path: Path) -> None:
     with pytest.raises(MeasurementError) as caught:
         Output(tmp_path / "gone" / "out.json").write("{}")
     assert "strakes report latest" in caught.value.remedy
 
 
 class AskedFor(Exception):
-    """A target was asked for with these servers."""
+    """Raised in place of detecting a target, with the arguments of ``detect``."""
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ class AskedFor(Exception):
         ("knobs", "list"),
     ],
 )
-def test_every_command_that_measures_reaches_servers_as_it_was_told(
+def test_every_measuring_command_passes_the_servers_option_on(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def detect(path: Path, servers: Servers | None = None) -> Target:
@@ -186,7 +186,7 @@ def test_every_command_that_measures_reaches_servers_as_it_was_told(
     assert caught.value.args == (tmp_path, Servers("ssh {host} sudo"))
 
 
-def test_servers_without_a_place_for_the_host_are_refused() -> None:
+def test_a_servers_template_without_host_is_refused() -> None:
     with pytest.raises(click.BadParameter, match=r"it has no \{host\}"):
         parse("d", "--servers", "ssh mds1")
 
@@ -207,7 +207,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("name", "parameter"), PLACES, ids=[name for name, _ in PLACES])
-def test_no_empty_name_is_taken_for_the_current_directory(name: str, parameter: click.Parameter) -> None:
+def test_an_empty_name_does_not_mean_the_current_directory(name: str, parameter: click.Parameter) -> None:
     with pytest.raises(click.BadParameter, match="The name is empty"):
         parameter.type.convert("", parameter, None)
 
@@ -221,7 +221,7 @@ def test_an_empty_name_on_the_command_line_is_bad_input(words: str, capsys: pyte
 
 
 def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield every command that does something, with the words that name it."""
+    """Yield every command that is not a group, with the words that name it."""
     if not isinstance(command, click.Group):
         yield path, command
         return
@@ -233,7 +233,10 @@ def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 
 def refusals() -> Iterator[tuple[str, click.Option, str]]:
-    """Yield what each option of every command says of values that it refuses, before the command does anything."""
+    """Yield (command line, option, message) for each of five odd values that an option of a command refuses.
+
+    Parsing alone is done; no command runs.
+    """
     for path, command in leaves(cli):
         for option in command.params:
             if not isinstance(option, click.Option) or option.is_flag or option.count:
@@ -248,14 +251,14 @@ def refusals() -> Iterator[tuple[str, click.Option, str]]:
                     yield f"{' '.join(path)} {name} {value}", option, error.format_message()
 
 
-# An example, what there is to choose from, the bounds, or what is to be done about a file.
+# A helpful refusal has an example, the choices, the bounds, or the fault of the file.
 SAYS_WHAT_IS_RIGHT = re.compile(
     r"such as \S|for example, \S|Write it like \S|is not one of '|from [\d,.]+ to |of at least \d|above 0|\d to \d"
     r"|must be (at least|more)|does not exist|is not writable|give a"
 )
 
 
-def test_every_refused_value_is_told_what_a_good_one_looks_like() -> None:
+def test_every_refusal_shows_a_valid_value() -> None:
     seen = list(refusals())
     assert len({id(option) for _, option, _ in seen}) > 60, "the walk reaches the options"
     assert [(words, text) for words, _, text in seen if not SAYS_WHAT_IS_RIGHT.search(text)] == []
@@ -283,7 +286,7 @@ def test_every_refused_value_is_told_what_a_good_one_looks_like() -> None:
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
 )
-def test_what_a_command_refuses_has_an_example(
+def test_a_value_refused_by_a_command_gets_an_example(
     words: list[str], example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))

@@ -1,4 +1,4 @@
-"""What a long command shows while it works."""
+"""The progress display of long commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def work(progress: LiveProgress) -> None:
         progress.note("the page cache could not be dropped")
 
 
-def test_a_log_file_gets_plain_lines_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_file_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
     stream = io.StringIO()
     work(LiveProgress(stream=stream))
@@ -47,19 +47,19 @@ def test_quiet_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on_terminal(task: Callable[[LiveProgress], None] = work) -> str:
-    """All that a terminal was sent."""
+    """Return the output of ``task`` on a pseudo-terminal."""
     leader, follower = os.openpty()
     with open(follower, "w") as stream:
         task(LiveProgress(stream=stream))
     shown = b""
-    # A terminal says by an error that its other side is closed.
+    # Reading a pseudo-terminal whose other end is closed fails with EIO.
     with open(leader, "rb", buffering=0) as screen, suppress(OSError):
         while chunk := screen.read(65536):
             shown += chunk
     return shown.decode()
 
 
-def test_a_terminal_shows_what_is_measured_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_the_current_cell_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     shown = on_terminal()
     assert "open-close: 2 ranks" in shown
@@ -68,12 +68,12 @@ def test_a_terminal_shows_what_is_measured_and_the_time_left(monkeypatch: pytest
     assert "the page cache could not be dropped" in shown
 
 
-def test_a_terminal_without_abilities_is_treated_as_a_log_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dumb_terminal_is_treated_as_a_log_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     assert on_terminal() == "the page cache could not be dropped\r\n"
 
 
-def test_it_can_end_before_it_began_and_twice() -> None:
+def test_it_can_finish_before_its_start_and_twice() -> None:
     stream = io.StringIO()
     progress = LiveProgress(stream=stream)
     progress.finish()
@@ -89,7 +89,7 @@ def narrowing(progress: LiveProgress) -> None:
         progress.update("a/1", 0.25, "write 1.1 GiB/s")
 
 
-def test_a_log_file_gets_the_cells_that_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_file_gets_the_number_of_decided_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
     stream = io.StringIO()
     narrowing(LiveProgress(stream=stream))
@@ -97,7 +97,7 @@ def test_a_log_file_gets_the_cells_that_are_done(monkeypatch: pytest.MonkeyPatch
     assert len(stream.getvalue().splitlines()) == 1
 
 
-def test_fresh_runs_are_not_told_with_what_was_known_of_the_cells_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_a_new_cell_count_does_not_repeat_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
     stream = io.StringIO()
     with LiveProgress(stream=stream) as progress:

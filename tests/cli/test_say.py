@@ -1,4 +1,4 @@
-"""Lines for people fit the terminal that they are printed on."""
+"""Text for people is wrapped to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from strakes.cli.say import say_sentences
 
 
 class Terminal(io.StringIO):
-    """Standard output of a person."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """Return that it is one."""
+        """Return True."""
         return True
 
 
@@ -24,9 +24,7 @@ TEXT = (
 
 
 @pytest.mark.parametrize("columns", [60, 40])
-def test_each_line_of_a_text_is_broken_between_words_where_the_terminal_is_narrower(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_line_is_wrapped_between_words_on_a_narrow_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setattr("sys.stdout", screen := Terminal())
     say_sentences(TEXT)
@@ -36,7 +34,7 @@ def test_each_line_of_a_text_is_broken_between_words_where_the_terminal_is_narro
     assert lines[1].startswith("    ")
 
 
-def test_lines_that_a_program_reads_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_not_wrapped_for_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stdout", stream := io.StringIO())
     say_sentences(TEXT)

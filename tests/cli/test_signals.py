@@ -1,4 +1,4 @@
-"""A command that is interrupted ends in order, sooner when Ctrl-C is pressed twice."""
+"""An interrupted command cleans up and ends; a second Ctrl-C cuts the clean-up short."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @contextmanager
 def waiting_command(*words: str) -> Iterator[subprocess.Popen[str]]:
-    """``commands.py`` as a process that has said that it is ready."""
+    """Run ``commands.py`` with these words, wait until it prints "ready", and yield its process."""
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("commands.py")), *words],
         stdout=subprocess.PIPE,
@@ -44,7 +44,7 @@ def expect(process: subprocess.Popen[str], word: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_command_in_order_with_status_130(number: signal.Signals) -> None:
+def test_a_signal_ends_the_command_after_its_clean_up_with_status_130(number: signal.Signals) -> None:
     with waiting_command() as process:
         process.send_signal(number)
         out, err = process.communicate(timeout=20)
@@ -53,7 +53,7 @@ def test_a_signal_ends_the_command_in_order_with_status_130(number: signal.Signa
     assert process.returncode == 130
 
 
-def test_a_second_signal_hurries_the_clean_up() -> None:
+def test_a_second_signal_cuts_the_clean_up_short() -> None:
     with waiting_command("slowly") as process:
         process.send_signal(signal.SIGINT)
         expect(process, "cleaning")
@@ -65,7 +65,7 @@ def test_a_second_signal_hurries_the_clean_up() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_only_ctrl_c_hurries_since_batch_systems_tell_all_processes_of_a_job(number: signal.Signals) -> None:
+def test_only_ctrl_c_cuts_the_clean_up_short_as_batch_systems_repeat_signals(number: signal.Signals) -> None:
     with waiting_command("slowly") as process:
         process.send_signal(number)
         expect(process, "cleaning")
@@ -77,7 +77,7 @@ def test_only_ctrl_c_hurries_since_batch_systems_tell_all_processes_of_a_job(num
     assert process.returncode == 130
 
 
-def test_a_third_signal_ends_it_at_once() -> None:
+def test_a_third_signal_ends_the_command_at_once() -> None:
     with waiting_command("very", "slowly") as process:
         process.send_signal(signal.SIGTERM)
         expect(process, "cleaning")
@@ -97,7 +97,7 @@ def test_a_hangup_that_was_ignored_on_purpose_stays_ignored() -> None:
     assert "hurrying;" not in err
 
 
-def test_what_is_made_is_remembered_before_an_interrupt_is_heard() -> None:
+def test_a_deferred_interrupt_is_delivered_after_the_protected_block() -> None:
     remembered = []
 
     def make() -> None:
@@ -111,7 +111,7 @@ def test_what_is_made_is_remembered_before_an_interrupt_is_heard() -> None:
     assert remembered == ["made"]
 
 
-def test_a_survey_that_is_interrupted_before_it_measured_leaves_nothing(
+def test_a_survey_interrupted_before_it_measured_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What ``strakes target`` shows of a parallel file system, on answers of a real Lustre."""
+"""``strakes target`` on the recorded output of a real Lustre."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from targets.lustre.test_target import target
 @pytest.fixture
 def lustre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file_system = target(tmp_path)
-    # Those of the root were not recorded, those of this directory were.
+    # The recording has the layout and placement of this directory only, not of the root.
     directory = tmp_path / "s" / "d_c2"
     directory.mkdir(parents=True)
     given = file_system.layout(directory)
@@ -28,7 +28,7 @@ def lustre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_servers_targets_and_what_cannot_be_done_are_shown(lustre: Path) -> None:
+def test_servers_targets_and_limits_are_shown(lustre: Path) -> None:
     done = CliRunner().invoke(command, [str(lustre)], catch_exceptions=False)
     assert done.exit_code == 0
     for title in (
@@ -43,7 +43,7 @@ def test_servers_targets_and_what_cannot_be_done_are_shown(lustre: Path) -> None
     assert "layout here" in done.output and "stripe count 2" in done.output
 
 
-def test_the_json_has_the_same(lustre: Path) -> None:
+def test_the_json_output_has_the_same_facts(lustre: Path) -> None:
     done = CliRunner().invoke(command, [str(lustre), "--json"], catch_exceptions=False)
     document = json.loads(done.output)
     assert document["file_system"] == "lustre"
@@ -59,7 +59,7 @@ def test_a_template_without_a_host_is_refused(tmp_path: Path) -> None:
     assert done.exit_code == 2 and "it has no {host}" in done.output
 
 
-def test_layouts_and_placements_are_words() -> None:
+def test_layouts_and_placements_are_described_in_words() -> None:
     assert layout_text(Layout()) == "the file system's default"
     assert (
         layout_text(Layout(65536, 2, object_bytes=1 << 20, pool="fast"))
@@ -69,7 +69,9 @@ def test_layouts_and_placements_are_words() -> None:
     assert placement_text(Placement("inherit", (0,))) == "same as the parent directory (metadata target 0)"
 
 
-def test_a_server_s_file_system_is_on_this_machine(lustre: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_output_states_whether_the_servers_run_on_this_machine(
+    lustre: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def shown(servers: tuple[Server, ...], network: tuple[str, ...]) -> str:
         file_system = registry.detect(lustre)
         described = replace(Description("labfs", "2.17"), servers=servers, network=network)

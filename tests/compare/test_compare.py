@@ -1,4 +1,4 @@
-"""Two stored runs side by side: like work is judged, unlike work is refused by name, and a failure is an exit status."""
+"""Comparison of stored runs: equal work is judged, different work is refused by name, --fail-on sets the status."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 @pytest.fixture
 def make_run(store: Store, tmp_path: Path) -> MakeRun:
-    """A run of these cells at these rates, begun ``at`` seconds."""
+    """Return a function that stores a run of the given cells and opens it.
+
+    ``rate`` is in operations/s, ``noise`` its relative scatter, ``drift`` the loss per block, ``at`` the Unix time of
+    the start, ``load`` the load average before it, and ``client_s`` the duration of the fixed work on the client.
+    """
     (tmp_path / "target").mkdir()
 
     def make(
@@ -87,7 +91,7 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
     return make
 
 
-def test_a_much_slower_run_is_called_slower_and_an_equal_one_nothing(make_run: MakeRun) -> None:
+def test_a_much_slower_run_is_slower_and_an_equal_one_inconclusive(make_run: MakeRun) -> None:
     a, b, c = (make_run([cell_of(plan_of())], rate, at=at) for rate, at in ((1000.0, 0.0), (600.0, 1e4), (1000.0, 2e4)))
     slower = compare_runs(a, b, margin=0.05, confidence=0.9)
     assert slower.overall.verdict is Verdict.SLOWER
@@ -100,8 +104,8 @@ def test_a_much_slower_run_is_called_slower_and_an_equal_one_nothing(make_run: M
 
 
 @pytest.mark.parametrize("rate", [740.0, 850.0, 960.0, 1040.0, 1180.0, 1380.0])
-def test_what_like_runs_may_differ_by_is_no_verdict_on_one_pair(make_run: MakeRun, rate: float) -> None:
-    """Each run has a level of its own, which none of its values shows: here they hardly scatter."""
+def test_the_usual_difference_between_equal_runs_gives_no_verdict_on_one_pair(make_run: MakeRun, rate: float) -> None:
+    """Levels vary from run to run, which the small scatter within a run does not show."""
     a, b = (
         make_run([cell_of(plan_of())], 1000.0, noise=0.005),
         make_run([cell_of(plan_of())], rate, noise=0.005, at=1e4),
@@ -112,7 +116,7 @@ def test_what_like_runs_may_differ_by_is_no_verdict_on_one_pair(make_run: MakeRu
     assert any("these two runs" in text for text in found.caution)
 
 
-def test_a_difference_within_what_times_of_day_do_is_no_verdict(make_run: MakeRun) -> None:
+def test_a_difference_that_the_time_of_day_explains_gives_no_verdict(make_run: MakeRun) -> None:
     a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 960.0, noise=0.02, at=1e4)
     assert compare_runs(a, b, margin=0.05, confidence=0.9).overall.verdict is not Verdict.SLOWER
     assert any("different times" in text for text in compare_runs(a, b, margin=0.05, confidence=0.9).caution)
@@ -129,14 +133,14 @@ def test_more_comparisons_need_more_runs(make_run: MakeRun) -> None:
     assert one.verdict is Verdict.SLOWER
 
 
-def test_unlike_work_is_refused_by_name(make_run: MakeRun) -> None:
+def test_different_work_is_refused_by_name(make_run: MakeRun) -> None:
     a, b = make_run([cell_of(plan_of(100))]), make_run([cell_of(plan_of(200))])
     with pytest.raises(BadInputError) as caught:
         compare_runs(a, b, margin=0.05, confidence=0.9)
     assert "phase 1 (create) items: 100 in A, 200 in B" in caught.value.why
 
 
-def test_what_is_alike_is_compared_and_the_rest_named(make_run: MakeRun) -> None:
+def test_equal_cells_are_compared_and_the_others_are_named(make_run: MakeRun) -> None:
     cells = [cell_of(plan_of(100), "plan/small", size="small"), cell_of(plan_of(200), "plan/large", size="large")]
     changed = [cells[0], replace(cells[1], plan=plan_of(300))]
     found = compare_runs(make_run(cells), make_run(changed, at=1e4), margin=0.05, confidence=0.9)
@@ -144,7 +148,7 @@ def test_what_is_alike_is_compared_and_the_rest_named(make_run: MakeRun) -> None
     assert [one.id for one in found.unlike] == ["plan/large"]
 
 
-def test_surveys_whose_pilots_chose_other_amounts_are_compared_where_the_amounts_are_alike(make_run: MakeRun) -> None:
+def test_surveys_with_different_amounts_are_judged_where_the_amounts_are_close(make_run: MakeRun) -> None:
     a, b = (
         make_run([cell_of(plan_of(items), key) for items, key in cells], rate, at=at, kind="survey")
         for cells, rate, at in (
@@ -192,7 +196,7 @@ def test_fail_on_takes_thresholds_and_refuses_nonsense(make_run: MakeRun) -> Non
     assert not failures(found, parse_fail_on("faster"))
 
 
-def test_the_command_prints_verdicts_writes_json_and_fails_as_told(make_run: MakeRun, tmp_path: Path) -> None:
+def test_the_command_prints_verdicts_writes_json_and_obeys_fail_on(make_run: MakeRun, tmp_path: Path) -> None:
     a, b = make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 500.0, at=1e4)
     file = tmp_path / "comparison.json"
     runner = CliRunner()
@@ -205,7 +209,7 @@ def test_the_command_prints_verdicts_writes_json_and_fails_as_told(make_run: Mak
     assert "failed: overall is SLOWER" in failed.output
 
 
-def test_on_an_overloaded_machine_nothing_is_claimed_of_runs_apart(make_run: MakeRun) -> None:
+def test_separate_runs_on_an_overloaded_machine_get_no_verdict(make_run: MakeRun) -> None:
     a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 600.0, at=1e4, load=9.0)
     found = compare_runs(a, b, margin=0.05, confidence=0.9)
     assert found.overall.verdict is Verdict.INCONCLUSIVE
@@ -223,27 +227,27 @@ def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun
     assert compare_runs(a, much_slower, margin=0.05, confidence=0.9).overall.verdict is Verdict.SLOWER
 
 
-def test_values_that_come_in_spells_are_not_taken_for_independent_ones() -> None:
+def test_autocorrelated_values_do_not_count_as_independent() -> None:
     from strakes.statistics.comparison import between_runs, judge
 
-    # Twenty values of one spell each: one slow spell in either run says nothing about the runs.
+    # B is slow for 21 values and then fast for 19: these are two levels, not 40 independent values.
     a = [100.0 + value % 3 for value in range(40)]
     b = [80.0 + value % 3 for value in range(21)] + [120.0 + value % 3 for value in range(19)]
     (said,) = judge([between_runs(a, b)], 0.9, 0.05)
     assert said.verdict is Verdict.INCONCLUSIVE
 
 
-def test_a_run_may_be_off_by_as_much_as_its_own_parts_differ() -> None:
+def test_variation_within_a_run_widens_the_interval() -> None:
     from strakes.statistics.comparison import between_runs, judge
 
     steady = [100.0 + value % 3 for value in range(12)]
-    wandering = [90.0 + 5 * (value // 3) + value % 3 for value in range(12)]  # each quarter is another speed
+    wandering = [90.0 + 5 * (value // 3) + value % 3 for value in range(12)]  # each quarter has another level
     slower = [0.85 * value for value in steady]
     verdicts = [judge([between_runs(one, slower)], 0.9, 0.05, least=0.05)[0].verdict for one in (steady, wandering)]
     assert verdicts == [Verdict.SLOWER, Verdict.INCONCLUSIVE]
 
 
-def test_runs_made_in_turn_are_compared_with_their_neighbours(make_run: MakeRun) -> None:
+def test_alternating_runs_are_compared_with_their_neighbours(make_run: MakeRun) -> None:
     rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0]
     pairs = [[make_run([cell_of(plan_of())], factor * rate) for factor in (1.0, 0.95)] for rate in rates]
     a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -251,11 +255,11 @@ def test_runs_made_in_turn_are_compared_with_their_neighbours(make_run: MakeRun)
     assert found.overall.verdict is Verdict.SLOWER
     assert found.overall.ratio == pytest.approx(0.95, abs=0.01)
     assert found.cells[0].runs_a == 5
-    # The order in which they are named does not matter.
+    # The order of the arguments does not matter.
     assert compare_several(a[::-1], b, margin=0.02, confidence=0.9).overall == found.overall
 
 
-def test_runs_made_one_set_after_the_other_scatter_as_they_do(make_run: MakeRun) -> None:
+def test_sets_of_runs_made_one_after_the_other_keep_the_variance_between_runs(make_run: MakeRun) -> None:
     rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0]
     a, b = ([make_run([cell_of(plan_of())], factor * rate) for rate in rates] for factor in (1.0, 0.95))
     found = compare_several(a, b, margin=0.02, confidence=0.9)
@@ -264,7 +268,7 @@ def test_runs_made_one_set_after_the_other_scatter_as_they_do(make_run: MakeRun)
     assert any("not made in turn" in text for text in found.caution)
 
 
-def test_sets_of_runs_are_named_with_commas(make_run: MakeRun) -> None:
+def test_sets_of_runs_are_separated_by_commas(make_run: MakeRun) -> None:
     pairs = [[make_run([cell_of(plan_of())], factor * 1000) for factor in (1.0, 0.7)] for _ in range(5)]
     a, b = (",".join(pair[side].id for pair in pairs) for side in (0, 1))
     told = CliRunner().invoke(command, [a, b, "--json", "-"])

@@ -1,4 +1,4 @@
-"""A comparison as a page: the same verdicts as on the terminal, drawn to scale, with foreign names escaped."""
+"""The HTML page of a comparison: the verdicts of the terminal, drawn to scale, with foreign names escaped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def comparison(*cells: CellVerdict, unlike: tuple[Unlike, ...] = ()) -> Comparis
     )
 
 
-def test_every_cell_stands_with_verdict_ratio_and_interval() -> None:
+def test_every_cell_has_its_verdict_ratio_and_interval() -> None:
     page = render_comparison_page(
         comparison(cell(1.2, 1.1, 1.3, Verdict.FASTER, "fast"), cell(0.8, None, None, Verdict.INCONCLUSIVE, "few"))
     )
@@ -46,7 +46,7 @@ def test_every_cell_stands_with_verdict_ratio_and_interval() -> None:
     assert "<script" not in page
 
 
-def test_names_from_outside_are_text() -> None:
+def test_foreign_names_are_escaped() -> None:
     name = "<img src=x onerror=alert(1)>"
     page = render_comparison_page(comparison(cell(1.0, 0.9, 1.1, name=name), unlike=(Unlike(name, name),)))
     assert name not in page
@@ -66,7 +66,9 @@ def _texts_of(page: str) -> list[str]:
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium")
 @pytest.mark.parametrize("width", [1280, 420])
-def test_every_value_of_a_cell_is_seen_without_scrolling_sideways(browser: Any, width: int, tmp_path: Path) -> None:
+def test_every_value_of_a_cell_is_visible_without_horizontal_scrolling(
+    browser: Any, width: int, tmp_path: Path
+) -> None:
     cells = (
         cell(1.2, 1.1, 1.3, Verdict.FASTER, "transfer-size/buffered/8388608:write"),
         cell(0.8, None, None, Verdict.INCONCLUSIVE, "metadata-ops/unique/2:file-create"),
@@ -78,7 +80,7 @@ def test_every_value_of_a_cell_is_seen_without_scrolling_sideways(browser: Any, 
     fits = "[document.documentElement, ...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)"
     assert visit.page.evaluate(fits)
     assert clipped_texts(visit.page) == []
-    # A row is a few lines of text, not a column of single words.
+    # In pixels: a taller row would be a column of single words.
     assert (
         visit.page.evaluate("Math.max(...[...document.querySelectorAll('tbody tr')].map(row => row.offsetHeight))")
         < 150

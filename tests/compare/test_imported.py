@@ -1,4 +1,4 @@
-"""Import, measure again, compare: what the remedy says leads to a comparison."""
+"""Import, measure again, compare: the command in the remedy makes a comparable run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAMPLES = Path(__file__).parents[1] / "interop" / "samples"
 
 
 def imported(name: str, place: Path, tmp_path: Path, replacing: dict[str, str]) -> str:
-    """A sample as if it had been measured in that place; returns the command that its warning tells to type."""
+    """Import a sample as if it had been measured in ``place``, and return the command that repeats it."""
     text = (SAMPLES / name).read_text()
     for before, after in {**replacing, "/scratch/try/s": str(place)}.items():
         text = text.replace(before, after)
@@ -28,7 +28,9 @@ def imported(name: str, place: Path, tmp_path: Path, replacing: dict[str, str]) 
 
 
 @pytest.mark.parametrize("name", ["ior-4.1.txt", "mdtest-4.1.txt"])
-def test_what_the_remedy_says_can_be_compared(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_of_the_remedy_makes_a_comparable_run(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = tmp_path / "measured"
     place.mkdir()
     words = shlex.split(imported(name, place, tmp_path, {}))
@@ -43,12 +45,12 @@ def test_what_the_remedy_says_can_be_compared(name: str, tmp_path: Path, capsys:
         assert len(document["cells"]) >= 2
         assert {cell["verdict"].lower() for cell in document["cells"]} == {"inconclusive"}
         assert any("single points" in text for text in document["caution"])
-        # What is needed cannot be what was just done, and what the tool did not tell is no difference.
+        # No verdict may ask for the run just made, and facts that the tool does not report are not differences.
         assert {cell["needs"] for cell in document["cells"]} | {document["overall"]["needs"]} == {""}
         assert not [line for line in document["differs"] if "None" in line or line.startswith("target")]
 
 
-def test_an_amount_that_only_a_deadline_ends_is_made_to_fit(tmp_path: Path) -> None:
+def test_an_amount_bounded_only_by_a_deadline_is_reduced_to_fit(tmp_path: Path) -> None:
     words = shlex.split(imported("mdtest-stonewall.txt", tmp_path, tmp_path, {}))
     first = Store().open("latest").id
     assert "-n 100000000" in " ".join(words)
@@ -65,7 +67,7 @@ def test_an_amount_that_only_a_deadline_ends_is_made_to_fit(tmp_path: Path) -> N
         ("io500-result.txt", "strakes run io500 CONFIG.ini"),
     ],
 )
-def test_no_remedy_names_a_command_that_is_refused(
+def test_no_remedy_names_a_command_that_would_be_refused(
     name: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     imported(name, tmp_path, tmp_path, {})
@@ -77,7 +79,7 @@ def test_no_remedy_names_a_command_that_is_refused(
     assert strakes(["compare", f"{first},{first}", "latest,latest"]) == 2
 
 
-def test_runs_of_plans_are_told_their_own_command_not_an_option_that_there_is_not(
+def test_the_remedy_for_runs_of_plans_names_their_command_and_not_like(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for operation in ("-C", "-T"):
@@ -89,7 +91,7 @@ def test_runs_of_plans_are_told_their_own_command_not_an_option_that_there_is_no
     assert "the command of the first" in error and "--like" not in error
 
 
-def test_other_work_is_refused_with_the_command_that_does_the_same(
+def test_different_work_is_refused_with_the_command_that_repeats_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     again = imported("ior-4.1.txt", tmp_path, tmp_path, {})
@@ -102,7 +104,7 @@ def test_other_work_is_refused_with_the_command_that_does_the_same(
     assert again in error
 
 
-def test_two_surveys_of_one_directory_are_alike_with_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_survey_with_like_repeats_the_cells_of_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     survey = ["survey", str(tmp_path), "--budget", "2s", "-q"]
     assert strakes(survey) == 0
     first = Store().open("latest")
@@ -118,17 +120,17 @@ def test_two_surveys_of_one_directory_are_alike_with_like(tmp_path: Path, capsys
 
 @pytest.fixture
 def in_memory() -> Iterator[Path]:
-    """A file system on which a short survey gets to all its cells beside much other work."""
+    """Mount a tmpfs of 256 MiB, where a short survey completes all cells even on a busy machine."""
     with tmpfs_mounted("256m") as place:
         yield place
 
 
-def test_like_takes_no_amounts_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_like_cannot_be_combined_with_amounts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["survey", str(tmp_path), "--like", "latest", "--phase", "1s"]) == 2
     assert "--like cannot be used together with amounts" in capsys.readouterr().err
 
 
-def test_a_comparison_is_written_as_a_page_and_a_figure_as_a_drawing(
+def test_a_comparison_is_written_as_a_page_and_a_figure_as_an_image(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = ["study", "transfer-size", str(tmp_path), "--budget", "2s", "-q"]
